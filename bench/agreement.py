@@ -61,7 +61,7 @@ def _created(cluster: LocalCluster) -> dict[str, Any]:
         found.update(ok(cluster.api.get(f"/v1/bdbs/{uid}")))
         return bool(found["status"] == "active")
 
-    cluster.until(active, "the database did not become active")
+    cluster.wait_until(active, "the database did not become active")
     return found
 
 
@@ -88,7 +88,7 @@ def _shown(cluster: LocalCluster, uid: int, started: float, ended: float) -> dic
         inside[:] = [entry for entry in found if first <= _epoch(entry["stime"]) < last and "p99_latency" in entry]
         return len(inside) == (last - first) // WINDOW
 
-    cluster.until(told, "the endpoint's latency was not stored")
+    cluster.wait_until(told, "the endpoint's latency was not stored")
     return {name: sorted(entry[f"{name}_latency"] for entry in inside)[len(inside) // 2] for name in ("p50", "p99")}
 
 

@@ -23,16 +23,16 @@ class ClientRecord:
         self.wrong: int = record["wrong"]
         self._samples: list[tuple[float, float]] = record["samples"]
 
-    def between(self, first: float, last: float) -> "Latencies":
+    def between(self, first: float, last: float) -> "ClientLatencies":
         """Return the latencies of the requests that were due in this time (Unix seconds)."""
-        return Latencies(sorted(took for due, took in self._samples if first <= due < last))
+        return ClientLatencies(sorted(took for due, took in self._samples if first <= due < last))
 
     def per_second(self) -> float:
         """Return the average number of requests per second."""
         return len(self._samples) / (self._samples[-1][0] - self._samples[0][0])
 
 
-class Latencies:
+class ClientLatencies:
     """Latencies in milliseconds, measured from when each request was due."""
 
     def __init__(self, seconds: Sequence[float]) -> None:
@@ -47,13 +47,13 @@ class Latencies:
         return 1000 * self._sorted[-1]
 
 
-class Client:
+class ClientProcess:
     """Runs `python -m module arguments` from entering the context until `end`."""
 
     def __init__(self, module: str, *arguments: object) -> None:
         self._command = [sys.executable, "-m", module, *map(str, arguments)]
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> "ClientProcess":
         self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self._process.stdout.readline()
@@ -69,16 +69,16 @@ class Client:
         return ClientRecord(json.loads(output))
 
 
-def traffic(host: str, port: int, keys: int) -> Client:
+def traffic(host: str, port: int, keys: int) -> ClientProcess:
     """Return a client with sequential requests, 200 per second, that follows redirections: a low load that does not disturb
     measurements.
     """
-    return Client("bench.traffic", host, port, keys)
+    return ClientProcess("bench.traffic", host, port, keys)
 
 
-def open_loop(host: str, port: int, rate: float) -> Client:
+def open_loop(host: str, port: int, rate: float) -> ClientProcess:
     """Return a client with `rate` requests per second, each sent to its shard when it is due."""
-    return Client("bench.openloop", host, port, rate)
+    return ClientProcess("bench.openloop", host, port, rate)
 
 
 def saturation(host: str, port: int) -> float:
@@ -89,7 +89,7 @@ def saturation(host: str, port: int) -> float:
 
 
 @contextmanager
-def one_machine_for_all() -> Iterator[str]:
+def without_autogroup() -> Iterator[str]:
     """Yield a note on how CPU time is shared.
 
     A kernel with autogroup (sched(7)) gives each session an equal share, and priorities only count within a session. It is intended

@@ -119,7 +119,7 @@ def _create(cluster: LocalCluster, shards: int) -> int:
             raise RuntimeError(bdb["status_detail"])
         return bool(bdb["status"] == "active")
 
-    cluster.until(active, "the database did not become active", 600)
+    cluster.wait_until(active, "the database did not become active", 600)
     return uid
 
 

@@ -66,7 +66,9 @@ def _create(cluster: LocalCluster, shards: int, *, replication: bool, encrypted:
 def delete(cluster: LocalCluster, uid: int) -> None:
     """Delete a database and wait until it is gone."""
     ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
-    cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, "the database was not deleted", 120)
+    cluster.wait_until(
+        lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, "the database was not deleted", 120
+    )
 
 
 def create(
@@ -129,7 +131,7 @@ def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:
             shard = ShardSpec(
                 uid=index, bdb_uid=1, engine_id=f"{index:040x}", port=port, bus_port=port + 5000, role="master"
             )
-            (home / "valkey.conf").write_text(all_to_default(render.valkey_conf(bdb, shard, address)))
+            (home / "valkey.conf").write_text(grant_all_to_default_user(render.valkey_conf(bdb, shard, address)))
             processes.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home))
         for address, port in places:
             _until(lambda host=address, number=port: _cli(host, number, "PING") == "PONG")  # type: ignore[misc]
@@ -147,7 +149,7 @@ def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def all_to_default(conf: str) -> str:
+def grant_all_to_default_user(conf: str) -> str:
     """Give all rights to the default user that valkey-cli uses; clients of our databases lack some of them."""
     return re.sub(r"^user default .*$", "user default on nopass ~* &* +@all", conf, flags=re.MULTILINE)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from bench.outages import SEED, Round, Struck, freeze, kill, lose, shop
+from bench.outages import SEED, InjectedFailure, NodeFailureResult, database_under_test, freeze, kill, lose_node
 from bench.report import Report
 from bench.scale import counted
 from shardboard import demo_load
@@ -31,15 +31,17 @@ def silent(report: Report, directory: Path) -> None:
     report.fact("node silent: acknowledged writes lost per round", [float(each.lost) for each in rounds], "writes")
 
 
-def _rounds(directory: Path, count: int, strike: Callable[[LocalCluster], Callable[[str], Struck]]) -> list[Round]:
+def _rounds(
+    directory: Path, count: int, strike: Callable[[LocalCluster], Callable[[str], InjectedFailure]]
+) -> list[NodeFailureResult]:
     choice = random.Random(SEED)
-    with shop(directory) as (cluster, uid):
+    with database_under_test(directory) as (cluster, uid):
         primary = next(row for row in cluster.api.get(f"/v1/bdbs/{uid}/shards").json() if row["role"] == "master")
         demo_load.start(cluster, "traffic", [(primary["address"], primary["port"])])
-        return [lose(cluster, uid, choice, strike(cluster)) for _ in range(count)]
+        return [lose_node(cluster, uid, choice, strike(cluster)) for _ in range(count)]
 
 
-def _gaps(report: Report, what: str, rounds: list[Round], middle: float, worst: float) -> None:
+def _gaps(report: Report, what: str, rounds: list[NodeFailureResult], middle: float, worst: float) -> None:
     gaps = [gap for each in rounds for gap in each.gaps]
     report.fact(f"{what}: time until writes to its slots succeed", gaps, "s")
     report.limit(f"{what}: median", median(gaps), middle, "s")

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.endpoint import ENGINE
 from bench.load import BUILD
-from bench.outages import rows, shop, whole
+from bench.outages import database_under_test, rows, wait_until_recovered
 from bench.report import Report
 from bench.scale import counted, scaled
 from bench.writers import Writers
@@ -32,7 +32,7 @@ def handover(report: Report, directory: Path) -> None:
     theirs: list[float] = []
     refused: list[str] = []
     lost = 0
-    with shop(directory) as (cluster, uid), _load(cluster, uid, directory):
+    with database_under_test(directory) as (cluster, uid), _load(cluster, uid, directory):
         while min(len(ours), len(theirs)) < HANDOVERS:
             for waits, change in ((ours, _console), (theirs, _valkey_cli)):
                 seen = _watched(cluster, uid, change)
@@ -88,15 +88,15 @@ def _watched(
     cluster: LocalCluster, uid: int, change: Callable[[LocalCluster, Sequence[dict[str, Any]]], None]
 ) -> Writers:
     """Switch over all six primaries while a client writes to each."""
-    whole(cluster, uid)
+    wait_until_recovered(cluster, uid)
     before = rows(cluster, uid)
     with Writers(before) as writers:
-        cluster.until(writers.all_write, "the writers did not succeed")
+        cluster.wait_until(writers.all_write, "the writers did not succeed")
         time.sleep(SETTLE)
         change(cluster, before)
         time.sleep(SETTLE)
     primaries = {row["uid"] for row in before if row["role"] == "master"}
-    cluster.until(
+    cluster.wait_until(
         lambda: primaries.isdisjoint(row["uid"] for row in rows(cluster, uid) if row["role"] == "master"),
         "not all primaries were switched over",
     )
@@ -113,7 +113,7 @@ def _console(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None:
             raise RuntimeError(str(action))
         return bool(action["status"] == "completed")
 
-    cluster.until(ended, "the planned failovers did not end", 180)
+    cluster.wait_until(ended, "the planned failovers did not end", 180)
 
 
 def _valkey_cli(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None:
@@ -122,7 +122,7 @@ def _valkey_cli(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None
         if row["role"] != "master":
             home = homes[str(row["uid"])]
             _execute(home, "CLUSTER", "FAILOVER")
-            cluster.until(
+            cluster.wait_until(
                 lambda home=home: "role:master" in _execute(home, "INFO", "replication"),
                 "the failover of valkey-cli did not end",
             )  # type: ignore[misc]

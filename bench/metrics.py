@@ -18,11 +18,11 @@ from bench.scale import scaled
 from shardboard.bus import Bus
 from shardboard.collectors import archive
 from shardboard.collectors.archive import Archive
-from shardboard.collectors.live import Live
+from shardboard.collectors.live import LiveMetrics
 from shardboard.db import Store
 from shardboard.domain import intervals
 from shardboard.domain.intervals import DAY, RESOLUTIONS
-from shardboard.domain.rollup import TOPICS, Frame, columns_of
+from shardboard.domain.rollup import TOPICS, TopicFrame, columns_of
 from shardboard.queries import metrics as queries
 from shardboard.schemas import stats as schema
 from shardboard.state import metrics
@@ -70,7 +70,7 @@ async def _measure(report: Report, url: str, name: str) -> None:
 
 async def _archive(report: Report, store: Store, bus: Bus, name: str) -> None:
     """Store ten minutes of samples as fast as possible, including roll-ups."""
-    live = Live(bus)
+    live = LiveMetrics(bus)
     archived = Archive(store, bus, live)
     await archived.restore()
     first = intervals.start(int(time.time()), 900) - 900
@@ -118,7 +118,7 @@ async def _questions(report: Report, store: Store, name: str) -> None:
             async with store.read() as session:
                 found = await queries.history(session, topic, uids, ["total_req"], now - span, now, points, now)
             series = ((str(uid), found.series(place)) for place, uid in enumerate(found.uids))
-            text = schema.history("", found.first, found.step, found.count, ["total_req"], series)
+            text = schema.render_history("", found.first, found.step, found.count, ["total_req"], series)
             return sum(len(piece) for piece in text)
 
         return answer
@@ -135,9 +135,9 @@ async def _questions(report: Report, store: Store, name: str) -> None:
         report.limit(f"{name}: {question}", median(taken), limit, "ms", f" ({size / 1000:.0f} kB of JSON)")
 
 
-def _frame(topic: str, t: int, names: tuple[str, ...]) -> Frame:
+def _frame(topic: str, t: int, names: tuple[str, ...]) -> TopicFrame:
     width = WIDTHS[topic]
-    return Frame(t, array("i", range(1, width + 1)), dict.fromkeys(names, _NOISE[t % 50 : t % 50 + width]))
+    return TopicFrame(t, array("i", range(1, width + 1)), dict.fromkeys(names, _NOISE[t % 50 : t % 50 + width]))
 
 
 _NOISE = array("f", map(random.Random(4).uniform, [0.0] * (SHARDS + 50), [1e6] * (SHARDS + 50)))

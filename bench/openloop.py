@@ -16,24 +16,24 @@ from typing import Any
 
 import hiredis
 
-from bench.traffic import PATIENCE, WRITTEN, Client
+from bench.traffic import TIMEOUT_SECONDS, WRITTEN, Client
 from shardboard.domain import slots
 
 SEED = 21
 
 
-class Shard:
+class ShardConnection:
     """A connection and its pending requests."""
 
     def __init__(self, host: str, port: int) -> None:
-        self.connection = socket.create_connection((host, port), PATIENCE)
+        self.connection = socket.create_connection((host, port), TIMEOUT_SECONDS)
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.reader = hiredis.Reader(encoding="utf-8")
         self.owed: deque[tuple[float, int, str]] = deque()
         """For each pending request: due time, index of its key, and the value to write; empty for a read."""
 
 
-class Load:
+class OpenLoopLoad:
     """Load on all shards of a cluster, and its results."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -43,7 +43,7 @@ class Load:
         self._choice = random.Random(SEED)
         self._number = 0
         self._written: dict[int, str] = {}
-        shards = {place: Shard(*place) for place in set(self._client.places.values())}
+        shards = {place: ShardConnection(*place) for place in set(self._client.places.values())}
         self._by_connection = {shard.connection.fileno(): shard for shard in shards.values()}
         self._by_key = [shards[self._client.places[slots.slot_of(_key(place))]] for place in range(WRITTEN)]
         self._poll = select.epoll()
@@ -51,7 +51,7 @@ class Load:
         for connection in self._by_connection:
             self._poll.register(connection, select.EPOLLIN)
 
-    def steadily(self, rate: float) -> None:
+    def run_at_rate(self, rate: float) -> None:
         """Send `rate` requests per second until the input ends."""
         begun, running = time.time(), True
         while running:
@@ -59,7 +59,7 @@ class Load:
                 self._send(due, self._choice.randrange(WRITTEN))
             running = self._receive(due - time.time())
 
-    def at_most(self) -> None:
+    def run_saturated(self) -> None:
         """Send as many requests as possible until the input ends."""
         by_shard = {shard: [place for place, one in enumerate(self._by_key) if one is shard] for shard in self._by_key}
         running = True
@@ -67,12 +67,12 @@ class Load:
             for shard, places in by_shard.items():
                 if not shard.owed:
                     self._send(time.time(), self._choice.choice(places))
-            running = self._receive(PATIENCE)
+            running = self._receive(TIMEOUT_SECONDS)
 
-    def wrong(self) -> int:
+    def count_wrong_keys(self) -> int:
         """Return how many keys do not have their last acknowledged value."""
         while any(shard.owed for shard in self._by_connection.values()):
-            self._receive(PATIENCE)
+            self._receive(TIMEOUT_SECONDS)
         return sum(self._client.execute("GET", _key(place)) != value for place, value in self._written.items())
 
     def _send(self, due: float, place: int) -> None:
@@ -101,7 +101,7 @@ class Load:
                 self._take(shard, reply, now)
         return running
 
-    def _take(self, shard: Shard, reply: Any, now: float) -> None:
+    def _take(self, shard: ShardConnection, reply: Any, now: float) -> None:
         due, place, value = shard.owed.popleft()
         self.samples.append((due, now - due))
         if isinstance(reply, hiredis.ReplyError):
@@ -116,13 +116,13 @@ def _key(place: int) -> str:
 
 def main() -> None:
     host, port, rate = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    load = Load(host, port)
+    load = OpenLoopLoad(host, port)
     print("ready", flush=True)
     if rate:
-        load.steadily(rate)
+        load.run_at_rate(rate)
     else:
-        load.at_most()
-    json.dump({"samples": load.samples, "errors": load.errors, "wrong": load.wrong()}, sys.stdout)
+        load.run_saturated()
+    json.dump({"samples": load.samples, "errors": load.errors, "wrong": load.count_wrong_keys()}, sys.stdout)
 
 
 if __name__ == "__main__":

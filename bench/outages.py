@@ -20,7 +20,7 @@ SETTLE = 1.0
 
 
 @dataclass
-class Round:
+class NodeFailureResult:
     """Results of one lost node."""
 
     gaps: list[float] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Round:
 
 
 @contextmanager
-def shop(directory: Path) -> Iterator[tuple[LocalCluster, int]]:
+def database_under_test(directory: Path) -> Iterator[tuple[LocalCluster, int]]:
     """Yield three nodes with a database of 6 primaries and 6 replicas."""
     cluster = private_cluster(directory, nodes=3)
     try:
@@ -52,7 +52,7 @@ def rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
     return found
 
 
-def whole(cluster: LocalCluster, uid: int) -> None:
+def wait_until_recovered(cluster: LocalCluster, uid: int) -> None:
     """Wait until all shards run, all replicas are in sync, and no action is running."""
 
     def settled() -> bool:
@@ -60,11 +60,11 @@ def whole(cluster: LocalCluster, uid: int) -> None:
         busy = [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
         return bool(bdb["shards_in_sync"] == bdb["shards_total"] and not busy)
 
-    cluster.until(settled, "the database did not recover", 120)
+    cluster.wait_until(settled, "the database did not recover", 120)
 
 
 @dataclass(frozen=True)
-class Struck:
+class InjectedFailure:
     """Start and end of an injected node failure (monotonic clock), and how to undo it."""
 
     began: float
@@ -72,27 +72,29 @@ class Struck:
     bring_back: Callable[[], None]
 
 
-def lose(cluster: LocalCluster, uid: int, choice: random.Random, strike: Callable[[str], Struck]) -> Round:
+def lose_node(
+    cluster: LocalCluster, uid: int, choice: random.Random, strike: Callable[[str], InjectedFailure]
+) -> NodeFailureResult:
     """Lose one node, injected by `strike`. Return the results after recovery."""
-    whole(cluster, uid)
+    wait_until_recovered(cluster, uid)
     before = rows(cluster, uid)
     leading = {row["address"] for row in before if row["role"] == "master"}
     victim = choice.choice(sorted(leading))
     with Writers(before) as writers:
-        cluster.until(writers.all_write, "the writers did not succeed")
+        cluster.wait_until(writers.all_write, "the writers did not succeed")
         time.sleep(SETTLE)
         lost = {row["pair"] for row in before if row["role"] == "master" and row["address"] == victim}
         struck = strike(victim)
         affected = [writers.by_pair[pair] for pair in lost]
-        cluster.until(
-            lambda: all(writer.good_again(struck.done) is not None for writer in affected),
+        cluster.wait_until(
+            lambda: all(writer.recovered_at(struck.done) is not None for writer in affected),
             "the lost slots did not recover",
         )
         time.sleep(SETTLE)
     struck.bring_back()
     living = [writer for pair, writer in writers.by_pair.items() if pair not in lost]
-    good = [again for writer in affected if (again := writer.good_again(struck.done)) is not None]
-    made = Round(
+    good = [again for writer in affected if (again := writer.recovered_at(struck.done)) is not None]
+    made = NodeFailureResult(
         gaps=[again - struck.began for again in good],
         waited=max((writer.longest_wait(struck.began) for writer in living), default=0.0),
         # After a timeout a client tries the other server of the pair, which can be on the lost node.
@@ -100,30 +102,30 @@ def lose(cluster: LocalCluster, uid: int, choice: random.Random, strike: Callabl
             error for writer in living for sent, error in writer.refused if sent > struck.began and victim not in error
         ],
     )
-    whole(cluster, uid)
+    wait_until_recovered(cluster, uid)
     made.lost = writers.missing()
     return made
 
 
-def kill(cluster: LocalCluster) -> Callable[[str], Struck]:
+def kill(cluster: LocalCluster) -> Callable[[str], InjectedFailure]:
     """Return a function that kills (SIGKILL) all processes of a node; connections are reset."""
 
-    def strike(victim: str) -> Struck:
+    def strike(victim: str) -> InjectedFailure:
         doomed = processes(cluster, victim)
         began = time.monotonic()
         for process in doomed:
             process.kill()
         done = time.monotonic()
         cluster.kill(victim)  # already dead: this reaps it
-        return Struck(began, done, cluster.start_agents)
+        return InjectedFailure(began, done, cluster.start_agents)
 
     return strike
 
 
-def freeze(cluster: LocalCluster) -> Callable[[str], Struck]:
+def freeze(cluster: LocalCluster) -> Callable[[str], InjectedFailure]:
     """Return a function that stops (SIGSTOP) all processes of a node: connections stay open without replies."""
 
-    def strike(victim: str) -> Struck:
+    def strike(victim: str) -> InjectedFailure:
         stopped = processes(cluster, victim)
         began = time.monotonic()
         for process in stopped:
@@ -133,7 +135,7 @@ def freeze(cluster: LocalCluster) -> Callable[[str], Struck]:
             for process in stopped:
                 process.resume()
 
-        return Struck(began, time.monotonic(), thaw)
+        return InjectedFailure(began, time.monotonic(), thaw)
 
     return strike
 

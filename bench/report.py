@@ -37,7 +37,7 @@ class Report:
         self.figures.append(Figure(what, value, unit, is_maximum=True))
         self._say(f"{'ok  ' if holds else 'MISS'}  {what}: {value:.3g} {unit} (limit {limit:g} {unit}){note}")
 
-    def least(self, what: str, value: float, limit: float, unit: str, note: str = "") -> None:
+    def minimum(self, what: str, value: float, limit: float, unit: str, note: str = "") -> None:
         """Report a value that must be at least `limit`."""
         holds = value >= limit
         self.missed += not holds

@@ -13,8 +13,8 @@ from pathlib import Path
 import hiredis
 import psutil
 
-from bench.clients import ClientRecord, one_machine_for_all, traffic
-from bench.creation import all_to_default, create, delete
+from bench.clients import ClientRecord, traffic, without_autogroup
+from bench.creation import create, delete, grant_all_to_default_user
 from bench.report import Report
 from bench.scale import SMOKE, counted, scaled
 from bench.traffic import value_of
@@ -37,7 +37,7 @@ def reshard(report: Report, directory: Path) -> None:
     size = f"3 to {GROWN} primaries, each with a replica, {KEYS} keys, under load"
     cluster = private_cluster(directory / "console", nodes=3)
     try:
-        with one_machine_for_all() as sharing:
+        with without_autogroup() as sharing:
             cluster.start_console()
             cluster.start_agents()
             ours = _ours(cluster, "gentle")
@@ -60,7 +60,7 @@ def reshard(report: Report, directory: Path) -> None:
     report.limit("keys lost or wrong", ours.wrong + fast.wrong, 0, "keys")
 
 
-class Watched:
+class ObservedChange:
     """One change and its effects on the client."""
 
     def __init__(self, seen: ClientRecord, begun: float, ended: float) -> None:
@@ -76,17 +76,17 @@ class Watched:
         return f" ({before.p99:.1f} ms before, {during.p99:.1f} ms during,  {during.worst:.0f} ms at worst)"
 
 
-def _watch(host: str, port: int, change: Callable[[], None]) -> Watched:
+def _watch(host: str, port: int, change: Callable[[], None]) -> ObservedChange:
     """Perform the change while a client is active."""
     with traffic(host, port, KEYS) as client:
         time.sleep(BEFORE_SECONDS)
         begun = time.time()
         change()
         ended = time.time()
-        return Watched(client.end(), begun, ended)
+        return ObservedChange(client.end(), begun, ended)
 
 
-def _ours(cluster: LocalCluster, pace: ReshardingPace) -> Watched:
+def _ours(cluster: LocalCluster, pace: ReshardingPace) -> ObservedChange:
     ok(cluster.api.put("/v1/cluster/policy", json={"resharding_pace": pace}))
     uid, _ = create(cluster, 3, replication=True)
     rows = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == "master"]
@@ -95,7 +95,7 @@ def _ours(cluster: LocalCluster, pace: ReshardingPace) -> Watched:
 
     def change() -> None:
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": GROWN}))
-        cluster.until(lambda: _status(cluster, uid) == "active", "the slots did not move", 3600)
+        cluster.wait_until(lambda: _status(cluster, uid) == "active", "the slots did not move", 3600)
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         if bdb["status_detail"]:
             raise RuntimeError(bdb["status_detail"])
@@ -128,7 +128,7 @@ def _fill(primaries: Sequence[tuple[tuple[str, int], slots.Ranges]]) -> None:
         connection.close()
 
 
-def _theirs(directory: Path, addresses: Sequence[str]) -> Watched:
+def _theirs(directory: Path, addresses: Sequence[str]) -> ObservedChange:
     """Measure the same processes and settings with valkey-cli: six primaries and their replicas, three of each without slots."""
     places = [(addresses[index % 3], 20100 + index) for index in range(12)]
     with _processes(directory, places):
@@ -182,7 +182,7 @@ def _processes(directory: Path, places: Sequence[tuple[str, int]]) -> Iterator[N
             shard = ShardSpec(
                 uid=index, bdb_uid=1, engine_id=f"{index:040x}", port=port, bus_port=port + 5000, role="master"
             )
-            (home / "valkey.conf").write_text(all_to_default(render.valkey_conf(bdb, shard, address)))
+            (home / "valkey.conf").write_text(grant_all_to_default_user(render.valkey_conf(bdb, shard, address)))
             running.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home, stdout=subprocess.DEVNULL))
         _until(lambda: all(_execute(*place, "PING") == "PONG" for place in places))
         yield

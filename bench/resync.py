@@ -11,9 +11,9 @@ from typing import Any
 import psutil
 import valkey
 
-from bench.clients import one_machine_for_all, open_loop, saturation
+from bench.clients import open_loop, saturation, without_autogroup
 from bench.creation import create
-from bench.outages import rows, whole
+from bench.outages import rows, wait_until_recovered
 from bench.report import Report
 from bench.scale import counted, scaled
 from bench.writers import client, tag_of
@@ -33,7 +33,7 @@ POLL = 0.15
 
 def resync(report: Report, directory: Path) -> None:
     """Kill the node with all replicas and start it again."""
-    with one_machine_for_all() as sharing:
+    with without_autogroup() as sharing:
         _resync(report, directory, sharing)
 
 
@@ -52,13 +52,13 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
         half = saturation(*place) / 2
         with open_loop(*place, half) as load:
             calm = time.time()
-            cluster.until(lambda: time.time() > calm + CALM, "the baseline did not end")
+            cluster.wait_until(lambda: time.time() > calm + CALM, "the baseline did not end")
             killed = time.time()
             cluster.kill_node(away)
-            cluster.until(lambda: _down(cluster, uid) == PAIRS, "the loss was not detected")
+            cluster.wait_until(lambda: _down(cluster, uid) == PAIRS, "the loss was not detected")
             cluster.start_agents()
             polls = _watch(cluster, uid)
-            whole(cluster, uid)
+            wait_until_recovered(cluster, uid)
             spans = _spans(cluster)
             born = min(process.create_time() for process in cluster.engines(away))
             if not spans:
@@ -98,19 +98,19 @@ def _resync(report: Report, directory: Path, sharing: str) -> None:
 
 def _gather(cluster: LocalCluster, uid: int, home: str) -> None:
     """Move all primaries to one node."""
-    whole(cluster, uid)
+    wait_until_recovered(cluster, uid)
     uids = [row["uid"] for row in rows(cluster, uid) if row["role"] == "master" and row["address"] != home]
     ok(cluster.api.post("/v1/shards/actions/failover", json={"shard_uids": uids}))
-    cluster.until(
+    cluster.wait_until(
         lambda: {row["address"] for row in rows(cluster, uid) if row["role"] == "master"} == {home},
         "the primaries did not move",
     )
-    whole(cluster, uid)
+    wait_until_recovered(cluster, uid)
 
 
 def _fill(held: list[dict[str, Any]]) -> None:
     for row in [row for row in held if row["role"] == "master"]:
-        writer, tag = client(row["address"], row["port"], patience=60), tag_of(row["assigned_slots"])
+        writer, tag = client(row["address"], row["port"], timeout=60), tag_of(row["assigned_slots"])
         count = BYTES // PAIRS // VALUE
         for start in range(0, count, 100):
             pipeline = writer.pipeline(transaction=False)
@@ -140,7 +140,7 @@ def _watch(cluster: LocalCluster, uid: int) -> list[tuple[float, dict[str, Any]]
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         return bool(bdb["shards_in_sync"] == bdb["shards_total"])
 
-    cluster.until(done, "the replicas did not recover", 180)
+    cluster.wait_until(done, "the replicas did not recover", 180)
     return polls
 
 
@@ -178,7 +178,7 @@ def _compress(cluster: LocalCluster, address: str, before: list[dict[str, Any]])
 
 
 def _in_sync(row: dict[str, Any]) -> bool:
-    asking = client(row["address"], row["port"], patience=5)
+    asking = client(row["address"], row["port"], timeout=5)
     try:
         return bool(asking.info("replication").get("master_link_status") == "up")
     except Exception:

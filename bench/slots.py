@@ -41,13 +41,13 @@ class _Views:
 def slot_views(report: Report) -> None:
     """Poll all primaries of a large database."""
     for pairs in scaled((360, 512), (12,)):
-        spent, held = asyncio.run(_looks(pairs))
+        spent, held = asyncio.run(_polls(pairs))
         what = f"slot ownership, {pairs} primaries with replicas"
         report.fact(f"{what}: CPU time of the console", spent, "s")
         report.limit(f"{what}: longest block of the event loop", max(held), 0.1, "s")
 
 
-async def _looks(pairs: int) -> tuple[list[float], list[float]]:
+async def _polls(pairs: int) -> tuple[list[float], list[float]]:
     shards = _layout(pairs)
     primaries = [shard for shard in shards if shard.role == "master"]
     agents = cast(Agents, _Views(shards))
@@ -56,11 +56,11 @@ async def _looks(pairs: int) -> tuple[list[float], list[float]]:
         gc.collect()
         deaf = asyncio.create_task(_measure_blocking())
         before = time.process_time()
-        found = await slotmap.look(agents, shards, primaries)
+        found = await slotmap.read_slot_map(agents, shards, primaries)
         spent.append(time.process_time() - before)
         deaf.cancel()
         held.append(await deaf)
-        if found.lost or found.astray or len(found.held) != pairs:
+        if found.lost or found.disagreeing or len(found.held) != pairs:
             raise RuntimeError("the views are inconsistent")
     return spent, held
 

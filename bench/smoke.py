@@ -18,7 +18,7 @@ import psutil
 from bench.scale import VARIABLE
 from shardboard.lifeline import lifeline
 
-PATIENCE = 300
+TIMEOUT_SECONDS = 300
 """Timeout per benchmark in seconds; on an idle machine they take five to thirty."""
 SAME = ("paper",)
 """Larger variants of other benchmarks, which would be identical in short form."""
@@ -34,7 +34,7 @@ def smoke(names: Sequence[str]) -> int:
             TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
             lifeline(Path(directory)),
         ):
-            reason = run([sys.executable, "-m", "bench", name], Path(directory), PATIENCE)
+            reason = run([sys.executable, "-m", "bench", name], Path(directory), TIMEOUT_SECONDS)
         if reason is None:
             print(f"ok    {name} works ({time.monotonic() - started:.0f} s)", flush=True)
         else:
@@ -46,12 +46,12 @@ def smoke(names: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
-def run(command: Sequence[str], directory: Path, patience: float) -> str | None:
+def run(command: Sequence[str], directory: Path, timeout: float) -> str | None:
     """Run a command with `directory` for its files. Return why it failed, or None."""
     environment = {**os.environ, VARIABLE: "1", "TMPDIR": str(directory)}
     with subprocess.Popen(command, env=environment, start_new_session=True) as process:
         try:
-            status = process.wait(patience)
+            status = process.wait(timeout)
         except subprocess.TimeoutExpired:
             family = [psutil.Process(process.pid)]
             family += family[0].children(recursive=True)
@@ -59,7 +59,7 @@ def run(command: Sequence[str], directory: Path, patience: float) -> str | None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(10)
             _end(family)
-            return f"it did not end within {patience:.0f} s"
+            return f"it did not end within {timeout:.0f} s"
     return None if status == 0 else f"it exited with status {status}; see its last lines"
 
 

@@ -30,7 +30,7 @@ from shardboard.local import LocalCluster, ok, private_cluster
 KEYS = counted("TIER_KEYS", 1_000_000, 30_000)
 IN_RAM = 0.3
 """Share of the values that fit in RAM."""
-BESIDE_A_HOT_VALUE, OF_A_COLD_KEY, OF_NO_KEYS = 150, 100, 4_000_000
+BYTES_PER_HOT_VALUE, BYTES_PER_COLD_KEY, BASE_BYTES = 150, 100, 4_000_000
 """Approximate bytes of RAM for keys, from which the memory limit is computed."""
 FROM_IDEAL = 3.0
 """Maximum distance of the hit ratio from the ideal, in percentage points."""
@@ -45,13 +45,13 @@ HITS = {"all": 1.0, "95 %": 0.95, "85 %": 0.85, "50 %": 0.5}
 
 
 @dataclass(frozen=True)
-class Row:
+class TierWorkload:
     """A workload and its minimum ratios by hit ratio."""
 
     name: str
     sets: int
     depth: int
-    least: Mapping[str, float]
+    min_ratios: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,19 @@ class Data:
     name: str
     size: int
     by_popularity: bool
-    rows: tuple[Row, ...]
+    rows: tuple[TierWorkload, ...]
 
 
-GETS = Row("GET -P 16", 0, 16, {"all": 0.93, "95 %": 0.80, "85 %": 0.60, "50 %": 0.25})
-MIXED = Row("GET:SET 1:1 -P 16", 1, 16, {"95 %": 0.75, "85 %": 0.60, "50 %": 0.25})
+GETS = TierWorkload("GET -P 16", 0, 16, {"all": 0.93, "95 %": 0.80, "85 %": 0.60, "50 %": 0.25})
+MIXED = TierWorkload("GET:SET 1:1 -P 16", 1, 16, {"95 %": 0.75, "85 %": 0.60, "50 %": 0.25})
 SCATTERED = Data(
-    "1000 B", 1000, False, (GETS, Row("GET -P 1", 0, 1, {"95 %": 0.90, "85 %": 0.80, "50 %": 0.40}), MIXED)
+    "1000 B", 1000, False, (GETS, TierWorkload("GET -P 1", 0, 1, {"95 %": 0.90, "85 %": 0.80, "50 %": 0.40}), MIXED)
 )
 OTHERS = (
     Data("500 B", 500, False, (MIXED,)),
-    Data("1000 B, by popularity", 1000, True, (Row("GET -P 16", 0, 16, {"85 %": 0.58}),)),
+    Data("1000 B, by popularity", 1000, True, (TierWorkload("GET -P 16", 0, 16, {"85 %": 0.58}),)),
 )
-THROUGH = {"95 %": 0.8, "85 %": 0.7, "50 %": 0.6}
+ENDPOINT_MIN_RATIOS = {"95 %": 0.8, "85 %": 0.7, "50 %": 0.6}
 """Minimum throughput of the endpoint compared with direct access to its shard, GET -P 16."""
 
 
@@ -86,7 +86,7 @@ def tier(report: Report, directory: Path) -> None:
         cluster.start_agents()
         places = _measure(report, cluster, SCATTERED)
         through = {"direct": places["flash"], "endpoint": _endpoint(cluster, "flash")}
-        for hit, least in THROUGH.items():
+        for hit, least in ENDPOINT_MIN_RATIOS.items():
             _compare_endpoint(report, through, hit, least)
         for data in OTHERS:
             _delete_all(cluster)
@@ -102,7 +102,7 @@ def _measure(report: Report, cluster: LocalCluster, data: Data) -> dict[str, tup
     for place in places.values():
         _fill(place, data)
     for row in data.rows:
-        for hit, least in row.least.items():
+        for hit, least in row.min_ratios.items():
             _compare(report, places, data, row, hit, least)
     return places
 
@@ -117,12 +117,12 @@ def _delete_all(cluster: LocalCluster) -> None:
     """Delete both databases, because further ones would not fit."""
     for row in ok(cluster.api.get("/v1/bdbs")):
         ok(cluster.api.delete(f"/v1/bdbs/{row['uid']}"))
-    cluster.until(lambda: ok(cluster.api.get("/v1/bdbs")) == [], "the databases were not deleted", 120)
+    cluster.wait_until(lambda: ok(cluster.api.get("/v1/bdbs")) == [], "the databases were not deleted", 120)
 
 
 def _database(cluster: LocalCluster, name: str, size: int) -> tuple[str, int]:
     """Create a database. Return the address of its shard."""
-    ram = OF_NO_KEYS + round(KEYS * (IN_RAM * (size + BESIDE_A_HOT_VALUE) + OF_A_COLD_KEY)) * 16 // 15
+    ram = BASE_BYTES + round(KEYS * (IN_RAM * (size + BYTES_PER_HOT_VALUE) + BYTES_PER_COLD_KEY)) * 16 // 15
     whole = max(10 * ram // 9, 2 * KEYS * (size + 200)) + 2**26
     sizes = {"bigstore": True, "bigstore_ram_size": max(ram, 2**24), "memory_size": whole} if name == "flash" else {}
     body = {"name": name, "memory_size": 0, "replication": False, "sharding": False, **sizes}
@@ -133,7 +133,7 @@ def _database(cluster: LocalCluster, name: str, size: int) -> tuple[str, int]:
         status: str = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status"}))["status"]
         return status == "active"
 
-    cluster.until(active, f"the database {name} did not become active", 120)
+    cluster.wait_until(active, f"the database {name} did not become active", 120)
     row = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]
     return row["address"], row["port"]
 
@@ -165,7 +165,7 @@ def _packed(numbers: list[int], size: int) -> Iterator[tuple[bytes, int]]:
 
 
 def _compare(
-    report: Report, places: Mapping[str, tuple[str, int]], data: Data, row: Row, hit: str, least: float
+    report: Report, places: Mapping[str, tuple[str, int]], data: Data, row: TierWorkload, hit: str, minimum: float
 ) -> None:
     """Run rounds of both alternately, after the database on flash has settled."""
     width = _width(hit)
@@ -180,7 +180,7 @@ def _compare(
                 share.append(_share(before, _accesses(place)))
     ratio = median(rates["flash"]) / median(rates["ram"])
     note = f" ({median(rates['flash']):,.0f} of {median(rates['ram']):,.0f} per second, {median(share):.1%} served from RAM)"
-    report.least(f"{row.name}, {data.name}, {hit} from RAM: compared with all in RAM", ratio, least, "x", note)
+    report.minimum(f"{row.name}, {data.name}, {hit} from RAM: compared with all in RAM", ratio, minimum, "x", note)
     if row is GETS and HITS[hit] < 1:
         ideal = lru.hit_ratio(*lru.gaussian(KEYS, width), _values_in_ram(places["flash"]))
         note = f" ({median(share):.1%}, ideal {ideal:.1%})"
@@ -188,7 +188,7 @@ def _compare(
         report.limit(what, 100 * (ideal - median(share)), FROM_IDEAL, "points", note)
 
 
-def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit: str, least: float) -> None:
+def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit: str, minimum: float) -> None:
     """Compare the endpoint with direct access to the shard, alternately."""
     data, row, width = SCATTERED, GETS, _width(hit)
     _settle(places["direct"], data, row, width)
@@ -198,8 +198,8 @@ def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit
             rates[name].append(_rate(place, data, row, width, SECONDS))
     ratio = median(rates["endpoint"]) / median(rates["direct"])
     note = f" ({median(rates['endpoint']):,.0f} of {median(rates['direct']):,.0f} per second)"
-    report.least(
-        f"{row.name}, {data.name}, {hit} from RAM: endpoint compared with direct access", ratio, least, "x", note
+    report.minimum(
+        f"{row.name}, {data.name}, {hit} from RAM: endpoint compared with direct access", ratio, minimum, "x", note
     )
 
 
@@ -207,7 +207,7 @@ def _width(hit: str) -> float:
     return IN_RAM / 2 * KEYS / NormalDist().inv_cdf(0.5 + min(HITS[hit], 0.9999) / 2)
 
 
-def _settle(place: tuple[str, int], data: Data, row: Row, width: float) -> None:
+def _settle(place: tuple[str, int], data: Data, row: TierWorkload, width: float) -> None:
     """Run the load until the share served from RAM no longer rises. Reads alone promote only some thousands of values per second,
     so the most popular values that fit in RAM are read first.
     """
@@ -226,7 +226,7 @@ def _settle(place: tuple[str, int], data: Data, row: Row, width: float) -> None:
         last = share
 
 
-def _rate(place: tuple[str, int], data: Data, row: Row, width: float, seconds: int) -> float:
+def _rate(place: tuple[str, int], data: Data, row: TierWorkload, width: float, seconds: int) -> float:
     """Return requests per second."""
     command: list[Any] = [LOAD, "-s", place[0], "-p", place[1], "-t", 1, "-c", 50, "--pipeline", row.depth]
     command += ["--key-minimum", 1, "--key-maximum", KEYS, "--key-pattern", "G:G", "--key-stddev", width]

@@ -24,19 +24,19 @@ SEED = 20
 WRITTEN = 2000
 """Number of own keys that it writes repeatedly."""
 REDIRECTIONS = 16
-PATIENCE = 10.0
+TIMEOUT_SECONDS = 10.0
 
-Place = tuple[str, int]
+HostPort = tuple[str, int]
 
 
 class Client:
     """One connection per server, one request at a time."""
 
-    def __init__(self, home: Place) -> None:
+    def __init__(self, home: HostPort) -> None:
         self._home = home
-        self.places: dict[int, Place] = {}
+        self.places: dict[int, HostPort] = {}
         """Last known owner by slot."""
-        self._open: dict[Place, tuple[socket.socket, hiredis.Reader]] = {}
+        self._open: dict[HostPort, tuple[socket.socket, hiredis.Reader]] = {}
         for first, last, (host, port, *_), *_ in self._exchange(home, "CLUSTER", "SLOTS"):
             self.places |= dict.fromkeys(range(first, last + 1), (host, port))
 
@@ -59,9 +59,9 @@ class Client:
             raise reply
         return reply
 
-    def _exchange(self, place: Place, *argv: str) -> Any:
+    def _exchange(self, place: HostPort, *argv: str) -> Any:
         if place not in self._open:
-            self._open[place] = (socket.create_connection(place, PATIENCE), hiredis.Reader(encoding="utf-8"))
+            self._open[place] = (socket.create_connection(place, TIMEOUT_SECONDS), hiredis.Reader(encoding="utf-8"))
         connection, reader = self._open[place]
         connection.sendall(hiredis.pack_command(argv))  # type: ignore[arg-type]  # its stub knows one-element tuples only
         while (reply := reader.gets()) is False:
@@ -104,7 +104,7 @@ def main() -> None:
     json.dump({"samples": samples, "errors": errors, "wrong": wrong}, sys.stdout)
 
 
-def _ended(place: Place) -> bytes:
+def _ended(place: HostPort) -> bytes:
     raise ConnectionError(f"{place[0]}:{place[1]} closed the connection")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.outages import shop
+from bench.outages import database_under_test
 from bench.report import Report
 from bench.scale import counted, scaled
 from shardboard.local import LocalCluster, ok
@@ -23,7 +23,7 @@ BURNERS = 2 * (os.cpu_count() or 1)
 
 def unjustified(report: Report, directory: Path) -> None:
     """Count failovers and nodes reported as down while all shards are alive."""
-    with shop(directory) as (cluster, _):
+    with database_under_test(directory) as (cluster, _):
         began = datetime.now(UTC)
         end = time.monotonic() + SECONDS
         with _saturated():

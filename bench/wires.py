@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from bench.creation import create, delete
-from bench.outages import rows, whole
+from bench.outages import rows, wait_until_recovered
 from bench.report import Report
 from bench.scale import counted, scaled
 from bench.writers import client
@@ -54,7 +54,7 @@ def wires(report: Report, directory: Path) -> None:
 
 
 def _measure(cluster: LocalCluster, uid: int, kind: str, found: dict[str, dict[str, list[float]]]) -> None:
-    whole(cluster, uid)
+    wait_until_recovered(cluster, uid)
     address, port = _endpoint(cluster, uid)
     for depth in (1, 16):
         before = _spent(cluster)
@@ -66,11 +66,11 @@ def _measure(cluster: LocalCluster, uid: int, kind: str, found: dict[str, dict[s
     _fill(address, port)
     victim = next(row["address"] for row in rows(cluster, uid) if row["role"] == "master" and row["address"] != address)
     cluster.kill_node(victim)
-    cluster.until(lambda: _unserved(cluster, uid) is not None, "the incident was not recorded", 60)
+    cluster.wait_until(lambda: _unserved(cluster, uid) is not None, "the incident was not recorded", 60)
     found["node killed: time until writes succeed"][kind].append(_unserved(cluster, uid) or 0.0)
     began = time.monotonic()
     cluster.start_agents()
-    whole(cluster, uid)
+    wait_until_recovered(cluster, uid)
     found[f"{BYTES >> 20} MB resynchronized on a restarted node"][kind].append(time.monotonic() - began)
 
 
@@ -100,7 +100,7 @@ def _spent(cluster: LocalCluster) -> float:
 
 
 def _fill(address: str, port: int) -> None:
-    with client(address, port, patience=60) as writer:
+    with client(address, port, timeout=60) as writer:
         for start in range(0, BYTES // VALUE, 100):
             pipeline = writer.pipeline(transaction=False)
             for number in range(start, min(BYTES // VALUE, start + 100)):

@@ -14,7 +14,7 @@ from shardboard.domain import slots
 
 PAUSE = 0.002
 """Seconds between two writes of one client: a low load that does not disturb measurements."""
-PATIENCE = 0.1
+TIMEOUT_SECONDS = 0.1
 """Seconds after which a client considers a server silent and uses the other one."""
 BATCH = 500
 
@@ -50,7 +50,7 @@ class Writer:
         for each in clients:
             each.close()
 
-    def good_again(self, moment: float) -> float | None:
+    def recovered_at(self, moment: float) -> float | None:
         """Return when the first write sent after `moment` was acknowledged; None if none was."""
         return next((at for sent, at, _ in list(self.acknowledged) if sent > moment), None)
 
@@ -63,7 +63,7 @@ class Writer:
         """Return how many acknowledged writes no shard has."""
         keys = [key for _, _, key in self.acknowledged]
         for server in self.servers:
-            reader = client(*server, patience=10)
+            reader = client(*server, timeout=10)
             try:
                 if reader.info("replication")["role"] != "master":
                     continue
@@ -114,5 +114,5 @@ def tag_of(assigned: str) -> str:
     return slots.key_of(slots.parse(assigned)[0][0])
 
 
-def client(address: str, port: int, patience: float = PATIENCE) -> "valkey.Valkey":
-    return valkey.Valkey(host=address, port=port, socket_timeout=patience, socket_connect_timeout=patience)
+def client(address: str, port: int, timeout: float = TIMEOUT_SECONDS) -> "valkey.Valkey":
+    return valkey.Valkey(host=address, port=port, socket_timeout=timeout, socket_connect_timeout=timeout)

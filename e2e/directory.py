@@ -12,7 +12,7 @@ from backend.tests import openldap  # noqa: E402
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, openldap.openldap(Path(folder)) as server:
         info = {
-            "encrypted": server.encrypted,
+            "encrypted": server.tls_url,
             "ca": server.ca,
             "reader": [openldap.READER, openldap.READER_PASSWORD],
             "person": ["bob", openldap.BOB_PASSWORD],

@@ -46,7 +46,7 @@ class Stack:
         self._cluster.start_console()
         self._cluster.start_agents()
         uid = ok(self._cluster.api.post("/v1/bdbs", json=DATABASE))["uid"]
-        self._cluster.until(lambda: self._is_healthy(uid), "the database did not become active", 120)
+        self._cluster.wait_until(lambda: self._is_healthy(uid), "the database did not become active", 120)
         self._traffic(uid, OPS_PER_SECOND)
         return {**self._about(self._cluster), "bdb": uid, "addresses": list(self._cluster.addresses)}
 
@@ -107,7 +107,7 @@ class Stack:
             found: int = ok(self._cluster.api.get(f"/v1/shards/{uid}")).get("pid", 0)
             return found
 
-        self._cluster.until(lambda: pid() > 0, f"the process of shard {uid} is unknown")
+        self._cluster.wait_until(lambda: pid() > 0, f"the process of shard {uid} is unknown")
         next(process for process in self._engines() if process.pid == pid()).kill()
 
     def keep_logs(self) -> None:

@@ -7,9 +7,9 @@ from sqlalchemy import Connection
 
 import shardboard.state  # noqa: F401 - registers the tables
 from shardboard.db import Base, UtcDateTime
-from shardboard.encrypted import Encrypted, EncryptedJson
+from shardboard.encrypted import EncryptedJson, EncryptedText
 
-FORMS = {UtcDateTime: "sa.DateTime(timezone=True)", Encrypted: "sa.String()", EncryptedJson: "sa.JSON()"}
+FORMS = {UtcDateTime: "sa.DateTime(timezone=True)", EncryptedText: "sa.String()", EncryptedJson: "sa.JSON()"}
 
 
 def render_item(kind: str, item: Any, _context: Any) -> str | Literal[False]:

@@ -77,17 +77,17 @@ from shardboard.api import (
     webhooks,
 )
 from shardboard.api.feed import Feed
-from shardboard.api.host_names import protected
-from shardboard.api.middleware import install as install_middleware
-from shardboard.api.page import mount_page
-from shardboard.authority import Authority
+from shardboard.api.host_names import with_host_check
+from shardboard.api.middleware import install_response_headers as install_middleware
+from shardboard.api.page import mount_web_ui
+from shardboard.authority import ConsoleCa
 from shardboard.bus import Bus
 from shardboard.collectors.alarms import AlarmCollector
 from shardboard.collectors.archive import Archive
 from shardboard.collectors.benchmarks import BenchmarkCollector
-from shardboard.collectors.first_writes import FirstWrites
+from shardboard.collectors.first_writes import FirstWriteCollector
 from shardboard.collectors.housekeeping import Housekeeping
-from shardboard.collectors.live import Live
+from shardboard.collectors.live import LiveMetrics
 from shardboard.collectors.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
 from shardboard.collectors.resyncs import ResyncCollector
@@ -96,7 +96,7 @@ from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
 from shardboard.orders import primaries_return
-from shardboard.ownership import owned
+from shardboard.ownership import lock_store
 from shardboard.reconcilers import benchmarks as benchmark_steps
 from shardboard.reconcilers import drills as drill_steps
 from shardboard.reconcilers import failover, replica_ha, restart, revival, stale_primaries
@@ -104,29 +104,29 @@ from shardboard.reconcilers.access import AccessLoop
 from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
 from shardboard.reconcilers.bdbs import steppers
 from shardboard.reconcilers.certificates import CertificatesLoop
-from shardboard.reconcilers.console_authority import ConsoleAuthorityLoop
+from shardboard.reconcilers.console_authority import ConsoleCaLoop
 from shardboard.reconcilers.elections import ElectionLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.epochs import EpochLoop
 from shardboard.reconcilers.failover import FailoverLoop
-from shardboard.reconcilers.hung import HungLoop
+from shardboard.reconcilers.hung import HungShardLoop
 from shardboard.reconcilers.inventory import InventoryLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
 from shardboard.reconcilers.movement import moves
 from shardboard.reconcilers.movement import nodes as node_moves
-from shardboard.reconcilers.primaries_return import PrimariesReturnLoop
+from shardboard.reconcilers.primaries_return import SwitchBackLoop
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.reconcilers.replica_ha import ReplicaHaLoop
 from shardboard.reconcilers.reshard import action as reshard
 from shardboard.reconcilers.restart import RestartLoop
-from shardboard.reconcilers.revival import RevivalLoop
+from shardboard.reconcilers.revival import ReplicaRecoveryLoop
 from shardboard.reconcilers.stale_primaries import StalePrimaryLoop
 from shardboard.reconcilers.unknown_nodes import UnknownNodesLoop
 from shardboard.services import encryption
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import events, issued_certificates
-from shardboard.supervision import Loop, Supervisor
+from shardboard.supervision import Loop, LoopSupervisor
 
 PLAIN_HOST = "127.0.0.1"
 """Address of the plain HTTP port, unreachable from other machines."""
@@ -142,7 +142,7 @@ def create_app(console: Console) -> FastAPI:
         description="Management of sharded, replicated databases on Valkey Cluster, compatible with Redis Enterprise's REST API.",
     )
     app.state.console = console
-    audited.install(app)
+    audited.install_audit_middleware(app)
     # Before the objects: otherwise `/nodes/stats` would be the node `stats`
     app.include_router(stats.router, prefix="/v1")
     for module in (
@@ -205,39 +205,39 @@ def create_app(console: Console) -> FastAPI:
     app.include_router(availability.router)  # contains paths of several API versions
     app.include_router(options.router)
     app.include_router(prometheus.router)
-    mount_page(app, console.settings.page_dir)
-    errors.install(app)
+    mount_web_ui(app, console.settings.page_dir)
+    errors.install_error_handlers(app)
     install_middleware(app)
     return app
 
 
 @asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[tuple[Console, str | None]]:
+async def open_console(settings: Settings) -> AsyncIterator[tuple[Console, str | None]]:
     """Yield a console with a migrated store and a first administrator, and the administrator's password if it was generated."""
-    instance = own_state_dir(settings.state_dir)
+    instance = lock_state_dir(settings.state_dir)
     bus = Bus()
     store = Store(settings.store_url, bus)
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     agents = HttpAgents(authority.client_ssl_context)
     try:
-        async with owned(store) as ownership:
+        async with lock_store(store) as ownership:
             await store.migrate()
             async with store.read() as looking:
-                keys = await encryption.keys_of_console(looking, settings)
-            store.use(keys)
+                keys = await encryption.load_or_create_keys(looking, settings)
+            store.set_keys(keys)
             async with store.begin() as opening:
-                await encryption.bring_up_to_date(opening, keys)
+                await encryption.encrypt_outdated(opening, keys)
                 password = await first_start(opening, settings)
             async with store.read() as reading:
                 store.state_id = await events.newest_uid(reading)
-                authority.refuse(await issued_certificates.refused(reading))
-            yield Console(settings, store, bus, Live(bus), agents, authority, instance, ownership), password
+                authority.reject_certificates(await issued_certificates.revoked_serials(reading))
+            yield Console(settings, store, bus, LiveMetrics(bus), agents, authority, instance, ownership), password
     finally:
         await agents.close()
         await store.close()
 
 
-def own_state_dir(directory: Path) -> str:
+def lock_state_dir(directory: Path) -> str:
     """Lock the state directory and return the console's persistent name. Raises ValueError while another process holds the lock.
 
     The lock is held until this process ends, however it ends.
@@ -260,20 +260,22 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
     """Return the steppers of all kinds of actions, by name."""
     return {
         **steppers(console.store, console.agents, endpoints),
-        failover.NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
-        failover.HANDOVER: failover.Handover(console.store, console.agents, console.live.last_offset),
-        stale_primaries.NAME: stale_primaries.Demote(console.store, console.agents),
-        revival.NAME: revival.Revive(console.store, console.agents),
-        moves.MIGRATE: moves.Relocate(console.store, console.agents),
-        moves.UPGRADE: moves.Relocate(console.store, console.agents),
-        moves.REBALANCE: moves.Relocate(console.store, console.agents),
-        replica_ha.NAME: moves.Relocate(console.store, console.agents),
-        primaries_return.NAME: moves.Relocate(console.store, console.agents),
+        failover.ACTION_NAME: failover.Failover(console.store, console.agents, console.live.last_offset),
+        failover.REQUESTED_FAILOVER: failover.RequestedFailover(
+            console.store, console.agents, console.live.last_offset
+        ),
+        stale_primaries.ACTION_NAME: stale_primaries.DemoteStalePrimaries(console.store, console.agents),
+        revival.ACTION_NAME: revival.RecoverReplicas(console.store, console.agents),
+        moves.MIGRATE: moves.MoveShards(console.store, console.agents),
+        moves.UPGRADE: moves.MoveShards(console.store, console.agents),
+        moves.REBALANCE: moves.MoveShards(console.store, console.agents),
+        replica_ha.ACTION_NAME: moves.MoveShards(console.store, console.agents),
+        primaries_return.ACTION_NAME: moves.MoveShards(console.store, console.agents),
         **node_moves.steppers(console.store, console.agents),
-        reshard.NAME: reshard.Reshard(console.store, console.agents),
-        restart.NAME: restart.Restart(console.store, console.agents),
-        benchmark_steps.NAME: benchmark_steps.Run(console.store, console.agents),
-        drill_steps.NAME: drill_steps.DrillStepper(console.store, console.agents),
+        reshard.ACTION_NAME: reshard.Reshard(console.store, console.agents),
+        restart.ACTION_NAME: restart.Restart(console.store, console.agents),
+        benchmark_steps.ACTION_NAME: benchmark_steps.RunBenchmark(console.store, console.agents),
+        drill_steps.ACTION_NAME: drill_steps.DrillStepper(console.store, console.agents),
     }
 
 
@@ -288,13 +290,13 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     await inventory.read_at_startup()
     actions = ActionLoop(console.store, console.bus, _steppers(console, endpoints), console.instance)
     nodes = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
-    agent_certificates = AgentCertificatesLoop(console.store, console.bus, console.agents, console.authority)
-    authorities = ConsoleAuthorityLoop(console.store, console.bus, console.authority, console.trust)
+    agent_certificates = AgentCertificatesLoop(console.store, console.bus, console.agents, console.ca)
+    authorities = ConsoleCaLoop(console.store, console.bus, console.ca, console.trust)
     alarms = AlarmCollector(
-        console.store, console.bus, console.live, pulses, console.agents, lambda: console.certificate.ends
+        console.store, console.bus, console.live, pulses, console.agents, lambda: console.certificate.expiries
     )
     loops = (
-        Loop("hold the store lock", console.ownership.run, vital=True),
+        Loop("hold the store lock", console.store_lock.run, vital=True),
         Loop("collect samples from nodes", nodes.run, vital=True),
         Loop("watch nodes", NodeWatch(console.store, console.agents, pulses).run, vital=True),
         Loop("schedule failovers", FailoverLoop(console.store, console.bus).run, vital=True),
@@ -307,37 +309,37 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("evaluate alarms", alarms.run),
         Loop("send notifications", console.notifier.run),
         Loop("collect benchmarks", BenchmarkCollector(console.store, console.bus, console.agents).run),
-        Loop("record first writes", FirstWrites(console.store, console.bus, console.live).run),
+        Loop("record first writes", FirstWriteCollector(console.store, console.bus, console.live).run),
         Loop("update proxies", endpoints.run),
         Loop("update users on shards", AccessLoop(console.store, console.bus, console.agents).run),
         Loop("renew the console's certificate", console.certificate.run),
         Loop("renew agent certificates", agent_certificates.run),
-        Loop("reject certificates of removed nodes", agent_certificates.run_refusals),
+        Loop("reject certificates of removed nodes", agent_certificates.run_rejections),
         Loop("send trusted CAs to agents", authorities.run),
         Loop("renew shard certificates", CertificatesLoop(console.store, console.bus, console.agents, endpoints).run),
         Loop("record elections", ElectionLoop(console.store, console.bus).run),
         Loop("remove unknown nodes", UnknownNodesLoop(console.store, console.bus, console.agents).run),
         Loop("watch epochs", EpochLoop(console.store, console.agents).run),
-        Loop("kill hung shards", HungLoop(console.store, console.bus, console.agents).run),
-        Loop("recover replicas", RevivalLoop(console.store, console.bus).run),
+        Loop("kill hung shards", HungShardLoop(console.store, console.bus, console.agents).run),
+        Loop("recover replicas", ReplicaRecoveryLoop(console.store, console.bus).run),
         Loop("restart primaries", RestartLoop(console.store, console.bus).run),
         Loop("demote stale primaries", StalePrimaryLoop(console.store, console.bus).run),
         Loop("rebuild lost replicas", ReplicaHaLoop(console.store, console.bus).run),
-        Loop("switch back to primaries", PrimariesReturnLoop(console.store, console.bus).run),
+        Loop("switch back to primaries", SwitchBackLoop(console.store, console.bus).run),
         Loop("remove shards", RemovalLoop(console.store, console.bus, console.agents).run),
         Loop("compare shards with the store", inventory.run),
         Loop("send events to browsers", Feed(console).run),
     )
-    async with Supervisor(console.store, loops).running() as failed:
+    async with LoopSupervisor(console.store, loops).running() as failed:
         yield failed
 
 
 async def run(settings: Settings) -> None:
     """Run until a stop signal, or until a vital loop fails permanently: a console without it must not appear to work."""
-    async with opened(settings) as (console, password), running_loops(console) as failed:
+    async with open_console(settings) as (console, password), running_loops(console) as failed:
         _print_welcome(console, password)
         configs = servers(console, create_app(console))
-        garbage.settle()
+        garbage.freeze_objects()
         await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
 
 
@@ -351,7 +353,7 @@ def servers(console: Console, app: FastAPI) -> list[uvicorn.Config]:
     if settings.metrics_port:
         listeners.append((prometheus.create_app(console), settings.https_host, settings.metrics_port, tls))
     return [
-        serving.config(protected(served, console, host), host, port, proxies=settings.trusted_proxies, **options)
+        serving.config(with_host_check(served, console, host), host, port, proxies=settings.trusted_proxies, **options)
         for served, host, port, options in listeners
     ]
 
@@ -370,7 +372,7 @@ def _print_welcome(console: Console, password: str | None) -> None:
 def run_console(settings: Settings) -> int:
     """Run the `shardboard console` command. Return its exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s console %(levelname)s %(name)s %(message)s")
-    recent_log.keep()
+    recent_log.install()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     asyncio.run(run(settings))

@@ -31,66 +31,75 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, ObjectIdentifier
 
 from shardboard import tls
 from shardboard.agent.contract.protocol import CONSOLE_NAME
-from shardboard.authority_files import AuthorityFiles, Request, new_signer
+from shardboard.authority_files import CaRequest, ConsoleCaFiles, new_signer
 from shardboard.errors import NotAcceptable
-from shardboard.key_files import readable, remove_parts, write_private
+from shardboard.key_files import memory_file, remove_partial_files, write_private
 from shardboard.settings import Settings
-from shardboard.signer import Signer
-from shardboard.tls import PEER_DAYS, SERVER_DAYS, key_of, key_pem, names_of, normal_name, pem, signing_key_of
+from shardboard.signer import CertificateAuthority
+from shardboard.tls import (
+    PEER_DAYS,
+    SERVER_DAYS,
+    key_pem,
+    normal_name,
+    pem,
+    public_key_of_request,
+    signing_key_of,
+    subject_names,
+)
 
 log = logging.getLogger(__name__)
 
-SOON, LATER = 5.0, 60.0
+REPLACEMENT_RETRY_SECONDS, RETRY_SECONDS = 5.0, 60.0
 """Seconds between two attempts to reach agents: during a replacement, and otherwise."""
-BEHIND = "its agent is from the previous release: upgrade it"
+AGENT_OUTDATED = "its agent is from the previous release: upgrade it"
 
-Step = Literal["", "announced", "shown"]
+ReplacementStep = Literal["", "announced", "shown"]
 """Step of the CA replacement; empty if none is in progress."""
 
 
 @dataclass
-class Heard:
+class AgentCaProgress:
     """Progress of agents by node, as seen by this console process."""
 
-    trusting: dict[int, str] = field(default_factory=dict)
-    """`Authority.trusted_digest` of the CAs that an agent trusts; connected agents only."""
-    showing: dict[int, str] = field(default_factory=dict)
+    trusted_digests: dict[int, str] = field(default_factory=dict)
+    """`ConsoleCa.trusted_digest` of the CAs that an agent trusts; connected agents only."""
+    presented_cas: dict[int, str] = field(default_factory=dict)
     """Fingerprint of the CA whose certificate the agent presented last."""
     failures: dict[int, str] = field(default_factory=dict)
     """Why the agent was not updated."""
     unrenewed: dict[int, str] = field(default_factory=dict)
     """Why the agent's certificate was not renewed."""
 
-    def forget(self, node_uid: int) -> None:
+    def remove(self, node_uid: int) -> None:
         """Remove the state of a node whose agent may have changed."""
-        for each in (self.trusting, self.showing, self.failures, self.unrenewed):
+        for each in (self.trusted_digests, self.presented_cas, self.failures, self.unrenewed):
             each.pop(node_uid, None)
 
 
-class Authority:
-    """The console's CA. `Authority.load` creates or renews files that are missing or expire soon."""
+class ConsoleCa:
+    """The console's CA. `ConsoleCa.load` creates or renews files that are missing or expire soon."""
 
-    def __init__(self, files: AuthorityFiles) -> None:
+    def __init__(self, files: ConsoleCaFiles) -> None:
         self.directory = files.directory
         self.ca_file = files.certificates
         self.server_file = files.directory / "server.pem"
         """Certificate and key of `server`."""
         self.names: list[str] = []
         """Names and addresses for which `server` is valid."""
-        self.heard = Heard()
+        self.agent_progress = AgentCaProgress()
         self._files = files
-        self.present = files.present()
-        self.following = files.next()
-        self.former = files.former(self.present)
-        self.requested = files.requested([each for each in (self.present, self.following) if each is not None])
+        self.current = files.current()
+        self.next_ca = files.next()
+        self.former = files.former(self.current)
+        self.requested = files.requested([each for each in (self.current, self.next_ca) if each is not None])
         self._clients: ssl.SSLContext | None = None
         self._refused: frozenset[str] = frozenset()
 
     @classmethod
-    def load(cls, settings: Settings) -> "Authority":
-        files = AuthorityFiles(_directory(settings))
+    def load(cls, settings: Settings) -> "ConsoleCa":
+        files = ConsoleCaFiles(_directory(settings))
         files.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        remove_parts(files.directory)
+        remove_partial_files(files.directory)
         files.create()
         authority = cls(files)
         authority.names = _own_names(settings.public_names)
@@ -99,36 +108,36 @@ class Authority:
         return authority
 
     @classmethod
-    def existing(cls, settings: Settings) -> "Authority":
+    def existing(cls, settings: Settings) -> "ConsoleCa":
         """Return the CA that a console created earlier, without changes. Raises FileNotFoundError if there is none."""
-        return cls(AuthorityFiles(_directory(settings)))
+        return cls(ConsoleCaFiles(_directory(settings)))
 
     @property
-    def ends(self) -> datetime:
-        return self.present.ends
+    def valid_until(self) -> datetime:
+        return self.current.valid_until
 
     @property
     def ca_pem(self) -> str:
-        return self.present.pem
+        return self.current.pem
 
     def ca_fingerprint(self) -> str:
         """Return the SHA-256 of the certificate (DER), hexadecimal."""
-        return self.present.fingerprint
+        return self.current.fingerprint
 
     @property
-    def step(self) -> Step:
-        if self.following is not None:
+    def step(self) -> ReplacementStep:
+        if self.next_ca is not None:
             return "announced"
         return "" if self.former is None else "shown"
 
     @property
-    def patience(self) -> float:
+    def retry_seconds(self) -> float:
         """Seconds until agents that could not be checked or updated are retried."""
-        return SOON if self.step else LATER
+        return REPLACEMENT_RETRY_SECONDS if self.step else RETRY_SECONDS
 
     @property
-    def _all(self) -> list[Signer]:
-        return [each for each in (self.present, self.following, self.former) if each is not None]
+    def _all(self) -> list[CertificateAuthority]:
+        return [each for each in (self.current, self.next_ca, self.former) if each is not None]
 
     @property
     def trusted(self) -> str:
@@ -153,17 +162,17 @@ class Authority:
             self._load_certificate(self._clients)
         renewed = self._ensure("server", self.names, ExtendedKeyUsageOID.SERVER_AUTH, SERVER_DAYS)
         try:
-            self._files.copy(self.present)
+            self._files.copy(self.current)
         except OSError as error:
             log.error("CA: writing %s failed, it is out of date: %s", self.ca_file, error)
         return renewed
 
     @property
-    def is_shown(self) -> bool:
+    def is_switch_complete(self) -> bool:
         """Whether all certificates that the console itself presents are from the current CA."""
         files = (self.directory / "client.pem", self.server_file)
         shown = [signing_key_of(found) for file in files if (found := _usable(file))]
-        return shown == [self.present.key_id] * len(files) and self._files.is_copied(self.present)
+        return shown == [self.current.key_id] * len(files) and self._files.is_copied(self.current)
 
     def client_ssl_context(self) -> ssl.SSLContext:
         """Return the TLS context for calls to agents: it presents our certificate and accepts only agents that joined with the
@@ -175,17 +184,17 @@ class Authority:
         return self._clients
 
     def _client_context(self, refused: Collection[str]) -> ssl.SSLContext:
-        trusted = [each for each in (self.present, self.former) if each is not None]
+        trusted = [each for each in (self.current, self.former) if each is not None]
         context = ssl.create_default_context(cadata="".join(each.pem for each in trusted))
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF | ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         self._load_certificate(context)
         for signer in trusted:
-            with readable(signer.taken_back(refused)) as path:
+            with memory_file(signer.revocation_list(refused)) as path:
                 context.load_verify_locations(path)
         return context
 
-    def refuse(self, serials: Collection[str]) -> bool:
+    def reject_certificates(self, serials: Collection[str]) -> bool:
         """Reject exactly these agent certificates (hexadecimal serial numbers) from now on. Return whether the set changed."""
         if (desired := frozenset(serials)) == self._refused:
             return False
@@ -202,57 +211,57 @@ class Authority:
         """
         if normal_name(addr) == CONSOLE_NAME:  # joining agents trust any server with this name
             raise NotAcceptable("config_error", f"{CONSOLE_NAME} is reserved for the console.", field="addr")
-        key = key_of(csr_pem)
+        key = public_key_of_request(csr_pem)
         uses, name = [ExtendedKeyUsageOID.SERVER_AUTH], _common_name([addr])
-        signed = self.present.sign(key, [addr], uses, days, begins=self._valid_since, common_name=name)
-        return pem(signed).decode() + self.present.between
+        signed = self.current.sign(key, [addr], uses, days, valid_from=self._valid_since, common_name=name)
+        return pem(signed).decode() + self.current.intermediates_pem
 
-    def is_due(self, ends: datetime, signing_key: str, days: int, now: datetime) -> bool:
+    def is_due(self, valid_until: datetime, signing_key: str, days: int, now: datetime) -> bool:
         """Return whether a certificate with this lifetime must be renewed: it expires soon, an earlier release issued it for
         longer, or another CA signed it. False if it expires together with the CA. For `signing_key` see `tls.signing_key_of`.
         """
-        is_other = ends != min(now + timedelta(days=days), self.ends)
-        return (tls.is_due(ends, days, now) and is_other) or not self.is_presents(signing_key)
+        is_other = valid_until != min(now + timedelta(days=days), self.valid_until)
+        return (tls.is_due(valid_until, days, now) and is_other) or not self.is_issued_by_current(signing_key)
 
-    def is_presents(self, signing_key: str) -> bool:
+    def is_issued_by_current(self, signing_key: str) -> bool:
         """Return whether the current CA signed a trusted certificate."""
-        return signing_key == self.present.key_id or (not signing_key and self.former is None)
+        return signing_key == self.current.key_id or (not signing_key and self.former is None)
 
-    def request(self, common_name: str, organization: str) -> Request:
+    def request(self, common_name: str, organization: str) -> CaRequest:
         """Create a request for an intermediate CA, which replaces an earlier request. Raises OSError."""
-        made = Request.create(common_name, organization)
+        made = CaRequest.create(common_name, organization)
         self._files.request(made)
         self.requested = made
         return made
 
-    def announce(self, following: Signer | None = None) -> Signer:
+    def announce(self, next_ca: CertificateAuthority | None = None) -> CertificateAuthority:
         """Announce the next CA, by default a new self-signed one. Raises OSError."""
-        chosen = following or new_signer()
+        chosen = next_ca or new_signer()
         self._files.announce(chosen)
-        self.following, self.requested = chosen, None
+        self.next_ca, self.requested = chosen, None
         self._files.tidy(former=self.former, requested=None)
         return chosen
 
     def withdraw(self) -> None:
         """Withdraw the announced CA or the request. Raises OSError; then nothing has changed."""
-        if self.following is not None:
-            self._files.forget_next()
-            self.following = None
+        if self.next_ca is not None:
+            self._files.remove_next()
+            self.next_ca = None
         else:
-            self._files.forget_request()
+            self._files.remove_request()
             self.requested = None
 
     def switch(self) -> None:
         """Switch to the announced CA for new connections. Raises OSError; then nothing has changed."""
-        if self.following is None:
+        if self.next_ca is None:
             raise ValueError("no CA was announced")
-        self._files.switch(self.present)
-        self.former, self.present, self.following = self.present, self.following, None
+        self._files.switch(self.current)
+        self.former, self.current, self.next_ca = self.current, self.next_ca, None
         self._clients = None
 
-    def forget(self) -> None:
+    def remove_former(self) -> None:
         """Stop trusting the old CA for new connections. Raises OSError."""
-        self._files.forget_former()
+        self._files.remove_former()
         self.former = None
         self._clients = None
 
@@ -261,23 +270,25 @@ class Authority:
         """Start of validity of certificates between agents and console, long ago: a peer whose clock was wrong during a renewal
         still accepts them. Only their expiry matters.
         """
-        return self.present.begins
+        return self.current.valid_from
 
     def _ensure(
-        self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int, begins: datetime | None = None
+        self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int, valid_from: datetime | None = None
     ) -> bool:
         file, now = self.directory / f"{name}.pem", datetime.now(UTC)
         found = _usable(file)
         if (
             found
-            and names_of(found) == set(names)
+            and subject_names(found) == set(names)
             and not self.is_due(found.not_valid_after_utc, signing_key_of(found), days, now)
         ):
             return False
         key = ec.generate_private_key(ec.SECP256R1())
-        made = self.present.sign(key.public_key(), names, [usage], days, begins=begins, common_name=_common_name(names))
+        made = self.current.sign(
+            key.public_key(), names, [usage], days, valid_from=valid_from, common_name=_common_name(names)
+        )
         try:
-            write_private(file, pem(made) + self.present.between.encode() + key_pem(key))
+            write_private(file, pem(made) + self.current.intermediates_pem.encode() + key_pem(key))
         except OSError as error:
             if found is None or found.not_valid_after_utc <= now:
                 raise
@@ -307,7 +318,7 @@ def _usable(file: Path) -> x509.Certificate | None:
         content = file.read_bytes()
         certificate = x509.load_pem_x509_certificate(content)
         key = serialization.load_pem_private_key(content, None)
-        names_of(certificate), signing_key_of(certificate)
+        subject_names(certificate), signing_key_of(certificate)
     except (OSError, ValueError, TypeError):
         return None
     return certificate if key.public_key() == certificate.public_key() else None

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from shardboard.key_files import sync_directory, write_private
-from shardboard.signer import Signer
+from shardboard.signer import CertificateAuthority
 from shardboard.tls import CA_DAYS, key_pem, random_part
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 
 
 @dataclass(frozen=True)
-class Request:
+class CaRequest:
     """Certificate request for an intermediate CA."""
 
     key: ec.EllipticCurvePrivateKey
@@ -42,7 +42,7 @@ class Request:
         return x509.load_pem_x509_csr(self.csr.encode()).subject.rfc4514_string()
 
     @classmethod
-    def create(cls, common_name: str, organization: str) -> "Request":
+    def create(cls, common_name: str, organization: str) -> "CaRequest":
         """Create a key and a request. Without a name, a unique one is generated."""
         common_name = common_name or f"Shardboard CA {random_part()}"
         key = ec.generate_private_key(ec.SECP256R1())
@@ -56,7 +56,7 @@ class Request:
         return cls(key, csr.public_bytes(serialization.Encoding.PEM).decode())
 
 
-class AuthorityFiles:
+class ConsoleCaFiles:
     """The files on disk. Methods that write raise OSError."""
 
     def __init__(self, directory: Path) -> None:
@@ -75,7 +75,7 @@ class AuthorityFiles:
         write_private(self._present, signer.stored())
         self.copy(signer)
 
-    def present(self) -> Signer:
+    def current(self) -> CertificateAuthority:
         """Return the current CA. Raises FileNotFoundError if no console created one, and ValueError if key and certificate do not
         match.
         """
@@ -91,22 +91,22 @@ class AuthorityFiles:
             raise ValueError(f"{self._present} is not the key of {self.certificates}")
         return signer
 
-    def _read_earlier_release(self, key: bytes) -> Signer:
+    def _read_earlier_release(self, key: bytes) -> CertificateAuthority:
         certificates = self.certificates.read_bytes()
         try:
             return _read(self._present, certificates, key)
         except ValueError as error:
             raise ValueError(f"{self._present} is not the key of {self.certificates}") from error
 
-    def copy(self, present: Signer) -> None:
+    def copy(self, current: CertificateAuthority) -> None:
         """Write the copy for administrators."""
-        if not self.is_copied(present):
-            write_private(self.certificates, present.chain_pem.encode())
+        if not self.is_copied(current):
+            write_private(self.certificates, current.chain_pem.encode())
 
-    def is_copied(self, present: Signer) -> bool:
-        return self.certificates.exists() and self.certificates.read_text() == present.chain_pem
+    def is_copied(self, current: CertificateAuthority) -> bool:
+        return self.certificates.exists() and self.certificates.read_text() == current.chain_pem
 
-    def next(self) -> Signer | None:
+    def next(self) -> CertificateAuthority | None:
         """Return the next CA. An unreadable file is ignored, because no certificate of that CA has been served."""
         try:
             return _read_if_there(self._next)
@@ -114,12 +114,12 @@ class AuthorityFiles:
             log.error("CA: the announced CA is not usable and is ignored: %s", error)
             return None
 
-    def former(self, present: Signer) -> Signer | None:
+    def former(self, current: CertificateAuthority) -> CertificateAuthority | None:
         """Return the old CA; None unless a replacement is in progress."""
         found = _read_if_there(self._former)
-        return found if found and found.fingerprint != present.fingerprint else None
+        return found if found and found.fingerprint != current.fingerprint else None
 
-    def requested(self, answered: Iterable[Signer]) -> Request | None:
+    def requested(self, answered: Iterable[CertificateAuthority]) -> CaRequest | None:
         """Return the open request; None if its key belongs to an existing CA."""
         if not self._requested.exists():
             return None
@@ -133,9 +133,9 @@ class AuthorityFiles:
             return None
         if any(signer.key.public_key() == key.public_key() for signer in answered):
             return None
-        return Request(key, content.decode().partition("-----BEGIN PRIVATE")[0])
+        return CaRequest(key, content.decode().partition("-----BEGIN PRIVATE")[0])
 
-    def tidy(self, former: Signer | None, requested: Request | None) -> None:
+    def tidy(self, former: CertificateAuthority | None, requested: CaRequest | None) -> None:
         """Remove files of a step that was not completed."""
         for path in ([] if former else [self._former]) + ([] if requested else [self._requested]):
             try:
@@ -143,25 +143,25 @@ class AuthorityFiles:
             except OSError as error:
                 log.error("CA: removing the obsolete file %s failed: %s", path, error)
 
-    def request(self, request: Request) -> None:
+    def request(self, request: CaRequest) -> None:
         write_private(self._requested, request.csr.encode() + key_pem(request.key))
 
-    def forget_request(self) -> None:
+    def remove_request(self) -> None:
         self._remove(self._requested)
 
-    def announce(self, following: Signer) -> None:
-        write_private(self._next, following.stored())
+    def announce(self, next_ca: CertificateAuthority) -> None:
+        write_private(self._next, next_ca.stored())
 
-    def forget_next(self) -> None:
+    def remove_next(self) -> None:
         self._remove(self._next)
 
-    def switch(self, present: Signer) -> None:
+    def switch(self, current: CertificateAuthority) -> None:
         """Replace the current CA with the next one. Raises OSError; then the current one is unchanged."""
-        write_private(self._former, present.stored())
+        write_private(self._former, current.stored())
         self._next.replace(self._present)
         self._sync()
 
-    def forget_former(self) -> None:
+    def remove_former(self) -> None:
         self._remove(self._former)
 
     def _remove(self, path: Path) -> None:
@@ -177,16 +177,16 @@ class AuthorityFiles:
             log.error("CA: syncing %s to disk failed: %s", self.directory, error)
 
 
-def new_signer() -> Signer:
-    return Signer.create(f"Shardboard CA {random_part()}", CA_DAYS)
+def new_signer() -> CertificateAuthority:
+    return CertificateAuthority.create(f"Shardboard CA {random_part()}", CA_DAYS)
 
 
-def _read_if_there(path: Path) -> Signer | None:
+def _read_if_there(path: Path) -> CertificateAuthority | None:
     return _read(path, content := path.read_bytes(), content) if path.exists() else None
 
 
-def _read(path: Path, certificates: bytes, key: bytes) -> Signer:
+def _read(path: Path, certificates: bytes, key: bytes) -> CertificateAuthority:
     try:
-        return Signer.read(certificates, key)
+        return CertificateAuthority.read(certificates, key)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is not usable: {error}") from error

@@ -54,18 +54,18 @@ _SESSION = (exc.TimeoutError, exc.DisconnectionError, exc.ResourceClosedError, e
 """No connection was available, or the one in use was lost."""
 
 
-def is_away(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Return whether a retry may succeed."""
     if isinstance(error, exc.DBAPIError):
-        return error.connection_invalidated or _of_driver(error)
+        return error.connection_invalidated or _is_transient_driver_error(error)
     if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError):
-        return _of_asyncpg(error)
+        return _is_transient_asyncpg_error(error)
     if isinstance(error, OSError):
         return isinstance(error, ConnectionError | TimeoutError | socket.gaierror) or error.errno in _ERRNOS
     return isinstance(error, _SESSION)
 
 
-def reason(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the store's error message without statement and values, which can contain passwords."""
     message = str(error.orig if isinstance(error, exc.DBAPIError) else error).partition("\n")[0]
     if message.startswith("<class "):  # format in which SQLAlchemy quotes asyncpg
@@ -73,10 +73,10 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
-def _of_driver(error: exc.DBAPIError) -> bool:
+def _is_transient_driver_error(error: exc.DBAPIError) -> bool:
     for cause in _causes(error.orig):
         if isinstance(cause, asyncpg.PostgresError | asyncpg.InterfaceError):
-            return _of_asyncpg(cause)
+            return _is_transient_asyncpg_error(cause)
         if isinstance(cause, OSError):
             return True
         code = getattr(cause, "sqlite_errorcode", None)
@@ -86,7 +86,7 @@ def _of_driver(error: exc.DBAPIError) -> bool:
     return isinstance(error, exc.OperationalError | exc.InterfaceError)
 
 
-def _of_asyncpg(error: BaseException) -> bool:
+def _is_transient_asyncpg_error(error: BaseException) -> bool:
     if isinstance(error, asyncpg.PostgresError):
         return str(error.sqlstate or "").startswith(_SQLSTATES)
     return not isinstance(error, ValueError)  # ValueError: a value that does not fit its column

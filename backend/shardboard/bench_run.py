@@ -13,11 +13,11 @@ import httpx
 from shardboard.domain import benchmark_scenarios
 from shardboard.queries import benchmark_scenarios as library
 
-KEPT, NOT_KEPT, NOTHING = 0, 1, 2
-LOOK_SECONDS = 1.0
-AGAIN = 3
+SLA_MET, SLA_MISSED, RUN_FAILED = 0, 1, 2
+POLL_SECONDS = 1.0
+OVERLAP_SECONDS = 3
 """Number of seconds that are requested again."""
-OPEN = ("queued", "running")
+OPEN_STATUSES = ("queued", "running")
 
 
 class RunError(Exception):
@@ -56,10 +56,10 @@ def _scenario(name: str) -> Mapping[str, Any]:
     path = Path(name)
     try:
         if path.suffix in (".yaml", ".yml") or path.exists():
-            return library.load(path.read_text())
+            return library.parse(path.read_text())
     except (OSError, ValueError) as error:
         raise RunError(f"{name} is not readable: {error}") from error
-    known = library.every()
+    known = library.list_all()
     if name not in known:
         raise RunError(f"{name} is neither a file nor one of the scenarios {', '.join(known)}")
     return known[name]
@@ -73,18 +73,18 @@ def _follow(api: httpx.Client, uid: int, watch: bool, say: Callable[[str], None]
             if watch and found["phase"] is not None:
                 step = (found["phase"], found["repetition"])
                 # The last seconds are requested again, because some load nodes report late.
-                since = max(0, shown[2] - AGAIN) if shown[:2] == step else 0
+                since = max(0, shown[2] - OVERLAP_SECONDS) if shown[:2] == step else 0
                 where = {"phase": step[0], "repetition": step[1], "since": since}
                 for part in _ok(api.get(f"/v1/benchmarks/{uid}/series", params=where))["parts"]:
                     if (last := (*step, part["first"] + len(part["at"]))) != shown:
                         shown = last
                         say(_line(found, part))
         except httpx.TransportError:  # the run continues without the console, so keep watching
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
             continue
-        if found["status"] not in OPEN:
+        if found["status"] not in OPEN_STATUSES:
             return found
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
 
 
 def _line(found: Mapping[str, Any], part: Mapping[str, Any]) -> str:
@@ -107,8 +107,8 @@ def _print_result(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
         word = "met" if limit["kept"] else "NOT MET"
         say(f"  {limit['name']} {_number(limit['limit'])}: {_number(limit['value'])}, {word}")
     if found["status"] != "completed":
-        return NOTHING
-    return NOT_KEPT if verdict.get("kept") is False else KEPT
+        return RUN_FAILED
+    return SLA_MISSED if verdict.get("kept") is False else SLA_MET
 
 
 def _compare(api: httpx.Client, uids: Sequence[int], say: Callable[[str], None]) -> None:

@@ -21,7 +21,7 @@ class Bus:
         for listener in tuple(self._listeners[topic]):
             listener.put(topic, message)
 
-    def heard(self, topic: str) -> bool:
+    def has_listeners(self, topic: str) -> bool:
         """Return whether the topic has listeners, so that expensive messages are only created if needed."""
         return bool(self._listeners[topic])
 
@@ -70,7 +70,7 @@ class Listener:
         except TimeoutError:
             return None
 
-    async def until(self, wanted: Callable[[Any], bool], timeout: float, *, pause: float = 0.0) -> None:
+    async def wait_until(self, predicate: Callable[[Any], bool], timeout: float, *, pause: float = 0.0) -> None:
         """Return at the first message that is `wanted`, or after `timeout` seconds, regardless of other messages.
 
         The caller polls everything afterwards, so all queued messages are dropped: hundreds of shards that change at once are one
@@ -83,7 +83,7 @@ class Listener:
         earliest, deadline = start + min(pause * took, MAX_PAUSE), start + timeout
         while (left := deadline - loop.time()) > 0:
             message = await self.get(timeout=left)
-            if message is None or wanted(message[1]):
+            if message is None or predicate(message[1]):
                 break
         if (left := earliest - loop.time()) > 0:
             await asyncio.sleep(left)

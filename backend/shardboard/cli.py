@@ -148,7 +148,7 @@ def _limit_arenas() -> None:
 
 
 def run_console(_: argparse.Namespace) -> int:
-    with garbage.starting():
+    with garbage.importing():
         from shardboard.app import run_console as run
         from shardboard.errors import ApiError
         from shardboard.settings import Settings
@@ -305,7 +305,7 @@ def _console(arguments: argparse.Namespace) -> Any:
 
     settings = Settings()
     try:
-        password = settings.given_password
+        password = settings.configured_password
     except OSError as error:
         raise CommandError(f"the password file is not readable: {error}") from error
     if password is None:
@@ -328,7 +328,7 @@ def run_openapi(arguments: argparse.Namespace) -> int:
 
 async def _openapi() -> dict[str, Any]:
     """Return the OpenAPI description, from a temporary console that leaves no files."""
-    from shardboard.app import create_app, opened
+    from shardboard.app import create_app, open_console
     from shardboard.settings import Settings
 
     with tempfile.TemporaryDirectory() as directory:
@@ -342,7 +342,7 @@ async def _openapi() -> dict[str, Any]:
             tls_cert=None,
             tls_key=None,
         )
-        async with opened(settings) as (console, _):
+        async with open_console(settings) as (console, _):
             return create_app(console).openapi()
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from shardboard.origins import place
+from shardboard.origins import source_of
 
-MOST_OF_ONE = 1000
+MAX_PER_SOURCE = 1000
 """Maximum number of connections per source address; at most a quarter of the process's file limit."""
 HEAD_SECONDS = 10.0
 """From the connection, or the first byte of a request, to the end of the request header."""
@@ -35,15 +35,15 @@ def raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def listen(host: str, port: int, backlog: int) -> "list[Listener]":
+def listen(host: str, port: int, backlog: int) -> "list[ListeningSocket]":
     """Return a listening socket for each address of the host; they share their connection counts. Raises OSError."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     counts: Counter[str] = Counter()
-    opened: list[Listener] = []
+    opened: list[ListeningSocket] = []
     try:
         for family, kind, protocol, _, address in dict.fromkeys(found):  # a name can resolve to the same address twice
             try:
-                listener = Listener(family, kind, protocol, counts=counts)
+                listener = ListeningSocket(family, kind, protocol, counts=counts)
             except OSError as error:
                 if error.errno != errno.EAFNOSUPPORT:
                     raise
@@ -64,18 +64,18 @@ def listen(host: str, port: int, backlog: int) -> "list[Listener]":
     return opened
 
 
-class Listener(socket.socket):
+class ListeningSocket(socket.socket):
     """Listening socket that limits the number of connections per source address."""
 
     def __init__(self, *of: int, counts: Counter[str]) -> None:
         super().__init__(*of)
         self._counts = counts
-        self._most = min(MOST_OF_ONE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+        self._most = min(MAX_PER_SOURCE, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
 
     def accept(self) -> tuple[socket.socket, Any]:
         for _ in range(REFUSALS_AT_ONCE):
             connection, address = super().accept()
-            source = place(str(address[0]))
+            source = source_of(str(address[0]))
             if self._counts[source] < self._most:
                 return _Counted(connection.detach(), source, self._counts), address
             connection.close()
@@ -101,7 +101,7 @@ def _uncount(counts: Counter[str], source: str) -> None:
         del counts[source]
 
 
-def end(condition: Callable[[Mapping[str, Any]], bool]) -> None:
+def close_matching(condition: Callable[[Mapping[str, Any]], bool]) -> None:
     """Close the connections whose client certificate meets the condition; it gets the result of `ssl.SSLSocket.getpeercert`."""
     for each in list(_open):
         session = each.transport.get_extra_info("ssl_object")
@@ -109,7 +109,7 @@ def end(condition: Callable[[Mapping[str, Any]], bool]) -> None:
             each.transport.abort()
 
 
-class Patience(H11Protocol):
+class TimeoutProtocol(H11Protocol):
     """uvicorn's HTTP protocol with a timeout: a request that does not arrive in time ends its connection."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -162,10 +162,10 @@ class Patience(H11Protocol):
         self._deadline = self.loop.call_later(seconds, self.transport.abort) if what is not None else None
 
 
-_open: set[Patience] = set()
+_open: set[TimeoutProtocol] = set()
 
 
-class Repeats(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Rate limit for warnings, which clients can cause: a repeated text is logged rarely, with the number of repetitions."""
 
     def __init__(self) -> None:

@@ -3,17 +3,17 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from shardboard.agents_trust import AgentsTrust
-from shardboard.authority import Authority
+from shardboard.agents_trust import TrustDistribution
+from shardboard.authority import ConsoleCa
 from shardboard.bus import Bus
-from shardboard.collectors.commands import CommandLooks
-from shardboard.collectors.courier import Courier
-from shardboard.collectors.hot_slots import SlotLooks
-from shardboard.collectors.live import Live
+from shardboard.collectors.commands import CommandCountCache
+from shardboard.collectors.courier import DeliveryClient
+from shardboard.collectors.hot_slots import HotSlotCache
+from shardboard.collectors.live import LiveMetrics
 from shardboard.collectors.node_logs import NodeLogReader
 from shardboard.collectors.notifier import Notifier
-from shardboard.collectors.ram_curves import RamCurves
-from shardboard.collectors.shard_looks import ShardLooks
+from shardboard.collectors.ram_curves import RamCurveCache
+from shardboard.collectors.shard_looks import ShardQueryCache
 from shardboard.db import Store
 from shardboard.driver.hooks import HttpHooks
 from shardboard.driver.ldap import LdapClient
@@ -21,7 +21,7 @@ from shardboard.driver.mails import SmtpMails
 from shardboard.driver.oidc import OidcClient
 from shardboard.driver.ports import Agents, Hooks
 from shardboard.driver.syslog import SyslogSender
-from shardboard.ownership import Ownership
+from shardboard.ownership import StoreLock
 from shardboard.server_certificate import ServerCertificate
 from shardboard.settings import Settings
 
@@ -33,37 +33,37 @@ class Console:
     settings: Settings
     store: Store
     bus: Bus
-    live: Live
+    live: LiveMetrics
     agents: Agents
-    authority: Authority
+    ca: ConsoleCa
     instance: str
     """Identifies this console across restarts."""
-    ownership: Ownership
+    store_lock: StoreLock
     certificate: ServerCertificate = field(init=False)
     hooks: Hooks = field(default_factory=HttpHooks)
     oidc: OidcClient = field(default_factory=OidcClient)
     ldap: LdapClient = field(default_factory=LdapClient)
-    trust: AgentsTrust = field(init=False)
+    trust: TrustDistribution = field(init=False)
     notifier: Notifier = field(init=False)
-    slot_looks: SlotLooks = field(init=False)
-    command_looks: CommandLooks = field(init=False)
-    ram_curves: RamCurves = field(init=False)
-    shard_looks: ShardLooks = field(init=False)
+    hot_slot_cache: HotSlotCache = field(init=False)
+    command_count_cache: CommandCountCache = field(init=False)
+    ram_curve_cache: RamCurveCache = field(init=False)
+    shard_query_cache: ShardQueryCache = field(init=False)
     node_logs: NodeLogReader = field(init=False)
-    bundling: asyncio.Lock = field(default_factory=asyncio.Lock)
+    bundle_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Limits support bundles to one at a time: each uses disk space and load on all agents."""
-    auditing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    audit_check_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Limits checks of the audit log to one at a time: each reads the complete log."""
 
     def __post_init__(self) -> None:
-        self.certificate = ServerCertificate(self.authority, self.settings)
-        self.trust = AgentsTrust(self.store, self.agents, self.authority)
+        self.certificate = ServerCertificate(self.ca, self.settings)
+        self.trust = TrustDistribution(self.store, self.agents, self.ca)
         mails = SmtpMails(self.settings.smtp_password_file)
-        self.notifier = Notifier(self.store, self.bus, Courier(self.hooks, mails, SyslogSender()))
-        self.slot_looks = SlotLooks(self.store, self.agents)
-        self.command_looks = CommandLooks(self.store, self.agents)
-        self.shard_looks = ShardLooks(self.store, self.agents)
+        self.notifier = Notifier(self.store, self.bus, DeliveryClient(self.hooks, mails, SyslogSender()))
+        self.hot_slot_cache = HotSlotCache(self.store, self.agents)
+        self.command_count_cache = CommandCountCache(self.store, self.agents)
+        self.shard_query_cache = ShardQueryCache(self.store, self.agents)
         self.node_logs = NodeLogReader(self.store, self.agents)
-        self.ram_curves = RamCurves(
+        self.ram_curve_cache = RamCurveCache(
             self.store, self.agents, lambda bdb, shard: self.live.latest(f"flash_shards:{bdb}", str(shard))
         )

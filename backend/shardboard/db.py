@@ -62,18 +62,18 @@ class Store:
         self.bus = bus
         self.engine = _engine(url)
         if keys is not None:
-            self.use(keys)
+            self.set_keys(keys)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
         # SQLite has one writer at a time. Its own waiting polls in no order, so that with many writers some could wait forever.
         self._turn = asyncio.Lock() if _is_sqlite(url) else nullcontext()
         self.state_id = 0
         """Uid of the newest committed event: the `cluster-state-id`."""
 
-    def use(self, keys: StoreKeys) -> None:
+    def set_keys(self, keys: StoreKeys) -> None:
         """Encrypt and decrypt with these keys from now on. Without keys nothing is encrypted, and encrypted values are not
         readable.
         """
-        encrypted.use(self.engine.sync_engine.dialect, keys)
+        encrypted.set_keys(self.engine.sync_engine.dialect, keys)
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncSession]:
@@ -112,7 +112,7 @@ class Store:
         await self.engine.dispose()
 
 
-async def take_back(session: AsyncSession) -> None:
+async def roll_back(session: AsyncSession) -> None:
     """Roll back a dry run: undo the complete transaction and publish nothing. The session cannot be used afterwards."""
     session.info["changed"].clear()
     session.info.pop("told", None)
@@ -172,7 +172,7 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
 
 
 @event.listens_for(Session, "after_flush")
-def _note_changes(session: Session, _context: Any) -> None:
+def _record_changes(session: Session, _context: Any) -> None:
     changed = session.info.get("changed")
     if changed is None:
         return

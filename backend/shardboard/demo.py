@@ -23,7 +23,7 @@ from shardboard.agent import flash, loads
 from shardboard.lifeline import lifeline
 from shardboard.local import LocalCluster, LocalError, ok
 from shardboard.settings import Settings
-from shardboard.tending import Tending
+from shardboard.tending import ProcessSupervisor
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
@@ -94,7 +94,7 @@ class Demo:
             http_port=settings.http_port,
             addresses=ADDRESSES,
             memory=psutil.virtual_memory().total // len(ADDRESSES),
-            flash=FLASH_SIZE if flash.built() is not None else None,
+            flash=FLASH_SIZE if flash.find_module() is not None else None,
             park=True,
         )
 
@@ -121,9 +121,9 @@ class Demo:
                 with _step("writing its keys"):
                     demo_load.start(self._cluster, "traffic-flash", places, "flash")
             self._print_welcome()
-            tending = Tending(self._cluster, _say)
+            tending = ProcessSupervisor(self._cluster, _say)
             while True:
-                tending.look(time.monotonic())
+                tending.restart_due(time.monotonic())
                 time.sleep(0.5)
         except KeyboardInterrupt:
             return 0
@@ -170,7 +170,7 @@ class Demo:
         if self._login_file.is_file():
             kept = json.loads(self._login_file.read_text())
             return kept["user"], kept["password"]
-        return self._settings.admin_user, self._settings.given_password or secrets.token_urlsafe(12)
+        return self._settings.admin_user, self._settings.configured_password or secrets.token_urlsafe(12)
 
     def _store_login(self) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -178,15 +178,15 @@ class Demo:
         with os.fdopen(descriptor, "w") as file:
             json.dump({"user": self._user, "password": self._password}, file)
 
-    def _database(self, wanted: Mapping[str, Any]) -> list[demo_load.Place]:
+    def _database(self, spec: Mapping[str, Any]) -> list[demo_load.HostPort]:
         """Create the database if necessary and return its endpoint addresses when all replicas are in sync."""
         api = self._cluster.api
-        found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == wanted["name"]]
+        found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == spec["name"]]
         if not found:
             ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
             # All nodes are on this machine, whose disk may contain other data.
             ok(api.put("/v1/cluster", json={"alert_settings": {"node_persistent_storage": {"enabled": False}}}))
-        uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=dict(wanted)))["uid"]
+        uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=dict(spec)))["uid"]
 
         def settled() -> bool:
             bdb = ok(api.get(f"/v1/bdbs/{uid}"))
@@ -197,7 +197,7 @@ class Demo:
             coming = [shard for shard in shards if shard["detailed_status"] != "down" and not _in_sync(shard)]
             return bdb["status"] == "active" and not coming
 
-        self._cluster.until(settled, "the database did not become active")
+        self._cluster.wait_until(settled, "the database did not become active")
         endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
         return [(address, endpoint["port"]) for address in endpoint["addr"]]
 

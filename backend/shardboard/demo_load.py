@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from shardboard.agent import loads
 from shardboard.local import LocalCluster, LocalError
 
-Place = tuple[str, int]
+HostPort = tuple[str, int]
 """Address and port."""
 PREFIX = "demo:"
 WAVE = "25:90"
@@ -68,7 +68,7 @@ PROFILES = {
 """`flash`: more values than fit in RAM, most of them rarely requested."""
 
 
-def traffic(places: Sequence[Place], profile: Profile, rate: int, *, follows: bool = True) -> list[str]:
+def traffic_arguments(places: Sequence[HostPort], profile: Profile, rate: int, *, follows: bool = True) -> list[str]:
     """Return the arguments of the endless load. With `follows` it uses the cluster that any of `places` knows, otherwise only the
     first place.
     """
@@ -80,7 +80,7 @@ def traffic(places: Sequence[Place], profile: Profile, rate: int, *, follows: bo
     return arguments
 
 
-def filling(places: Sequence[Place], profile: Profile, *, follows: bool = True) -> list[str]:
+def fill_arguments(places: Sequence[HostPort], profile: Profile, *, follows: bool = True) -> list[str]:
     """Return the arguments of the load that writes each key once."""
     arguments = [*_target(places, profile, follows), "--requests=allkeys", "--ratio=1:0", "--key-pattern=P:P"]
     return [*arguments, "--threads=1", "--clients=4", f"--rate={FILL_RATE}", "--retry-on-error", "--random-data"]
@@ -89,7 +89,7 @@ def filling(places: Sequence[Place], profile: Profile, *, follows: bool = True) 
 def start(
     cluster: LocalCluster,
     name: str,
-    places: Sequence[Place],
+    places: Sequence[HostPort],
     profile: str = "mixed",
     rate: int | None = None,
     *,
@@ -108,14 +108,14 @@ def start(
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         log.touch(mode=0o600)
         with log.open("ab") as output, suppress(subprocess.TimeoutExpired):
-            command = [program, *filling(places, chosen, follows=follows)]
+            command = [program, *fill_arguments(places, chosen, follows=follows)]
             subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=FILL_SECONDS, check=False
             )
-    cluster.spawn(name, traffic(places, chosen, rate or chosen.rate, follows=follows), program=program)
+    cluster.spawn(name, traffic_arguments(places, chosen, rate or chosen.rate, follows=follows), program=program)
 
 
-def _target(places: Sequence[Place], profile: Profile, follows: bool) -> list[str]:
+def _target(places: Sequence[HostPort], profile: Profile, follows: bool) -> list[str]:
     (host, port), *others = places if follows else places[:1]
     seeds = ",".join(f"{host}:{port}" for host, port in others)
     arguments = [f"--server={host}", f"--port={port}", "--hide-histogram", *(["--cluster-mode"] if follows else [])]

@@ -18,12 +18,12 @@ _KEYS: WeakKeyDictionary[Dialect, StoreKeys] = WeakKeyDictionary()
 """Keys by store. Column types only get the dialect, which identifies the store."""
 
 
-def use(dialect: Dialect, keys: StoreKeys) -> None:
+def set_keys(dialect: Dialect, keys: StoreKeys) -> None:
     """Encrypt the columns of the store with this dialect."""
     _KEYS[dialect] = keys
 
 
-class Encrypted(TypeDecorator[str]):
+class EncryptedText(TypeDecorator[str]):
     """A text column. `column` is its name, `table.column`, to which the encryption is bound."""
 
     impl = String
@@ -64,7 +64,7 @@ class EncryptedJson(TypeDecorator[Any]):
 def columns(metadata: MetaData) -> dict[Table, list[Column[Any]]]:
     """Return all encrypted columns by table."""
     found = {
-        table: [column for column in table.columns if isinstance(column.type, Encrypted | EncryptedJson)]
+        table: [column for column in table.columns if isinstance(column.type, EncryptedText | EncryptedJson)]
         for table in metadata.sorted_tables
     }
     return {table: chosen for table, chosen in found.items() if chosen}

@@ -28,9 +28,9 @@ class ClusterLine:
     """Engine id of the primary of a replica; otherwise empty."""
     epoch: int
     slots: Ranges
-    leaving: Mapping[int, str]
+    migrating: Mapping[int, str]
     """Engine id of the target by slot that is migrating. Shards only report this about themselves."""
-    coming: Mapping[int, str]
+    importing: Mapping[int, str]
     """Engine id of the source by slot that is being imported."""
     address: str
     """`host:port@bus`, as far as known."""
@@ -40,16 +40,16 @@ class ClusterLine:
     """
 
     @property
-    def leads(self) -> bool:
+    def is_primary(self) -> bool:
         return "master" in self.flags
 
     @property
-    def is_well(self) -> bool:
+    def is_healthy(self) -> bool:
         """Whether no shard considers it failed."""
         return not self.flags & {"fail", "fail?"}
 
     @property
-    def met(self) -> bool:
+    def is_known(self) -> bool:
         """Whether it is known well enough to be returned to clients."""
         return "handshake" not in self.flags and self.has_port
 
@@ -94,8 +94,8 @@ def _line(engine_id: str, address: str, flags: str, primary: str, epoch: str, sl
         primary="" if primary == "-" else primary,
         epoch=int(epoch),
         slots=tuple((int(first), int(last or first)) for first, _, last in ranges),
-        leaving={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
-        coming={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
+        migrating={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
+        importing={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
         address=address.partition(",")[0],
         has_port=not address.partition("@")[0].endswith(":0"),
     )

@@ -72,7 +72,7 @@ class AgentRefused(AgentError):
     """The agent rejected the request."""
 
 
-class AgentBehind(AgentRefused):
+class AgentOutdated(AgentRefused):
     """The agent has the previous release and does not support the request."""
 
 

@@ -9,7 +9,7 @@ _DATA = b"\ndata: "
 
 
 @dataclass(frozen=True)
-class Told:
+class Frame:
     """A frame in wire format."""
 
     text: bytes
@@ -25,16 +25,16 @@ class Told:
         return len(self.text)
 
 
-def told(event: str, data: Any, identity: int | None = None) -> Told:
+def make_frame(event: str, data: Any, identity: int | None = None) -> Frame:
     """Return a frame in the event stream format (HTML standard, section 9.2)."""
-    return Told(f"{head(event, identity)}{text(data)}\n\n".encode())
+    return Frame(f"{head(event, identity)}{text(data)}\n\n".encode())
 
 
-def with_series(frame: Told, wanted: Callable[[str], bool]) -> bytes:
+def with_series(frame: Frame, predicate: Callable[[str], bool]) -> bytes:
     """Return a frame of samples or history that only contains the series whose uid is `wanted`."""
     before, mark, data = frame.text.partition(_DATA)
     shown = json.loads(data)
-    shown["series"] = {uid: series for uid, series in shown["series"].items() if wanted(uid)}
+    shown["series"] = {uid: series for uid, series in shown["series"].items() if predicate(uid)}
     return b"".join((before, mark, text(shown).encode(), b"\n\n"))
 
 

@@ -9,19 +9,19 @@ from contextlib import contextmanager
 TRIM_SECONDS = 60.0
 
 
-def settle() -> None:
+def freeze_objects() -> None:
     """Collect once and exclude the remaining objects from later collections, which would spend most of their time on them."""
     gc.collect()
     gc.freeze()
 
 
 @contextmanager
-def starting() -> Iterator[None]:
+def importing() -> Iterator[None]:
     """Disable collection while modules are imported: there is almost no garbage, but searching for it takes a sixth of the time."""
     gc.disable()
     try:
         yield
-        settle()
+        freeze_objects()
     finally:
         gc.enable()
 

@@ -3,7 +3,7 @@
 import ssl
 
 
-def complaint(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -> str:
+def handshake_error(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -> str:
     """Return why one side rejects the other's certificate, such as "certificate has expired"; empty if both accept. `host` is the
     name that the client uses for the server.
     """

@@ -42,20 +42,20 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def remove_parts(directory: Path, name: str = "*") -> None:
+def remove_partial_files(directory: Path, name: str = "*") -> None:
     """Remove partial files, left by a process that was killed while writing. No other process may be writing there."""
     for part in directory.glob(f".{name}{_PART}"):
         part.unlink(missing_ok=True)
 
 
-def show(context: ssl.SSLContext, pair: bytes) -> None:
+def load_certificate(context: ssl.SSLContext, pair: bytes) -> None:
     """Make a context present this certificate and key (PEM). Raises ssl.SSLError if they do not match."""
-    with readable(pair) as path:
+    with memory_file(pair) as path:
         context.load_cert_chain(path)
 
 
 @contextmanager
-def readable(content: bytes) -> Iterator[str]:
+def memory_file(content: bytes) -> Iterator[str]:
     """Yield the path of an in-memory file with this content, for OpenSSL, which requires a path."""
     with os.fdopen(os.memfd_create("certificate"), "wb") as file:
         file.write(content)

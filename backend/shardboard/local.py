@@ -25,7 +25,7 @@ from shardboard.loopback import claim_network, free_port
 LAST_ADDRESS = 250
 AGENT_SECONDS = 20.0
 """Seconds within which an agent must reconnect to save its shards."""
-SECRETS = frozenset({"SHARDBOARD_ADMIN_PASSWORD", "SHARDBOARD_STORE_KEY"})
+SECRET_VARIABLES = frozenset({"SHARDBOARD_ADMIN_PASSWORD", "SHARDBOARD_STORE_KEY"})
 """Variables that child processes do not inherit, because agents and shards do not need them."""
 ENGINE, PROXY, LOAD = "valkey-server", "shardboard-proxy"[:15], "shardboard-load"[:15]
 """Process names, truncated as by the kernel."""
@@ -68,7 +68,7 @@ class LocalCluster:
         self._memory = memory
         self.flash = flash
         self.environment = {
-            **{name: value for name, value in os.environ.items() if name not in SECRETS},
+            **{name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES},
             "SHARDBOARD_STATE_DIR": str(directory),
             "SHARDBOARD_HTTPS_PORT": str(https_port),
             "SHARDBOARD_HTTP_PORT": str(http_port),
@@ -108,8 +108,8 @@ class LocalCluster:
             file.write(self.login[1])
         try:
             self.spawn("console", ["console"], environment={"SHARDBOARD_ADMIN_PASSWORD_FILE": str(password)})
-            self.until((self.directory / "tls" / "ca.pem").is_file, "the console did not create a certificate")
-            self.until(self._answers, "the console did not respond")
+            self.wait_until((self.directory / "tls" / "ca.pem").is_file, "the console did not create a certificate")
+            self.wait_until(self._responds, "the console did not respond")
         finally:
             password.unlink()
 
@@ -120,7 +120,7 @@ class LocalCluster:
         for address in missing:
             self.start_agent(address)
         # Ignore what the store contains from an earlier run.
-        self.until(lambda: self.connected(since) >= set(missing), "not all agents are connected")
+        self.wait_until(lambda: self.connected(since) >= set(missing), "not all agents are connected")
 
     def start_agent(self, address: str) -> None:
         """Start one agent. A new agent has joined when this returns, so that nodes are numbered in the order of addresses."""
@@ -131,11 +131,11 @@ class LocalCluster:
             arguments += ["--flash", str(state / "flash"), "--flash-size", str(self.flash)]
         arguments += ["--park"] if self._park else []
         known = identity.load(state)
-        new = known is None or bool(known.flaw())
+        new = known is None or bool(known.validation_error())
         token = ok(self.api.post("/v1/join_tokens", json={"address": address}))["token"] if new else ""
         self.spawn(address, arguments, environment={"SHARDBOARD_JOIN_TOKEN": token} if new else {})
         if new:
-            self.until(lambda: address in self.connected(), f"the agent of {address} did not join")
+            self.wait_until(lambda: address in self.connected(), f"the agent of {address} did not join")
 
     def stop(self) -> None:
         """Stop other children (traffic) first, then the agents, which may save and stop their shards, and the console last.
@@ -156,7 +156,7 @@ class LocalCluster:
             self.end_shards()
         self._pids.unlink(missing_ok=True)
 
-    def revive(self, name: str) -> None:
+    def respawn(self, name: str) -> None:
         """Restart a child that has ended, with its original arguments."""
         arguments, module, program = self._commands[name]
         self.spawn(name, arguments, module=module, program=program)
@@ -167,10 +167,12 @@ class LocalCluster:
         lost = [name for name in dead if self.engines(name)]
         since = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
         for name in lost:
-            self.revive(name)
+            self.respawn(name)
         try:
             if lost:
-                self.until(lambda: self.connected(since) >= set(lost), "the agents did not reconnect", AGENT_SECONDS)
+                self.wait_until(
+                    lambda: self.connected(since) >= set(lost), "the agents did not reconnect", AGENT_SECONDS
+                )
         except (LocalError, httpx.HTTPError):  # the console may have died too: then the shards are not saved
             return
 
@@ -215,22 +217,22 @@ class LocalCluster:
     def log_of(self, name: str) -> Path:
         return self.directory / "logs" / f"{name}.log"
 
-    def until(self, condition: Callable[[], bool], complaint: str, seconds: float = 60) -> None:
+    def wait_until(self, condition: Callable[[], bool], error: str, seconds: float = 60) -> None:
         """Wait for `condition`. Raises LocalError on a timeout or if a child ends."""
         deadline = time.monotonic() + seconds
         while not condition():
             self.check()
             if time.monotonic() > deadline:
-                raise LocalError(f"{complaint} after {seconds:.0f} s; the logs are in {self.directory / 'logs'}")
+                raise LocalError(f"{error} after {seconds:.0f} s; the logs are in {self.directory / 'logs'}")
             time.sleep(self.poll_seconds)
 
     def check(self) -> None:
         """Raise LocalError if a child has ended."""
         for name, child in self.children.items():
             if child.poll() is not None:
-                raise LocalError(self.last_words(name))
+                raise LocalError(self.end_message(name))
 
-    def last_words(self, name: str) -> str:
+    def end_message(self, name: str) -> str:
         """Return a message with the last line of an ended child's log."""
         lines = self.log_of(name).read_text(errors="replace").strip().splitlines() or ["its log is empty"]
         return f"{name} ended: {lines[-1]} (log: {self.log_of(name)})"
@@ -314,7 +316,7 @@ class LocalCluster:
         found = ok(self.api.get("/v1/nodes"))
         return {node["addr"] for node in found if node["agent_status"] == "connected" and node["last_seen"] >= since}
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         try:
             return self.api.get("/v1/cluster").status_code == 200
         except httpx.TransportError:

@@ -2,11 +2,11 @@
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
-IPV6_SITE = 64
+IPV6_PREFIX_LENGTH = 64
 """Prefix length of an IPv6 network: machines can choose the remaining bits themselves."""
 
 
-def place(address: str) -> str:
+def source_of(address: str) -> str:
     """Return the source that limits count: an IPv4 address, or the network of an IPv6 address."""
     try:
         found = ip_address(address)
@@ -14,4 +14,4 @@ def place(address: str) -> str:
         return "unknown"
     if not isinstance(found, IPv6Address):
         return str(found)
-    return str(found.ipv4_mapped or ip_network((found, IPV6_SITE), strict=False))
+    return str(found.ipv4_mapped or ip_network((found, IPV6_PREFIX_LENGTH), strict=False))

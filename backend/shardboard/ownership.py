@@ -12,17 +12,17 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from shardboard.away import is_away, reason
+from shardboard.away import describe_error, is_transient
 from shardboard.db import Store
-from shardboard.supervision import MustEnd
+from shardboard.supervision import StopConsole
 
 log = logging.getLogger(__name__)
 
 KEY = 0x5368617264626F72
 """Key of the advisory lock. Advisory locks belong to one database of the server."""
-PATIENCE_SECONDS = 20.0
+TIMEOUT_SECONDS = 20.0
 """Time for a predecessor on a failed machine, until the server detects that its session is dead."""
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 _SESSION = ("tcp_keepalives_idle = 5", "tcp_keepalives_interval = 3", "tcp_keepalives_count = 3")
 
 _HOLDERS = (
@@ -31,7 +31,7 @@ _HOLDERS = (
 )
 
 
-class Ownership:
+class StoreLock:
     """The console's lock on its store, held by a separate session."""
 
     def __init__(self, store: Store) -> None:
@@ -41,29 +41,29 @@ class Ownership:
         """Server process of our latest session."""
 
     @property
-    def needed(self) -> bool:
+    def is_needed(self) -> bool:
         return self._store.engine.dialect.name == "postgresql"
 
-    async def claim(self) -> None:
+    async def acquire(self) -> None:
         """Acquire the lock. Raises ValueError if another console keeps it."""
         clock = asyncio.get_running_loop().time
-        until = clock() + PATIENCE_SECONDS
-        while self.needed and not await self._claimed():
+        until = clock() + TIMEOUT_SECONDS
+        while self.is_needed and not await self._claimed():
             if clock() > until:
                 raise ValueError("Another console is running on this PostgreSQL database. Run one console per store.")
-            await asyncio.sleep(LOOK_SECONDS / 2)
+            await asyncio.sleep(POLL_SECONDS / 2)
 
     async def run(self) -> None:
         """Keep the lock until cancelled. Raises MustEnd if another console has taken it."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             if (
-                self.needed
+                self.is_needed
                 and not await self._held()
                 and not await self._claimed()
                 and not await self._is_own_session()
             ):
-                raise MustEnd("another console has taken over the store; this console is stopping")
+                raise StopConsole("another console has taken over the store; this console is stopping")
 
     async def _is_own_session(self) -> bool:
         """Return whether our own session still holds the lock, because the server has not noticed that the session is broken."""
@@ -84,9 +84,9 @@ class Ownership:
         try:
             await self._session.exec_driver_sql("SELECT 1")
         except Exception as error:
-            if not is_away(error):
+            if not is_transient(error):
                 raise
-            log.warning("store lock: the session was lost: %s", reason(error))
+            log.warning("store lock: the session was lost: %s", describe_error(error))
             await self.release()
             return False
         return True
@@ -113,10 +113,10 @@ class Ownership:
 
 
 @asynccontextmanager
-async def owned(store: Store) -> AsyncIterator[Ownership]:
+async def lock_store(store: Store) -> AsyncIterator[StoreLock]:
     """Hold the lock on the store during the block."""
-    ownership = Ownership(store)
-    await ownership.claim()
+    ownership = StoreLock(store)
+    await ownership.acquire()
     try:
         yield ownership
     finally:

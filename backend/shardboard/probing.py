@@ -8,7 +8,7 @@ PROBE_SECONDS = 0.4
 """Timeout of a probe."""
 
 
-async def answers(address: str, port: int, *, tls: bool = False) -> bool:
+async def responds(address: str, port: int, *, tls: bool = False) -> bool:
     """Return whether the engine sends any reply to PING in time. An error reply (authentication required) counts. With `tls`,
     return whether it replies to a TLS handshake, which it does not complete without a certificate of its database. An accepted
     connection alone does not count, because the kernel also accepts connections for a frozen process.

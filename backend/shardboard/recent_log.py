@@ -3,14 +3,14 @@
 import logging
 from collections import deque
 
-KEPT = 256 * 1024
+MAX_CHARACTERS = 256 * 1024
 """Characters."""
-LONGEST = 8 * 1024
+MAX_ENTRY_CHARACTERS = 8 * 1024
 """Maximum length of one entry, such as a traceback; longer ones are truncated."""
 FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
-class RecentLog(logging.Handler):
+class LogBuffer(logging.Handler):
     """Log handler that keeps the newest entries. Calls run under the handler's lock, from any thread."""
 
     def __init__(self) -> None:
@@ -21,13 +21,13 @@ class RecentLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            entry = self.format(record)[:LONGEST] + "\n"
+            entry = self.format(record)[:MAX_ENTRY_CHARACTERS] + "\n"
         except Exception:
             self.handleError(record)
             return
         self._entries.append(entry)
         self._size += len(entry)
-        while self._size > KEPT:
+        while self._size > MAX_CHARACTERS:
             self._size -= len(self._entries.popleft())
 
     def text(self) -> str:
@@ -39,10 +39,10 @@ class RecentLog(logging.Handler):
             self.release()
 
 
-_recent = RecentLog()
+_recent = LogBuffer()
 
 
-def keep() -> None:
+def install() -> None:
     """Start keeping what this process logs."""
     logging.getLogger().addHandler(_recent)
 

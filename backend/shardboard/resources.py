@@ -13,7 +13,7 @@ _CHECKOUT = _PACKAGE.parents[1]
 _IS_CHECKOUT = not _INSIDE.is_dir()
 
 MIGRATIONS = _CHECKOUT / "migrations" if _IS_CHECKOUT else _INSIDE / "migrations"
-PAGE = _CHECKOUT / "frontend" / "dist" if _IS_CHECKOUT else _INSIDE / "page"
+WEB_UI = _CHECKOUT / "frontend" / "dist" if _IS_CHECKOUT else _INSIDE / "page"
 PROGRAMS = _CHECKOUT / "engine" / "target" / "release" if _IS_CHECKOUT else _INSIDE / "programs"
 """Endpoint proxy, load generator and the engine module for flash."""
 

@@ -26,12 +26,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shardboard import chains
 from shardboard.agent.contract.protocol import CONSOLE_NAME
-from shardboard.authority import Authority
-from shardboard.chains import UNREADABLE, Wrong, name_of
+from shardboard.authority import ConsoleCa
+from shardboard.chains import UNREADABLE, InvalidCertificateChain, display_name
 from shardboard.errors import BadRequest, Conflict
-from shardboard.key_files import show, write_private
+from shardboard.key_files import load_certificate, write_private
 from shardboard.settings import Settings
-from shardboard.tls import is_strong, names_of, pem
+from shardboard.tls import is_strong, pem, subject_names
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ Source = Literal["own", "installed", "settings"]
 
 
 @dataclass(frozen=True)
-class Identity:
+class ServerIdentity:
     """A certificate chain, starting with the server's own certificate, and its key (PEM)."""
 
     chain: tuple[x509.Certificate, ...]
@@ -59,17 +59,17 @@ class Identity:
         return self.chain[0].issuer.rfc4514_string()
 
     @property
-    def begins(self) -> datetime:
+    def valid_from(self) -> datetime:
         return self.chain[0].not_valid_before_utc
 
     @property
-    def ends(self) -> datetime:
+    def valid_until(self) -> datetime:
         return self.chain[0].not_valid_after_utc
 
     @property
     def names(self) -> list[str]:
         """Host names and addresses for which it is valid."""
-        return sorted(names_of(self.chain[0]))
+        return sorted(subject_names(self.chain[0]))
 
     @property
     def fingerprint(self) -> str:
@@ -83,30 +83,30 @@ class Identity:
         """Return a server context. Raises ssl.SSLError if OpenSSL rejects the certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        show(context, self.chain_pem().encode() + self.key)
+        load_certificate(context, self.chain_pem().encode() + self.key)
         return context
 
 
 class ServerCertificate:
     """The certificate of the running console. `context` is used for all its ports and stays the same while it runs."""
 
-    def __init__(self, authority: Authority, settings: Settings) -> None:
+    def __init__(self, ca: ConsoleCa, settings: Settings) -> None:
         """Raises ValueError if the settings name an unusable certificate."""
-        self._authority = authority
-        self._file = authority.directory / "installed.pem"
+        self._ca = ca
+        self._file = ca.directory / "installed.pem"
         self._configured_files = _configured_files(settings)
         self._seen: tuple[int, ...] = ()
         self.source: Source = "own"
-        self.identity = self._own_identity = _of_files(authority.server_file)
+        self.identity = self._own_identity = _load_files(ca.server_file)
         self._served = self._own = self.identity.context()
         self.context = self.identity.context()
         self.context.sni_callback = self._choose
         self._load_configured()
 
     @property
-    def ends(self) -> dict[str, datetime]:
+    def expiries(self) -> dict[str, datetime]:
         """Expiry of `server`, the certificate that browsers get, and of `ca`, the console's own CA."""
-        return {"server": self.identity.ends, "ca": self._authority.ends}
+        return {"server": self.identity.valid_until, "ca": self._ca.valid_until}
 
     async def run(self) -> None:
         """Renew the own certificate in time, and reload changed files of the settings. Run until cancelled."""
@@ -115,15 +115,15 @@ class ServerCertificate:
             self.refresh()
 
     def refresh(self) -> None:
-        if self._authority.renew():
-            self._own_identity = _of_files(self._authority.server_file)
+        if self._ca.renew():
+            self._own_identity = _load_files(self._ca.server_file)
             self._own = self._own_identity.context()
             log.info("certificate: renewed the console's own certificate")
             if self.source == "own":
                 self._serve("own", self._own_identity, self._own)
         if self._configured_files is not None and (seen := _versions(self._configured_files)) != self._seen:
             try:
-                identity = _of_files(*self._configured_files)
+                identity = _load_files(*self._configured_files)
                 self._serve("settings", identity, identity.context())
                 log.info("certificate: reloaded SHARDBOARD_TLS_CERT")
             except (OSError, ValueError) as error:
@@ -133,7 +133,7 @@ class ServerCertificate:
                 )
             self._seen = seen
 
-    def install(self, identity: Identity) -> None:
+    def install(self, identity: ServerIdentity) -> None:
         """Serve an identity validated by `read`, also after restarts. Raises Conflict if the settings determine the certificate."""
         self._check_not_configured()
         context = identity.context()
@@ -155,18 +155,18 @@ class ServerCertificate:
         if self._configured_files is not None:
             self._seen = _versions(self._configured_files)
             try:
-                identity = _of_files(*self._configured_files)
+                identity = _load_files(*self._configured_files)
                 self._serve("settings", identity, identity.context())
             except (OSError, ValueError) as error:
                 raise ValueError(f"SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY are not usable: {error}") from error
         elif self._file.exists():
             try:
-                identity = _of_files(self._file)
+                identity = _load_files(self._file)
                 self._serve("installed", identity, identity.context())
             except (OSError, ValueError) as error:  # a web UI with another certificate is better than none
                 log.error("certificate: %s is not usable, serving the console's own certificate: %s", self._file, error)
 
-    def _serve(self, source: Source, identity: Identity, context: ssl.SSLContext) -> None:
+    def _serve(self, source: Source, identity: ServerIdentity, context: ssl.SSLContext) -> None:
         self.source, self.identity, self._served = source, identity, context
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
@@ -176,17 +176,17 @@ class ServerCertificate:
         connection.context = self._own if name == CONSOLE_NAME else self._served
 
 
-def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
+def validate_identity(certificate: str, key: str, now: datetime | None = None) -> ServerIdentity:
     """Validate a certificate and key (PEM) from a user. Raises BadRequest or NotAcceptable with the reason."""
     try:
         identity = _identity(certificate.encode(), key.encode())
         _check_use(identity.chain[0])
-        chains.insist_on_order(identity.chain)
-    except Wrong as wrong:
+        chains.check_order(identity.chain)
+    except InvalidCertificateChain as wrong:
         raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
     except UNREADABLE as error:
         raise BadRequest("invalid_certificate", "The certificate is not readable.", field="certificate") from error
-    chains.insist_on_time(identity.chain, now)
+    chains.check_validity_period(identity.chain, now)
     try:
         identity.context()
     except ssl.SSLError as error:
@@ -195,47 +195,53 @@ def read(certificate: str, key: str, now: datetime | None = None) -> Identity:
     return identity
 
 
-def _identity(certificate: bytes, key: bytes) -> Identity:
+def _identity(certificate: bytes, key: bytes) -> ServerIdentity:
     """Parse a certificate and its key. Raises Wrong, or one of UNREADABLE."""
-    chain = chains.read(certificate)
+    chain = chains.parse_chain(certificate)
     private = _private_key(key)
     if private.public_key() != chain[0].public_key():
-        raise Wrong(f"The key does not match {name_of(chain[0])}, the first certificate.", "key")
+        raise InvalidCertificateChain(f"The key does not match {display_name(chain[0])}, the first certificate.", "key")
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    return Identity(chain, private.private_bytes(*form))
+    return ServerIdentity(chain, private.private_bytes(*form))
 
 
 def _private_key(key: bytes) -> PrivateKeyTypes:
     try:
         return serialization.load_pem_private_key(key, None)
     except TypeError as error:
-        raise Wrong("The key is encrypted with a passphrase. Provide it without one.", "key") from error
+        raise InvalidCertificateChain(
+            "The key is encrypted with a passphrase. Provide it without one.", "key"
+        ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise Wrong(
+        raise InvalidCertificateChain(
             "This is not a private key in PEM format, which starts with -----BEGIN PRIVATE KEY-----.", "key"
         ) from error
 
 
 def _check_use(own: x509.Certificate) -> None:
     if not is_strong(own.public_key()):
-        raise Wrong("The key is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits.", "key")
+        raise InvalidCertificateChain(
+            "The key is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits.", "key"
+        )
     try:
         uses = [*own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value]
     except x509.ExtensionNotFound:
         uses = [ExtendedKeyUsageOID.SERVER_AUTH]  # without this extension it is valid for all uses
-    if not names_of(own):
-        raise Wrong("The certificate names no host (subject alternative name), so browsers reject it.")
+    if not subject_names(own):
+        raise InvalidCertificateChain(
+            "The certificate names no host (subject alternative name), so browsers reject it."
+        )
     if not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & {*uses}:
-        raise Wrong("The certificate is not for servers (extended key usage serverAuth).")
+        raise InvalidCertificateChain("The certificate is not for servers (extended key usage serverAuth).")
 
 
-def _of_files(certificate: Path, key: Path | None = None) -> Identity:
+def _load_files(certificate: Path, key: Path | None = None) -> ServerIdentity:
     """Load an identity from files. Without `key`, the key is in the certificate file. Raises OSError or ValueError. Files are only
     checked for being usable, because there is no alternative.
     """
     try:
         return _identity(certificate.read_bytes(), (key or certificate).read_bytes())
-    except Wrong:
+    except InvalidCertificateChain:
         raise
     except UNREADABLE as error:
         raise ValueError(f"{certificate} is not readable: {error}") from error

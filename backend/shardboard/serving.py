@@ -19,13 +19,13 @@ log = logging.getLogger("uvicorn.error")
 
 DRAIN_SECONDS = 3
 """Seconds in which running requests can complete after a stop signal."""
-PARTING_SECONDS = 0.1
+ABORT_SECONDS = 0.1
 IDLE_SECONDS = 75
 """Idle connections are closed after this time. It is longer than that of clients, because a client that sends at that moment gets
 an error.
 """
 
-_repeats = connections.Repeats()
+_repeats = connections.RateLimitFilter()
 
 
 def config(app: ASGIApp, host: str, port: int, *, proxies: Sequence[str] = (), **tls: Any) -> uvicorn.Config:
@@ -41,7 +41,7 @@ def config(app: ASGIApp, host: str, port: int, *, proxies: Sequence[str] = (), *
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
         timeout_keep_alive=IDLE_SECONDS,
-        http=connections.Patience,
+        http=connections.TimeoutProtocol,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=[*proxies],
         **tls,
@@ -113,7 +113,7 @@ class _Server(uvicorn.Server):
         send.
         """
         while True:
-            await asyncio.sleep(PARTING_SECONDS)
+            await asyncio.sleep(ABORT_SECONDS)
             for connection in list(self.server_state.connections):
                 transport = connection.transport
                 if transport.is_closing() and not transport.get_write_buffer_size():

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import Field, FilePath, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shardboard.resources import PAGE
+from shardboard.resources import WEB_UI
 
 
 class Settings(BaseSettings):
@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     https_port: int = Field(default=9443, ge=1, le=65535)
     http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 disables it")
     metrics_port: int = Field(default=8070, ge=0, le=65535, description="metrics for Prometheus, HTTPS; 0 disables it")
-    page_dir: Path = Field(default=PAGE, description="built web UI")
+    page_dir: Path = Field(default=WEB_UI, description="built web UI")
     trusted_proxies: list[str] = Field(
         default_factory=list,
         description="addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are accepted",
@@ -69,7 +69,7 @@ class Settings(BaseSettings):
         return self.store_key_file or self.state_dir / "store.key"
 
     @property
-    def given_password(self) -> str | None:
+    def configured_password(self) -> str | None:
         """The configured administrator password; None if there is none. Raises OSError."""
         if self.admin_password_file is not None:
             return _secret(self.admin_password_file)

@@ -20,17 +20,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shardboard import tls
-from shardboard.signer import Signer
+from shardboard.signer import CertificateAuthority
 
 NAME = "shard.internal"
 """Name in the certificate, which proxies verify (`engine/proxy/src/tls.rs`)."""
 DAYS = 90
 RENEW_DAYS = 30
 """Remaining days at which a certificate is replaced."""
-AUTHORITY_DAYS = 3650
-AUTHORITY_RENEW_DAYS = 365
+CA_DAYS = 3650
+CA_RENEW_DAYS = 365
 
-Replacing = Literal["", "announced", "shown", "forgotten"]
+ShardReplacementStep = Literal["", "announced", "shown", "forgotten"]
 """Step of the CA replacement that is being distributed; empty if none is in progress."""
 
 
@@ -44,7 +44,7 @@ class ShardCertificates:
     key: str = field(repr=False)
     number: int = 1
     """Version of the distributed certificates. Shards start with the current version, so the first one needs no distribution."""
-    replacing: Replacing = ""
+    replacing: ShardReplacementStep = ""
     next_authority: str = ""
     next_authority_key: str = field(default="", repr=False)
     """Key of the next CA while it is announced."""
@@ -58,7 +58,7 @@ class ShardCertificates:
     @classmethod
     def issue(cls) -> Self:
         """Create the certificates of a new database."""
-        authority, key = _new_authority()
+        authority, key = _new_ca()
         return cls(authority, key, *_signed(authority, key))
 
     @classmethod
@@ -78,29 +78,29 @@ class ShardCertificates:
         return self.authority + self.next_authority + self.former_authority
 
     @property
-    def ends(self) -> datetime:
+    def valid_until(self) -> datetime:
         return x509.load_pem_x509_certificate(self.certificate.encode()).not_valid_after_utc
 
     @property
-    def authority_fingerprint(self) -> str:
+    def ca_fingerprint(self) -> str:
         """SHA-256 of the CA certificate, hexadecimal."""
         return x509.load_pem_x509_certificate(self.authority.encode()).fingerprint(hashes.SHA256()).hex()
 
     def is_due(self, now: datetime) -> bool:
         """Return whether the certificate must be renewed."""
-        return self.ends < now + timedelta(days=RENEW_DAYS)
+        return self.valid_until < now + timedelta(days=RENEW_DAYS)
 
-    def renewed(self) -> "ShardCertificates":
+    def with_new_certificate(self) -> "ShardCertificates":
         """Return a copy with a new certificate of the same CA: during the distribution, old and new ones are accepted."""
         certificate, key = _signed(self.authority, self.authority_key)
         return replace(self, certificate=certificate, key=key, number=self.number + 1)
 
-    def is_authority_due(self, now: datetime) -> bool:
+    def is_ca_due(self, now: datetime) -> bool:
         """Return whether the CA must be replaced and no replacement is in progress."""
         ends = x509.load_pem_x509_certificate(self.authority.encode()).not_valid_after_utc
-        return not self.replacing and ends < now + timedelta(days=AUTHORITY_RENEW_DAYS)
+        return not self.replacing and ends < now + timedelta(days=CA_RENEW_DAYS)
 
-    def replaced(self, leaver: str = "") -> "ShardCertificates":
+    def with_replacement(self, leaver: str = "") -> "ShardCertificates":
         """Return a copy with the first step of a CA replacement, or with a note that another replacement must follow. `leaver` is
         the address of a removed node, if any. If the next CA is only announced so far, that replacement is sufficient: the removed
         node never gets a certificate of it.
@@ -110,7 +110,7 @@ class ShardCertificates:
             return replace(self, left=left)
         if self.replacing == "shown":
             return replace(self, left=left, again=True)
-        authority, key = _new_authority()
+        authority, key = _new_ca()
         return replace(
             self,
             number=self.number + 1,
@@ -120,7 +120,7 @@ class ShardCertificates:
             left=left,
         )
 
-    def advanced(self) -> "ShardCertificates":
+    def with_next_step(self) -> "ShardCertificates":
         """Return a copy with the next step, after all parties have completed the previous one."""
         match self.replacing:
             case "announced":
@@ -136,38 +136,38 @@ class ShardCertificates:
                     left=self.left,
                 )
             case "shown" if self.again:
-                return replace(self, replacing="forgotten", former_authority="", again=False).replaced()
+                return replace(self, replacing="forgotten", former_authority="", again=False).with_replacement()
             case "shown":
                 return replace(self, replacing="forgotten", former_authority="", number=self.number + 1)
         return replace(self, replacing="", left="")
 
 
-class Sealed(Protocol):
+class HasShardCertificates(Protocol):
     """Row of a database."""
 
     shard_certificates: Any
 
 
-def replace_authorities(databases: Iterable[Sealed], leaver: str = "") -> int:
+def replace_cas(databases: Iterable[HasShardCertificates], leaver: str = "") -> int:
     """Start a CA replacement for all encrypted databases, under the lock of the cluster. Return their number. A loop performs the
     further steps.
     `leaver` is the address of a removed node, which may have had keys of any of them.
     """
     encrypted = [bdb for bdb in databases if bdb.shard_certificates is not None]
     for bdb in encrypted:
-        bdb.shard_certificates = ShardCertificates.read(bdb.shard_certificates).replaced(leaver).stored()
+        bdb.shard_certificates = ShardCertificates.read(bdb.shard_certificates).with_replacement(leaver).stored()
     return len(encrypted)
 
 
-def _new_authority() -> tuple[str, str]:
+def _new_ca() -> tuple[str, str]:
     """Return certificate and key of a new CA."""
-    signer = Signer.create(f"Shardboard database {tls.random_part()}", AUTHORITY_DAYS)
+    signer = CertificateAuthority.create(f"Shardboard database {tls.random_part()}", CA_DAYS)
     return _texts(signer.certificate, signer.key)
 
 
 def _signed(authority: str, authority_key: str) -> tuple[str, str]:
     """Return a certificate for both ends of a connection, and its key."""
-    signer = Signer.read(authority.encode(), authority_key.encode())
+    signer = CertificateAuthority.read(authority.encode(), authority_key.encode())
     key = ec.generate_private_key(ec.SECP256R1())
     uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     return _texts(signer.sign(key.public_key(), [NAME], uses, DAYS, common_name=NAME), key)

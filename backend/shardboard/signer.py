@@ -16,7 +16,7 @@ from shardboard.tls import AgentKey, key_pem, pem
 
 
 @dataclass(frozen=True)
-class Signer:
+class CertificateAuthority:
     """A self-signed or intermediate CA."""
 
     key: ec.EllipticCurvePrivateKey = field(repr=False)
@@ -24,12 +24,12 @@ class Signer:
     """Its certificate, followed by those of its issuers as far as known."""
 
     @classmethod
-    def create(cls, name: str, days: int) -> "Signer":
+    def create(cls, name: str, days: int) -> "CertificateAuthority":
         """Create a self-signed CA."""
         key = ec.generate_private_key(ec.SECP256R1())
         owner = tls.subject(name)
         certificate = (
-            tls.builder(owner, owner, days)
+            tls.certificate_builder(owner, owner, days)
             .public_key(key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(tls.key_usage(signs_certificates=True), critical=True)
@@ -39,7 +39,7 @@ class Signer:
         return cls(key, (certificate,))
 
     @classmethod
-    def read(cls, certificates: bytes, key: bytes) -> "Signer":
+    def read(cls, certificates: bytes, key: bytes) -> "CertificateAuthority":
         """Parse PEM, which may contain other blocks. Raises ValueError or TypeError."""
         private = serialization.load_pem_private_key(key, None)
         chain = tuple(x509.load_pem_x509_certificates(certificates))
@@ -64,7 +64,7 @@ class Signer:
         return b"".join(pem(each) for each in self.chain).decode()
 
     @cached_property
-    def between(self) -> str:
+    def intermediates_pem(self) -> str:
         """Intermediate certificates (PEM) that a server must send with its certificate to peers that only trust the root CA."""
         return b"".join(pem(each) for each in self.chain if each.issuer != each.subject).decode()
 
@@ -93,11 +93,11 @@ class Signer:
         return top if top.issuer == top.subject else None
 
     @property
-    def begins(self) -> datetime:
+    def valid_from(self) -> datetime:
         return self.certificate.not_valid_before_utc
 
     @property
-    def ends(self) -> datetime:
+    def valid_until(self) -> datetime:
         """Earliest expiry in the chain. No certificate signed by this CA is valid for longer."""
         return min(each.not_valid_after_utc for each in self.chain)
 
@@ -122,14 +122,16 @@ class Signer:
         uses: Sequence[ObjectIdentifier],
         days: int,
         *,
-        begins: datetime | None = None,
+        valid_from: datetime | None = None,
         common_name: str = "shardboard",
     ) -> x509.Certificate:
         """Return a signed certificate. Without `begins` it is valid from now on, because browsers limit the lifetime of server
         certificates.
         """
         unsigned = (
-            tls.builder(tls.subject(common_name), self.certificate.subject, days, begins, self.ends)
+            tls.certificate_builder(
+                tls.subject(common_name), self.certificate.subject, days, valid_from, self.valid_until
+            )
             .public_key(key)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(tls.key_usage(signs_certificates=False), critical=True)
@@ -142,20 +144,20 @@ class Signer:
             unsigned = unsigned.add_extension(held, critical=False)
         return unsigned.sign(self.key, hashes.SHA256())
 
-    def taken_back(self, serials: Collection[str]) -> bytes:
+    def revocation_list(self, serials: Collection[str]) -> bytes:
         """Return a revocation list (PEM) of certificates (hexadecimal serial numbers). It identifies the signing key, so that two
         CAs with the same name can each have a list.
         """
         unsigned = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self.certificate.subject)
-            .last_update(self.begins)
+            .last_update(self.valid_from)
             .next_update(self.certificate.not_valid_after_utc)
             .add_extension(self._identifier, critical=False)
         )
         for serial in sorted(serials):
             revoked = (
-                x509.RevokedCertificateBuilder().serial_number(int(serial, 16)).revocation_date(self.begins).build()
+                x509.RevokedCertificateBuilder().serial_number(int(serial, 16)).revocation_date(self.valid_from).build()
             )
             unsigned = unsigned.add_revoked_certificate(revoked)
         return unsigned.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)

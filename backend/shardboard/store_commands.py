@@ -11,19 +11,19 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.domain.audit import Check
+from shardboard.domain.audit import ChainVerification
 from shardboard.errors import ApiError, CommandError
 from shardboard.key_files import write_private
 from shardboard.queries import audit as audit_trail
 from shardboard.services import join, passwords, user_accounts
-from shardboard.services.encryption import bring_up_to_date, insist_on_encrypted
+from shardboard.services.encryption import encrypt_outdated, require_encrypted_store
 from shardboard.services.users import set_admin
 from shardboard.settings import Settings
 from shardboard.state import audit
-from shardboard.state.audit import Deed
+from shardboard.state.audit import AuditContext
 from shardboard.store_key import StoreKeyError, StoreKeys, rotating, store_keys
 
 SHELL = "shell"
@@ -79,7 +79,7 @@ def rotate_key() -> str:
 
     async def encrypt() -> tuple[int, str]:
         async with _in_store("rotate-store-key") as (session, _, keys):
-            return await bring_up_to_date(session, keys, originator=SHELL), keys.first
+            return await encrypt_outdated(session, keys, originator=SHELL), keys.first
 
     try:
         with rotating(Settings()) as rotation:
@@ -101,9 +101,9 @@ def rotate_key() -> str:
 def check_audit() -> str:
     """Verify the audit log. Return a message; raise CommandError if it is not intact."""
 
-    async def follow() -> Check:
+    async def follow() -> ChainVerification:
         async with _opened() as (store, _, _):
-            return await audit_trail.check(store)
+            return await audit_trail.verify(store)
 
     found = asyncio.run(follow())
     if found.faults:
@@ -112,27 +112,27 @@ def check_audit() -> str:
 
 
 @asynccontextmanager
-async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, Authority, StoreKeys]]:
+async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, ConsoleCa, StoreKeys]]:
     """Open a transaction, recorded in the audit log as that command. If it is rejected, the command ends with the reason."""
-    deed = Deed(source=socket.gethostname(), method="", path=command, username=_shell_user(), proof=SHELL)
+    deed = AuditContext(source=socket.gethostname(), method="", path=command, username=_shell_user(), proof=SHELL)
     async with _opened() as (store, authority, keys):
         audit.current.set(deed)
         try:
             async with store.begin() as session:
-                await insist_on_encrypted(session)
+                await require_encrypted_store(session)
                 yield session, authority, keys
         except ApiError as refusal:
             async with store.begin() as session:
-                audit.aside(session)
+                audit.without_audit(session)
                 await audit.add(session, deed, "failed", code=refusal.code, detail=refusal.description)
             raise
 
 
 @asynccontextmanager
-async def _opened() -> AsyncIterator[tuple[Store, Authority, StoreKeys]]:
+async def _opened() -> AsyncIterator[tuple[Store, ConsoleCa, StoreKeys]]:
     settings = Settings()
     try:
-        authority = Authority.existing(settings)
+        authority = ConsoleCa.existing(settings)
     except FileNotFoundError:
         raise CommandError(f"no console found in {settings.state_dir}. Start it first") from None
     try:

@@ -20,14 +20,14 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from shardboard.key_files import remove_parts, write_private
+from shardboard.key_files import remove_partial_files, write_private
 from shardboard.settings import Settings
 
 PREFIX = "encrypted:1:"
 """Followed by the key's name, a colon, and nonce, ciphertext and tag in base64."""
 KEY_BYTES, NONCE_BYTES = 32, 12
 COMMAND_SECONDS = 30
-MAKE_ONE = "Create one with: openssl rand -base64 32"
+CREATE_HINT = "Create one with: openssl rand -base64 32"
 
 
 class StoreKeyError(ValueError):
@@ -44,16 +44,16 @@ class StoreKeys:
     def _take(self, lines: Sequence[str]) -> None:
         keys = [_key(line) for line in lines]
         if not keys:
-            raise StoreKeyError(f"No store key is configured. {MAKE_ONE}")
+            raise StoreKeyError(f"No store key is configured. {CREATE_HINT}")
         self.first = name_of(keys[0])
         """Name of the key that encrypts."""
         self._ciphers = {name_of(key): AESGCM(key) for key in keys}
 
-    def look_again(self) -> None:
+    def reload(self) -> None:
         """Reload the keys if another process may have changed them."""
 
     def encrypt(self, text: str, column: str) -> str:
-        self.look_again()
+        self.reload()
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed = self._ciphers[self.first].encrypt(nonce, text.encode(), column.encode())
         return f"{PREFIX}{self.first}:{base64.b64encode(nonce + sealed).decode()}"
@@ -66,7 +66,7 @@ class StoreKeys:
         if name is None:
             return stored
         if name not in self._ciphers:
-            self.look_again()
+            self.reload()
         if name not in self._ciphers:
             known = ", ".join(self._ciphers)
             raise StoreKeyError(f"{column} is encrypted with the store key {name}, but the available keys are {known}.")
@@ -81,7 +81,7 @@ class StoreKeys:
         return key_name(stored) == self.first
 
 
-class FileOfStoreKeys(StoreKeys):
+class FileStoreKeys(StoreKeys):
     """Keys in a file, which `shardboard rotate-store-key` can rewrite while a console runs."""
 
     def __init__(self, file: Path) -> None:
@@ -90,7 +90,7 @@ class FileOfStoreKeys(StoreKeys):
         self._version = _version(file)
         super().__init__(_lines(file))
 
-    def look_again(self) -> None:
+    def reload(self) -> None:
         if (version := _version(self._file)) not in (None, self._version):
             self._take(_lines(self._file))
             self._version = version
@@ -108,21 +108,21 @@ def store_keys(settings: Settings) -> StoreKeys:
         return StoreKeys(settings.store_key.get_secret_value().split())
     if settings.store_key_command is not None:
         return StoreKeys(_command_output(settings.store_key_command).split())
-    return FileOfStoreKeys(settings.key_file)
+    return FileStoreKeys(settings.key_file)
 
 
-def lacks_own(settings: Settings) -> bool:
+def is_key_file_missing(settings: Settings) -> bool:
     """Return whether the key must be in the console's own file but that file does not exist."""
     configured = (settings.store_key, settings.store_key_file, settings.store_key_command)
     return configured == (None, None, None) and not settings.key_file.exists()
 
 
-def make_own(settings: Settings) -> None:
+def create_key_file(settings: Settings) -> None:
     """Create a key in the console's own file, unless it exists, owned by the owner of the state directory. Raises StoreKeyError."""
     file = settings.key_file
     try:
         with _exclusive(settings.state_dir):
-            remove_parts(file.parent, file.name)
+            remove_partial_files(file.parent, file.name)
             if not file.exists():
                 _write(file, [new_key()])
     except OSError as error:
@@ -152,7 +152,7 @@ def rotating(settings: Settings) -> Iterator[Rotation]:
     with _exclusive(settings.state_dir):  # another rotation could remove a key in use
         before = _lines(file)
         StoreKeys(before)
-        remove_parts(file.parent, file.name)
+        remove_partial_files(file.parent, file.name)
         _replace(file, [new_key(), *before])
         rotation = Rotation(file)
         yield rotation
@@ -167,7 +167,7 @@ def _replace(file: Path, lines: Sequence[str]) -> None:
     except OSError as error:
         raise StoreKeyError(
             f"Writing the store key to {file} failed ({error.strerror}). Insert a new key as the first line and restart "
-            f"the console, which then encrypts everything with it. {MAKE_ONE}"
+            f"the console, which then encrypts everything with it. {CREATE_HINT}"
         ) from error
 
 
@@ -241,7 +241,7 @@ def _key(line: str) -> bytes:
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise StoreKeyError(f"A store key must be {KEY_BYTES} bytes in base64. {MAKE_ONE}")
+        raise StoreKeyError(f"A store key must be {KEY_BYTES} bytes in base64. {CREATE_HINT}")
     return key
 
 

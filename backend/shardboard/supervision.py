@@ -12,25 +12,25 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from shardboard.away import is_away, reason
+from shardboard.away import describe_error, is_transient
 from shardboard.db import Store
 from shardboard.state import events
 from shardboard.state.events import LOOP_FAILED
 
 log = logging.getLogger(__name__)
 
-AWAY_SECONDS = 1.0
+STORE_RETRY_SECONDS = 1.0
 """Seconds until a loop that lost the store is restarted."""
-FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+INITIAL_WAIT, MAX_WAIT = 1.0, 60.0
 """Delay between restarts of a failing loop, in seconds."""
 RECOVERED_SECONDS = 90.0
 """A loop that has run this long has recovered: its alarm closes, and a later failure counts as the first."""
 VITAL_FAILURES = 4
 """Consecutive failures of a vital loop, each before it had recovered, that end the console."""
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
 
 
-class MustEnd(Exception):
+class StopConsole(Exception):
     """Raised by a loop that cannot continue: the console ends."""
 
 
@@ -53,7 +53,7 @@ class LoopFault:
     failures: int
 
 
-class Supervisor:
+class LoopSupervisor:
     """Runs loops and keeps an open alarm for each failed one."""
 
     def __init__(self, store: Store, loops: Sequence[Loop]) -> None:
@@ -82,23 +82,23 @@ class Supervisor:
             recovering = asyncio.create_task(self._recover(loop))
             try:
                 await loop.run()
-            except MustEnd:
+            except StopConsole:
                 raise
             except Exception as error:
-                if is_away(error):
-                    log.warning('loop "%s" lost the store and restarts: %s', loop.name, reason(error))
-                    await asyncio.sleep(AWAY_SECONDS)
+                if is_transient(error):
+                    log.warning('loop "%s" lost the store and restarts: %s', loop.name, describe_error(error))
+                    await asyncio.sleep(STORE_RETRY_SECONDS)
                     continue
                 failures = failures + 1 if clock() - began < RECOVERED_SECONDS else 1
                 log.exception('loop "%s" failed (%s consecutive failures)', loop.name, failures)
                 if loop.vital and failures >= VITAL_FAILURES:
                     raise
-                self.faults = {**self.faults, loop.name: LoopFault(reason(error), failures)}
+                self.faults = {**self.faults, loop.name: LoopFault(describe_error(error), failures)}
             else:
                 return
             finally:
                 recovering.cancel()
-            await asyncio.sleep(min(FIRST_WAIT * 2 ** (failures - 1), LONGEST_WAIT))
+            await asyncio.sleep(min(INITIAL_WAIT * 2 ** (failures - 1), MAX_WAIT))
 
     async def _recover(self, loop: Loop) -> None:
         await asyncio.sleep(RECOVERED_SECONDS)
@@ -111,19 +111,19 @@ class Supervisor:
             faults = self.faults
             if faults != reported:
                 try:
-                    await self.write(faults)
+                    await self.update_alarms(faults)
                     reported = faults
                 except Exception as error:
-                    log.warning("supervisor: recording failed loops failed: %s", reason(error))
-            await asyncio.sleep(TELL_SECONDS)
+                    log.warning("supervisor: recording failed loops failed: %s", describe_error(error))
+            await asyncio.sleep(REPORT_SECONDS)
 
-    async def write(self, faults: Mapping[str, LoopFault]) -> None:
+    async def update_alarms(self, faults: Mapping[str, LoopFault]) -> None:
         """Open an alarm for each fault, update open ones, and close those of recovered loops, including those of an earlier
         console.
         """
         vital = {loop.name for loop in self._loops if loop.vital}
         async with self._store.begin() as session:
-            spans = {span.details["loop"]: span for span in await events.open_spans(session, LOOP_FAILED)}
+            spans = {span.details["loop"]: span for span in await events.list_open_spans(session, LOOP_FAILED)}
             for name, fault in faults.items():
                 details = {"loop": name, "reason": fault.reason, "failures": fault.failures, "open": True}
                 if span := spans.pop(name, None):

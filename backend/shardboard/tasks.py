@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 
-async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def run_concurrently(work: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run coroutines concurrently. The first failure cancels the others, and its exception is raised after they have ended.
 
     Not a TaskGroup: before Python 3.11.3, after a failure in a group no `asyncio.timeout` of the same task raises TimeoutError.
@@ -43,7 +43,7 @@ class Tasks(Mapping[K, asyncio.Task[None]]):
             work.close()
             raise ValueError(f"a task for {key} already exists")
         task = self._running[key] = asyncio.create_task(work)
-        task.add_done_callback(lambda ended: self._forget(key, ended))
+        task.add_done_callback(lambda ended: self._remove(key, ended))
         return task
 
     def cancel(self, key: K) -> None:
@@ -52,7 +52,7 @@ class Tasks(Mapping[K, asyncio.Task[None]]):
             task.cancel()
 
     @asynccontextmanager
-    async def ending(self) -> AsyncIterator[None]:
+    async def cancelled_at_exit(self) -> AsyncIterator[None]:
         """Cancel all tasks at the end of the block and wait for their end, so that a restarted loop starts without tasks.
 
         It waits because a task that is cancelled again while it returns a connection to SQLite may never end (SQLAlchemy 2.1 and
@@ -66,6 +66,6 @@ class Tasks(Mapping[K, asyncio.Task[None]]):
                 self.cancel(key)
             await asyncio.gather(*ended, return_exceptions=True)
 
-    def _forget(self, key: K, ended: asyncio.Task[None]) -> None:
+    def _remove(self, key: K, ended: asyncio.Task[None]) -> None:
         if self._running.get(key) is ended:
             del self._running[key]

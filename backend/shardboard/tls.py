@@ -25,14 +25,14 @@ _CLOCK_SKEW = timedelta(hours=1)
 AgentKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | ed25519.Ed25519PublicKey
 
 
-def is_due(ends: datetime, days: int, now: datetime) -> bool:
+def is_due(valid_until: datetime, days: int, now: datetime) -> bool:
     """Return whether a certificate with this lifetime must be renewed: it expires soon (after a third of a short lifetime), or an
     earlier release issued it for longer.
     """
-    return not timedelta(days=min(RENEW_DAYS, days * 2 // 3)) < ends - now < timedelta(days=days + 1)
+    return not timedelta(days=min(RENEW_DAYS, days * 2 // 3)) < valid_until - now < timedelta(days=days + 1)
 
 
-def key_of(csr_pem: str) -> AgentKey:
+def public_key_of_request(csr_pem: str) -> AgentKey:
     """Return the public key of a signing request if the signature is valid and the key is strong enough. Raises NotAcceptable."""
     problem = "The certificate request is not readable."
     with contextlib.suppress(ValueError, TypeError, UnsupportedAlgorithm, x509.InvalidVersion):
@@ -65,7 +65,7 @@ def normal_name(name: str) -> str:
         return name.lower()
 
 
-def names_of(certificate: x509.Certificate) -> set[str]:
+def subject_names(certificate: x509.Certificate) -> set[str]:
     """Return host names and addresses of a certificate. Raises ValueError if its extensions are malformed."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -79,8 +79,8 @@ def random_part() -> str:
     return secrets.token_hex(4)
 
 
-def builder(
-    owner: x509.Name, issuer: x509.Name, days: int, begins: datetime | None = None, latest: datetime | None = None
+def certificate_builder(
+    owner: x509.Name, issuer: x509.Name, days: int, valid_from: datetime | None = None, latest: datetime | None = None
 ) -> x509.CertificateBuilder:
     """Return a builder for this lifetime, ending at `latest` at most: if that has passed, the certificate is expired from the
     start.
@@ -92,7 +92,7 @@ def builder(
         .subject_name(owner)
         .issuer_name(issuer)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(min(begins or now - _CLOCK_SKEW, ends - _CLOCK_SKEW))
+        .not_valid_before(min(valid_from or now - _CLOCK_SKEW, ends - _CLOCK_SKEW))
         .not_valid_after(ends)
     )
 

@@ -8,7 +8,7 @@ from shardboard.console import Console
 _built: list[FastAPI] = []
 
 
-def app_of(console: Console) -> FastAPI:
+def app_for(console: Console) -> FastAPI:
     """Return the application, connected to `console`. It is built only once, because its routes are the same for every console."""
     if not _built:
         _built.append(create_app(console))

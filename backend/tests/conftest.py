@@ -20,22 +20,22 @@ from uuid import uuid4
 import asyncpg
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.quick import fast_password_hashing, reused_engines, sqlite_without_threads
 from backend.tests.sampling import Sampling
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 
 from shardboard import garbage
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.bus import Bus
-from shardboard.collectors.live import Live
+from shardboard.collectors.live import LiveMetrics
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.driver.fake import FACTS, FakeAgents
 from shardboard.lifeline import lifeline, remaining
 from shardboard.local import LocalCluster
-from shardboard.ownership import Ownership
+from shardboard.ownership import StoreLock
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state.nodes import Node
@@ -140,7 +140,7 @@ def pytest_collection_finish() -> None:
 
     The first reduces the CPU time of a test by a fifteenth, the second by another seventh. Tests end before their garbage matters.
     """
-    garbage.settle()
+    garbage.freeze_objects()
     gc.set_threshold(20_000, 20, 50)
 
 
@@ -293,7 +293,7 @@ def agents() -> FakeAgents:
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Directory with the files of a CA. It is created only once, because this takes longer than most tests."""
     directory = tmp_path_factory.mktemp("authority")
-    Authority.load(Settings(state_dir=directory))
+    ConsoleCa.load(Settings(state_dir=directory))
     return directory / "tls"
 
 
@@ -309,19 +309,19 @@ async def console(
     """A console without running loops and machines."""
     shutil.copytree(certificates, settings.state_dir / "tls", dirs_exist_ok=True)
     path, state_id = first_start_template
-    if path.exists() and (settings.admin_user, settings.given_password) == (USER, PASSWORD):
+    if path.exists() and (settings.admin_user, settings.configured_password) == (USER, PASSWORD):
         shutil.copyfile(path, store.url.partition(":///")[2])  # no connection is open yet
         store.state_id = state_id
     else:
         async with store.begin() as session:
             await first_start(session, settings)
-    return Console(settings, store, bus, Live(bus), agents, Authority.load(settings), "test", Ownership(store))
+    return Console(settings, store, bus, LiveMetrics(bus), agents, ConsoleCa.load(settings), "test", StoreLock(store))
 
 
 @pytest.fixture
 async def client(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client signed in as the administrator."""
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.1", 40000))
+    transport = httpx.ASGITransport(app_for(console), client=("192.0.2.1", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=(USER, PASSWORD)) as opened:
         yield opened
 

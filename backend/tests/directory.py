@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from shardboard.domain.ldap import Directory, Person, Unavailable
+from shardboard.domain.ldap import Directory, DirectoryUnavailable, DirectoryUser
 
 DBA, SHOP = "cn=dba,ou=groups,dc=example,dc=org", "cn=shop,ou=groups,dc=example,dc=org"
 PASSWORD = "annpass"
@@ -19,7 +19,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class FakeDirectory:
+class FakeLdapDirectory:
     """A directory without a server. Tests change its attributes."""
 
     def __init__(self) -> None:
@@ -30,20 +30,20 @@ class FakeDirectory:
         self.attempts: list[str] = []
         self.checked: list[Directory] = []
 
-    async def look(self, directory: Directory) -> None:
+    async def check(self, directory: Directory) -> None:
         self.checked.append(directory)
         if self.error:
-            raise Unavailable(self.error)
+            raise DirectoryUnavailable(self.error)
 
-    async def authenticate(self, directory: Directory, username: str, password: str) -> Person | None:
+    async def authenticate(self, directory: Directory, username: str, password: str) -> DirectoryUser | None:
         self.attempts.append(username)
         await asyncio.sleep(0)
         if self.error:
-            raise Unavailable(self.error)
+            raise DirectoryUnavailable(self.error)
         name = username.strip().partition(":")[0].lower()  # more lenient than the name comparison of real directories
         if self.passwords.get(name) != password:
             return None
-        return Person(self.dns.get(name, f"uid={name},ou=people,dc=example,dc=org"), self.groups.get(name, []))
+        return DirectoryUser(self.dns.get(name, f"uid={name},ou=people,dc=example,dc=org"), self.groups.get(name, []))
 
 
 async def basic_auth_status(browser: httpx.AsyncClient, username: str = "ann", password: str = PASSWORD) -> int:
@@ -55,5 +55,5 @@ async def event_descriptions(client: httpx.AsyncClient, part: str) -> list[str]:
     return [each["description"] for each in (await client.get("/v1/logs")).json() if part in each["description"]]
 
 
-async def log_in(browser: httpx.AsyncClient, username: str = "ann", password: str = PASSWORD) -> httpx.Response:
+async def sign_in(browser: httpx.AsyncClient, username: str = "ann", password: str = PASSWORD) -> httpx.Response:
     return await browser.post("/v1/session", json={"username": username, "password": password})

@@ -24,7 +24,7 @@ def install(directory: Path) -> str:
     return str(directory)
 
 
-def second(t: int, at: float, ops: int = 1000, micros: int = 200, **more: Any) -> dict[str, Any]:
+def second_line(t: int, at: float, ops: int = 1000, micros: int = 200, **more: Any) -> dict[str, Any]:
     """Return the line for one second in which every operation took `micros` microseconds."""
     return {
         "kind": "second",
@@ -52,11 +52,11 @@ def second(t: int, at: float, ops: int = 1000, micros: int = 200, **more: Any) -
     }
 
 
-def begin(at: float) -> dict[str, Any]:
+def begin_line(at: float) -> dict[str, Any]:
     return {"kind": "begin", "at": at, "version": "0", "workload": {}, "warnings": []}
 
 
-def end(at: float, seconds: float, ops: int, *, stopped: bool = False, **more: Any) -> dict[str, Any]:
+def end_line(at: float, seconds: float, ops: int, *, stopped: bool = False, **more: Any) -> dict[str, Any]:
     return {
         "kind": "end",
         "at": at,
@@ -89,13 +89,13 @@ def main() -> int:
         if options.get("key-prefix") == "fault":
             lines.write(json.dumps({"kind": "error", "message": "The target does not answer."}) + "\n")
             return 2
-        lines.write(json.dumps(begin(started)) + "\n")
+        lines.write(json.dumps(begin_line(started)) + "\n")
         t = 0
         while t < seconds and not stopped:
             time.sleep(PACE)
             t += 1
-            lines.write(json.dumps(second(t - 1, started + t, progress=t / seconds)) + "\n")
-        lines.write(json.dumps(end(started + t, t, 1000 * t, stopped=bool(stopped))) + "\n")
+            lines.write(json.dumps(second_line(t - 1, started + t, progress=t / seconds)) + "\n")
+        lines.write(json.dumps(end_line(started + t, t, 1000 * t, stopped=bool(stopped))) + "\n")
         Path(options["json-out-file"]).write_text(json.dumps({"password": os.environ.get("SHARDBOARD_LOAD_PASSWORD")}))
     return 0
 

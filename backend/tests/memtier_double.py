@@ -25,7 +25,7 @@ def install(directory: Path) -> str:
     return str(directory)
 
 
-def tick(t: int, ops: int, *, percent: str = "0", lost: int = 0, latency: str = " 0.21") -> str:
+def progress_line(t: int, ops: int, *, percent: str = "0", lost: int = 0, latency: str = " 0.21") -> str:
     """Return its progress line for one second, without the carriage return."""
     errors = f" {lost} conn errors" if lost else ""
     return (
@@ -34,7 +34,9 @@ def tick(t: int, ops: int, *, percent: str = "0", lost: int = 0, latency: str = 
     )
 
 
-def report(seconds: float, sets: int, gets: int, *, interrupted: bool = False, password: str = "") -> dict[str, Any]:
+def json_report(
+    seconds: float, sets: int, gets: int, *, interrupted: bool = False, password: str = ""
+) -> dict[str, Any]:
     """Return the content of its JSON file, without the parts that are never read."""
 
     def row(count: int) -> dict[str, Any]:
@@ -107,11 +109,13 @@ def main() -> int:
         time.sleep(PACE)
         t, ops = t + 1, 1000 if prefix == "anew" and t == seconds // 2 else ops + 1000
         latency = " -nan" if t == 1 else " 0.21"
-        sys.stderr.write(tick(t, ops, percent=f"{100 * t / seconds:.0f}", latency=latency) + "\r")
+        sys.stderr.write(progress_line(t, ops, percent=f"{100 * t / seconds:.0f}", latency=latency) + "\r")
         sys.stderr.flush()
     sys.stderr.write("\n\n")
     sys.stdout.write("ALL STATS\n")
-    result = report(t, ops // 4, ops - ops // 4, interrupted=bool(stopped), password=options.get("authenticate", ""))
+    result = json_report(
+        t, ops // 4, ops - ops // 4, interrupted=bool(stopped), password=options.get("authenticate", "")
+    )
     Path(options["json-out-file"]).write_text(json.dumps(result))
     return 0
 

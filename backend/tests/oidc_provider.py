@@ -23,7 +23,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class Signer:
+class SigningKey:
     """A signing key of a provider."""
 
     def __init__(self, kid: str = "k1") -> None:
@@ -42,7 +42,7 @@ class FakeProvider:
     """A provider without a network. Tests change its attributes."""
 
     def __init__(self) -> None:
-        self.signer = Signer()
+        self.signer = SigningKey()
         self.keys = [self.signer.public()]
         self.metadata: dict[str, Any] = {
             "issuer": ISSUER,

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.tests.driver.authority import authority_and_server
+from backend.tests.driver.authority import create_ca_and_server_context
 
 from shardboard.domain.ldap import Directory, Query
 from shardboard.loopback import free_port
@@ -108,14 +108,14 @@ member:: {{odd}}
 class OpenLdap:
     """Addresses and CA of a running server."""
 
-    clear: str
-    encrypted: str
+    unencrypted_url: str
+    tls_url: str
     ca: str
 
     def directory(self, **other: object) -> Directory:
         """Return settings that find users and groups by queries as the user `READER`, over an unencrypted connection."""
         defaults: dict[str, object] = {
-            "uris": (self.clear,),
+            "uris": (self.unencrypted_url,),
             "bind_dn": READER,
             "bind_pass": READER_PASSWORD,
             "user_dn_query": Query(BASE, "(&(objectClass=inetOrgPerson)(uid=%u))"),
@@ -127,7 +127,7 @@ class OpenLdap:
 @contextmanager
 def openldap(folder: Path) -> Iterator[OpenLdap]:
     """Run the server until the end of the block."""
-    ca, _ = authority_and_server(folder, "127.0.0.1")
+    ca, _ = create_ca_and_server_context(folder, "127.0.0.1")
     (folder / "entries").mkdir()
     configuration, entries = folder / "slapd.conf", folder / "entries.ldif"
     configuration.write_text(_CONFIGURATION.format(folder=folder, base=BASE, groups=GROUPS, reader=READER, **_FOLDERS))

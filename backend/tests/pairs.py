@@ -15,7 +15,9 @@ from shardboard.state.shards import Shard
 BDB = 1
 
 
-async def active(console: Console, agents: FakeAgents, pairs: int = 3, *, sharding: bool = True) -> None:
+async def create_active_database(
+    console: Console, agents: FakeAgents, pairs: int = 3, *, sharding: bool = True
+) -> None:
     """Create database 1: primaries 1..n on nodes 1, 2, 3, 1, …; the replica of primary i is n + i, on the following node."""
     now = datetime.now(UTC)
     ranges = slots.split(pairs)
@@ -49,30 +51,32 @@ async def active(console: Console, agents: FakeAgents, pairs: int = 3, *, shardi
                 bus_port=25000 + uid,
                 engine_id=f"{uid:040x}",
             )
-            row.became(row.role, now)
+            row.set_role(row.role, now)
             session.add(row)
             agents.running[row.node_uid][uid] = ShardSpec(
                 uid=uid, bdb_uid=BDB, engine_id=row.engine_id, port=row.port, bus_port=row.bus_port, role=row.role
             )
 
 
-async def sparse(console: Console, agents: FakeAgents) -> None:
+async def create_sparse_database(console: Console, agents: FakeAgents) -> None:
     """Create the database as `active` does, with the placement `sparse`: primaries 1, 2, 3 on nodes 1, 2, 3; replicas 4, 5, 6 on
     nodes 2, 3, 1."""
-    await active(console, agents)
+    await create_active_database(console, agents)
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
         bdb = await session.get_one(Bdb, BDB)
         bdb.config = {**bdb.config, "shards_placement": "sparse"}
 
 
-async def die(console: Console, agents: FakeAgents, *uids: int) -> None:
+async def kill_shards(console: Console, agents: FakeAgents, *uids: int) -> None:
     """End the processes of these shards. Their agents have reported it."""
     agents.died |= dict.fromkeys(uids, "killed")
-    await observe(console, *uids, status="down")
+    await set_observed_state(console, *uids, status="down")
 
 
-async def observe(console: Console, *uids: int, status: str = "ok", role: str | None = None, link: str = "") -> None:
+async def set_observed_state(
+    console: Console, *uids: int, status: str = "ok", role: str | None = None, link: str = ""
+) -> None:
     """Record the state that a sample of these shards reports."""
     async with console.store.begin() as session:
         for uid in uids:
@@ -81,7 +85,7 @@ async def observe(console: Console, *uids: int, status: str = "ok", role: str | 
             row.observed_role = role or row.observed_role
 
 
-async def node_is(console: Console, uid: int, **columns: str) -> None:
+async def set_node_columns(console: Console, uid: int, **columns: str) -> None:
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, uid)
         assert node is not None
@@ -89,7 +93,7 @@ async def node_is(console: Console, uid: int, **columns: str) -> None:
             setattr(node, name, value)
 
 
-async def row(console: Console, uid: int) -> Shard:
+async def get_shard(console: Console, uid: int) -> Shard:
     async with console.store.read() as session:
         found = await shards.by_uid(session, uid)
     assert found is not None

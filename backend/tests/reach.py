@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 
 from shardboard.console import Console
 from shardboard.state import events
@@ -60,7 +60,7 @@ async def create_user(client: httpx.AsyncClient, name: str, **fields: Any) -> di
 
 
 @asynccontextmanager
-async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app=app_of(console))
+async def browser_client(console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app=app_for(console))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as made:
         yield made

@@ -16,13 +16,13 @@ class Sampling:
         self._random = random.Random(seed)
         self.thorough = thorough
 
-    def of(self, cases: Sequence[T], count: int) -> Sequence[T]:
+    def choose(self, cases: Sequence[T], count: int) -> Sequence[T]:
         """Return `count` of the cases in their order, or all of them in a thorough run."""
         if self.thorough or count >= len(cases):
             return cases
         return [cases[index] for index in sorted(self._random.sample(range(len(cases)), count))]
 
-    def kill_steps(self, usual: int, limit: int) -> Iterable[int]:
+    def kill_steps(self, usual_steps: int, limit: int) -> Iterable[int]:
         """Return the steps at which a test kills or cancels an operation that usually has `usual` steps.
 
         A thorough run uses every step; the test stops when the operation completes before the next one. Otherwise three steps are
@@ -30,4 +30,4 @@ class Sampling:
         """
         if self.thorough:
             return range(1, limit)
-        return [*sorted(self._random.sample(range(1, usual + 1), SAMPLED_STEPS)), limit]
+        return [*sorted(self._random.sample(range(1, usual_steps + 1), SAMPLED_STEPS)), limit]

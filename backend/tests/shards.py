@@ -21,15 +21,15 @@ from shardboard.agent.contract import (
     StartShards,
 )
 from shardboard.agent.engine import engine_version
-from shardboard.agent.processes import Supervisor
+from shardboard.agent.processes import ShardSupervisor
 from shardboard.agent.resp import EngineError
 from shardboard.agent.settings import AgentSettings
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 from shardboard.domain import slots
-from shardboard.domain.creation import Wanted, next_step
-from shardboard.domain.flash import Share
+from shardboard.domain.creation import DesiredShard, next_step
+from shardboard.domain.flash import ShardMemory
 from shardboard.driver import cluster
-from shardboard.driver.cluster import Engine, ShardRef
+from shardboard.driver.cluster import EngineSettings, ShardRef
 from shardboard.driver.ports import NodeRef, Sample
 from shardboard.loopback import claim_network
 
@@ -37,19 +37,19 @@ FIRST_PORT = 20000
 BUS_OFFSET = 5000
 PASSWORD = "test-admin-password"
 
-DISTRIBUTION = "/usr/bin/valkey-server"
-OLDER = engine_version(DISTRIBUTION).startswith("8.")
+DISTRIBUTION_SERVER = "/usr/bin/valkey-server"
+HAS_VALKEY_8 = engine_version(DISTRIBUTION_SERVER).startswith("8.")
 """Whether the distribution's engine, which tests use in addition to the newest one, is Valkey 8."""
 
 _addresses: list[str] = []
 
-ENGINE = Engine(
+ENGINE = EngineSettings(
     uid=1,
     cluster=True,
     admin_password=PASSWORD,
     client_passwords=[],
     default_user=True,
-    memory=Share(0),
+    memory=ShardMemory(0),
     eviction_policy="noeviction",
     appendonly=False,
     appendfsync_always=False,
@@ -58,7 +58,7 @@ ENGINE = Engine(
 )
 
 
-def own_address() -> str:
+def unused_loopback_address() -> str:
     """Return a loopback address (127/8) that no other test uses, so that ports never conflict with another test or run."""
     if not _addresses:
         network = claim_network()
@@ -68,29 +68,30 @@ def own_address() -> str:
 
 async def command_line(pid: int) -> list[str]:
     """Return the command line of a process that was just started. At first the kernel returns an empty one."""
-    words: list[str] = await until(psutil.Process(pid).cmdline)
+    words: list[str] = await wait_until(psutil.Process(pid).cmdline)
     return words
 
 
-class Farm:
+class LocalNodes:
     """Nodes and their supervisors. Implements what `driver.cluster` needs of `ports.Agents`, without HTTP."""
 
     def __init__(self, root: Path, size: int) -> None:
         self.settings = {
-            uid: AgentSettings(address=own_address(), state_dir=root / f"node{uid}") for uid in range(1, size + 1)
+            uid: AgentSettings(address=unused_loopback_address(), state_dir=root / f"node{uid}")
+            for uid in range(1, size + 1)
         }
         self.nodes = [NodeRef(uid, settings.address, 9700) for uid, settings in self.settings.items()]
-        self.supervisors = {uid: Supervisor(settings) for uid, settings in self.settings.items()}
+        self.supervisors = {uid: ShardSupervisor(settings) for uid, settings in self.settings.items()}
         self.root = root
 
-    def __getitem__(self, uid: int) -> Supervisor:
+    def __getitem__(self, uid: int) -> ShardSupervisor:
         return self.supervisors[uid]
 
-    async def restart_agent(self, uid: int = 1, **changes: Any) -> Supervisor:
+    async def restart_agent(self, uid: int = 1, **changes: Any) -> ShardSupervisor:
         """Start a new supervisor on the state directory of a node, as a new agent process does. The old one is no longer used."""
         for shard in self.supervisors[uid].shards.values():
             shard.disconnect()
-        self.supervisors[uid] = Supervisor(replace(self.settings[uid], **changes))
+        self.supervisors[uid] = ShardSupervisor(replace(self.settings[uid], **changes))
         await self.supervisors[uid].adopt()
         return self.supervisors[uid]
 
@@ -107,21 +108,21 @@ class Farm:
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
         return [await self._execute(self[node.uid].shards[asked.uid], asked) for asked in commands]
 
-    async def _execute(self, shard: Shard, command: ShardCommand) -> CommandResult:
+    async def _execute(self, shard: LocalShard, command: ShardCommand) -> CommandResult:
         try:
-            return CommandResult(uid=command.uid, ok=True, reply=str(await ask(shard, *command.argv)))
+            return CommandResult(uid=command.uid, ok=True, reply=str(await execute_as_admin(shard, *command.argv)))
         except EngineError as error:
             return CommandResult(uid=command.uid, ok=False, reply=str(error))
 
     def engines(self) -> list[psutil.Process]:
         """Return all engine processes that run below this farm's directory, even if no supervisor manages them."""
-        return engines_below(self.root)
+        return find_engines(self.root)
 
 
 @asynccontextmanager
-async def farm(root: Path, size: int = 1) -> AsyncIterator[Farm]:
+async def local_nodes(root: Path, size: int = 1) -> AsyncIterator[LocalNodes]:
     """Create `size` empty nodes, numbered from 1. At the end of the block all their processes are killed."""
-    opened = Farm(root, size)
+    opened = LocalNodes(root, size)
     try:
         for supervisor in opened.supervisors.values():
             await supervisor.adopt()
@@ -129,10 +130,10 @@ async def farm(root: Path, size: int = 1) -> AsyncIterator[Farm]:
     finally:
         for supervisor in opened.supervisors.values():
             await supervisor.remove(list(supervisor.shards))
-        end_engines_below(root)
+        kill_engines(root)
 
 
-def engines_below(root: Path) -> list[psutil.Process]:
+def find_engines(root: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter(["name"]):
         try:
@@ -143,19 +144,19 @@ def engines_below(root: Path) -> list[psutil.Process]:
     return found
 
 
-def end_engines_below(root: Path) -> None:
+def kill_engines(root: Path) -> None:
     """Kill them, and wait until their ports are free."""
-    processes = engines_below(root)
+    processes = find_engines(root)
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()
     psutil.wait_procs(processes, timeout=30)
 
 
-def ended(process: psutil.Process) -> bool:
+def has_exited(process: psutil.Process) -> bool:
     """Return whether a child process has ended. Its exit status stays readable for its parent.
 
-    A process that is ending no longer has a directory, so `engines_below` misses it long before the parent is notified.
+    A process that is ending no longer has a directory, so `find_engines` misses it long before the parent is notified.
     """
     try:
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
@@ -163,7 +164,7 @@ def ended(process: psutil.Process) -> bool:
         return True
 
 
-def lone(uid: int = 1, **changes: Any) -> ShardSpec:
+def standalone_shard(uid: int = 1, **changes: Any) -> ShardSpec:
     """Return the specification of a shard outside cluster mode."""
     port = FIRST_PORT + uid
     fields: dict[str, Any] = {
@@ -177,7 +178,7 @@ def lone(uid: int = 1, **changes: Any) -> ShardSpec:
     return ShardSpec(**fields | changes)
 
 
-def request(*shards: ShardSpec, **changes: Any) -> StartShards:
+def start_request(*shards: ShardSpec, **changes: Any) -> StartShards:
     """Return a request to start these shards outside cluster mode. `changes` apply to the database."""
     fields: dict[str, Any] = {
         "uid": 1,
@@ -197,7 +198,7 @@ def request(*shards: ShardSpec, **changes: Any) -> StartShards:
     return StartShards(bdb=BdbSpec(**fields | changes), shards=list(shards))
 
 
-def layout(nodes: Sequence[NodeRef], pairs: int, *, replication: bool, first_uid: int = 1) -> list[ShardRef]:
+def plan_shards(nodes: Sequence[NodeRef], pairs: int, *, replication: bool, first_uid: int = 1) -> list[ShardRef]:
     """Return shards with primaries on the nodes in turn, and each replica on the following node."""
     ranges = slots.split(pairs)
     roles = ("master", "slave") if replication else ("master",)
@@ -217,27 +218,29 @@ def layout(nodes: Sequence[NodeRef], pairs: int, *, replication: bool, first_uid
     ]
 
 
-async def bring_up(agents: Farm, engine: Engine, shards: Sequence[ShardRef], seconds: float = 60) -> None:
+async def start_database(
+    agents: LocalNodes, engine: EngineSettings, shards: Sequence[ShardRef], seconds: float = 60
+) -> None:
     """Start the shards in the same steps as the loop that creates databases."""
-    desired = [Wanted(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in shards]
+    desired = [DesiredShard(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in shards]
     async with asyncio.timeout(seconds):
         while True:
-            step = next_step(desired, await cluster.look(agents, shards, cluster=engine.cluster))
+            step = next_step(desired, await cluster.read_conditions(agents, shards, cluster=engine.cluster))
             assert not step.failed, step.failed
             if step.done:
                 return
             failures = await cluster.start(agents, engine, shards, step.start)
             assert not failures, failures
-            await cluster.take_over(agents, [shard for shard in shards if shard.uid in step.promote])
+            await cluster.promote_initial_primaries(agents, [shard for shard in shards if shard.uid in step.promote])
             await asyncio.sleep(0.02)
 
 
-async def ask(shard: Shard, *argv: str) -> Any:
+async def execute_as_admin(shard: LocalShard, *argv: str) -> Any:
     """Run one command as the admin user, and return the reply."""
     return await (await shard.connect()).execute(*argv)
 
 
-async def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+async def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until `condition` (a function or a coroutine function) returns a true value, and return that value.
 
     A passing test never waits for the complete time limit, which only ends a hung test, however slow the machine is.
@@ -252,7 +255,7 @@ async def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
             await asyncio.sleep(0.01)
 
 
-async def seconds(stream: AsyncIterator[Sample | None] | AsyncIterator[bytes]) -> AsyncIterator[Sample]:
+async def without_pulses(stream: AsyncIterator[Sample | None] | AsyncIterator[bytes]) -> AsyncIterator[Sample]:
     """Return the samples of a stream of the console's client or of the agent, without the pulses between them."""
     try:
         async for sample in stream:

@@ -10,4 +10,4 @@ from shardboard.state import actions
 
 def test_actions_that_move_primary_roles_have_a_stepper(console: Console) -> None:
     steppers = _steppers(console, cast(Endpoints, None))
-    assert steppers.keys() >= {*actions.HAND_OVER, actions.FAILOVER}
+    assert steppers.keys() >= {*actions.SWITCHOVER_ACTIONS, actions.FAILOVER}

@@ -21,7 +21,7 @@ from shardboard import authority as authorities
 from shardboard import tls
 from shardboard.agent import key
 from shardboard.agent.contract.protocol import CONSOLE_NAME
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.errors import NotAcceptable
 from shardboard.settings import Settings
 from shardboard.tls import CA_DAYS
@@ -48,7 +48,7 @@ def with_unknown_version(request: str) -> str:
     return changed.replace("CERTIFICATE", "CERTIFICATE REQUEST")
 
 
-def agent_files(authority: Authority, directory: Path, addr: str = "127.0.0.1") -> tuple[Path, Path]:
+def agent_files(authority: ConsoleCa, directory: Path, addr: str = "127.0.0.1") -> tuple[Path, Path]:
     """Return the certificate file and the key file of an agent."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate_file, key_file = directory / f"agent-{addr}.pem", directory / f"agent-{addr}.key"
@@ -61,7 +61,7 @@ def agent_files(authority: Authority, directory: Path, addr: str = "127.0.0.1") 
 
 @contextmanager
 def agent_server(
-    authority: Authority, directory: Path, addr: str = "127.0.0.1", seen: list[bytes | None] | None = None
+    authority: ConsoleCa, directory: Path, addr: str = "127.0.0.1", seen: list[bytes | None] | None = None
 ) -> Iterator[int]:
     """Run a TLS server with the settings of an agent, and yield its port on 127.0.0.1.
 
@@ -110,7 +110,7 @@ def greeting(context: ssl.SSLContext, port: int) -> bytes:
 
 
 def test_keys_are_readable_only_by_the_owner(settings: Settings) -> None:
-    directory = Authority.load(settings).directory
+    directory = ConsoleCa.load(settings).directory
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
     assert sorted(path.name for path in directory.iterdir()) == [
@@ -122,15 +122,15 @@ def test_keys_are_readable_only_by_the_owner(settings: Settings) -> None:
 
 
 def test_second_start_does_not_change_files(settings: Settings) -> None:
-    first = Authority.load(settings)
+    first = ConsoleCa.load(settings)
     before = {path.name: path.read_bytes() for path in first.directory.iterdir()}
-    second = Authority.load(settings)
+    second = ConsoleCa.load(settings)
     assert {path.name: path.read_bytes() for path in second.directory.iterdir()} == before
     assert second.ca_fingerprint() == first.ca_fingerprint()
 
 
 def test_each_certificate_is_valid_for_one_direction(settings: Settings) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     usages = {}
     for name in ("server", "client"):
         certificate = x509.load_pem_x509_certificate((authority.directory / f"{name}.pem").read_bytes())
@@ -140,9 +140,9 @@ def test_each_certificate_is_valid_for_one_direction(settings: Settings) -> None
 
 
 def test_new_names_renew_the_server_certificate_but_not_the_ca(settings: Settings) -> None:
-    before = Authority.load(settings)
+    before = ConsoleCa.load(settings)
     old = before.server_file.read_bytes()
-    after = Authority.load(settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
+    after = ConsoleCa.load(settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
     new = x509.load_pem_x509_certificate(after.server_file.read_bytes())
     names = new.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "console.example.com" in names.get_values_for_type(x509.DNSName)
@@ -153,7 +153,7 @@ def test_new_names_renew_the_server_certificate_but_not_the_ca(settings: Setting
 
 def test_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     old = authority.server_file.read_bytes()
     monkeypatch.undo()
     assert (authority.renew(), authority.renew()) == (True, False)
@@ -164,7 +164,7 @@ def test_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch:
 
 
 def test_revoked_certificates_are_refused_on_the_next_connection(settings: Settings, tmp_path: Path) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     with agent_server(authority, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
         for refused, is_accepted in [
@@ -174,38 +174,38 @@ def test_revoked_certificates_are_refused_on_the_next_connection(settings: Setti
             (set(), True),
             ({own}, False),
         ]:
-            assert authority.refuse(refused)
-            assert not authority.refuse(refused), "the list is unchanged"
+            assert authority.reject_certificates(refused)
+            assert not authority.reject_certificates(refused), "the list is unchanged"
             if is_accepted:
                 assert greeting(authority.client_ssl_context(), port) == b"welcome"
             else:
                 with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
                     greeting(authority.client_ssl_context(), port)
     # After a restart the console receives the list before it connects to agents.
-    again = Authority.load(settings)
-    assert again.refuse({own})
+    again = ConsoleCa.load(settings)
+    assert again.reject_certificates({own})
     with agent_server(again, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
-        again.refuse({own})
+        again.reject_certificates({own})
         with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
             greeting(again.client_ssl_context(), port)
 
 
 def test_revocation_list_is_applied_again_after_an_error(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     authority.client_ssl_context()
-    monkeypatch.setattr(authorities, "readable", Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr(authorities, "memory_file", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space"):
-        authority.refuse({"ab12"})
+        authority.reject_certificates({"ab12"})
     monkeypatch.undo()
-    assert authority.refuse({"ab12"}), "the list is still new"
+    assert authority.reject_certificates({"ab12"}), "the list is still new"
 
 
 def test_client_certificate_is_renewed_while_the_console_runs(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)  # the value of an earlier release
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     context = authority.client_ssl_context()
     old = (authority.directory / "client.pem").read_bytes()
     monkeypatch.undo()
@@ -222,21 +222,21 @@ def test_client_certificate_is_renewed_while_the_console_runs(
 
 
 def test_damaged_server_certificate_is_replaced(settings: Settings) -> None:
-    file = Authority.load(settings).server_file
+    file = ConsoleCa.load(settings).server_file
     for damaged in (b"not PEM", file.read_bytes()[:-100], file.read_bytes().partition(b"-----BEGIN P")[0]):
         file.write_bytes(damaged)
-        Authority.load(settings)
+        ConsoleCa.load(settings)
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
 
 
 def test_separate_key_files_are_removed_by_the_first_renewal(settings: Settings) -> None:
     """Earlier releases stored the key in a separate file."""
-    file = Authority.load(settings).server_file
+    file = ConsoleCa.load(settings).server_file
     certificate, border, key = file.read_bytes().partition(b"-----BEGIN P")
     file.write_bytes(certificate)
     alone = file.with_suffix(".key")
     alone.write_bytes(border + key)
-    Authority.load(settings)
+    ConsoleCa.load(settings)
     assert not alone.exists()
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
 
@@ -248,47 +248,47 @@ def test_full_disk_is_an_error_only_without_a_valid_certificate(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     monkeypatch.undo()
     monkeypatch.setattr(authorities, "write_private", full)
-    assert Authority.load(settings).renew() is False
+    assert ConsoleCa.load(settings).renew() is False
     assert "client.pem failed, the previous certificate is valid until" in caplog.text
     (authority.directory / "client.pem").unlink()
     with pytest.raises(OSError, match="No space"):
-        Authority.load(settings)
+        ConsoleCa.load(settings)
 
 
 def test_client_and_agent_certificates_are_valid_from_the_start_of_the_ca(settings: Settings) -> None:
     """A machine whose clock is wrong can still accept them."""
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     begins = x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_before_utc
     client = x509.load_pem_x509_certificate((authority.directory / "client.pem").read_bytes())
-    agents = x509.load_pem_x509_certificate(authority.sign_agent(key.fresh()[1], "127.0.0.1").encode())
+    agents = x509.load_pem_x509_certificate(authority.sign_agent(key.generate()[1], "127.0.0.1").encode())
     assert (client.not_valid_before_utc, agents.not_valid_before_utc) == (begins, begins)
 
 
 def test_foreign_ca_key_is_an_error(settings: Settings, tmp_path: Path) -> None:
-    Authority.load(settings)
-    other = Authority.load(Settings(state_dir=tmp_path / "other"))
+    ConsoleCa.load(settings)
+    other = ConsoleCa.load(Settings(state_dir=tmp_path / "other"))
     (settings.state_dir / "tls" / "ca.key").write_bytes((other.directory / "ca.key").read_bytes())
     with pytest.raises(ValueError, match="is not the key of"):
-        Authority.load(settings)
+        ConsoleCa.load(settings)
 
 
 def test_existing_does_not_create_files(settings: Settings) -> None:
     with pytest.raises(FileNotFoundError):
-        Authority.existing(settings)
+        ConsoleCa.existing(settings)
     assert not settings.state_dir.exists()
 
 
 def test_agent_certificate_cannot_have_the_name_of_the_console(settings: Settings) -> None:
     csr = request_for(ec.generate_private_key(ec.SECP256R1()))
     with pytest.raises(NotAcceptable, match="is reserved for the console"):
-        Authority.load(settings).sign_agent(csr, CONSOLE_NAME.upper())
+        ConsoleCa.load(settings).sign_agent(csr, CONSOLE_NAME.upper())
 
 
 def test_agent_certificate_names_only_its_address(settings: Settings) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     csr = request_for(ec.generate_private_key(ec.SECP256R1()), "localhost", "console.example.com")
     certificate = x509.load_pem_x509_certificate(authority.sign_agent(csr, "127.0.0.3").encode())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -317,25 +317,25 @@ def with_broken_signature(csr_pem: str) -> str:
 )
 def test_invalid_signing_requests_are_refused(settings: Settings, csr: str, message: str) -> None:
     with pytest.raises(NotAcceptable, match=message) as refusal:
-        Authority.load(settings).sign_agent(csr, "127.0.0.1")
+        ConsoleCa.load(settings).sign_agent(csr, "127.0.0.1")
     assert (refusal.value.code, refusal.value.field) == ("invalid_certificate", "csr")
 
 
 def test_console_connects_to_an_agent(settings: Settings, tmp_path: Path) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     with agent_server(authority, tmp_path) as port:
         assert greeting(authority.client_ssl_context(), port) == b"welcome"
 
 
 def test_agent_refuses_a_client_without_a_certificate(settings: Settings, tmp_path: Path) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     bare = ssl.create_default_context(cafile=str(authority.ca_file))
     with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(bare, port)
 
 
 def test_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     agent = ssl.create_default_context(cafile=str(authority.ca_file))
     agent.load_cert_chain(*agent_files(authority, tmp_path, "127.0.0.2"))
     with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
@@ -343,15 +343,15 @@ def test_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None
 
 
 def test_agent_refuses_another_console(settings: Settings, tmp_path: Path) -> None:
-    authority = Authority.load(settings)
-    foreign = Authority.load(Settings(state_dir=tmp_path / "foreign")).client_ssl_context()
+    authority = ConsoleCa.load(settings)
+    foreign = ConsoleCa.load(Settings(state_dir=tmp_path / "foreign")).client_ssl_context()
     foreign.load_verify_locations(authority.ca_file)
     with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(foreign, port)
 
 
 def test_console_refuses_an_agent_with_another_address(settings: Settings, tmp_path: Path) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     with (
         agent_server(authority, tmp_path, addr="127.0.0.2") as port,
         pytest.raises(ssl.SSLCertVerificationError, match=r"127\.0\.0\.1"),

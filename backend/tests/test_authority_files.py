@@ -5,14 +5,14 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from backend.tests.certificates import below, root
+from backend.tests.certificates import create_root_ca, sign_intermediate_ca
 
 from shardboard import authority_files
-from shardboard.authority import Authority
-from shardboard.authority_files import AuthorityFiles, Request, new_signer
+from shardboard.authority import ConsoleCa
+from shardboard.authority_files import CaRequest, ConsoleCaFiles, new_signer
 from shardboard.key_files import write_private
 from shardboard.settings import Settings
-from shardboard.signer import Signer
+from shardboard.signer import CertificateAuthority
 
 
 class Killed(Exception):
@@ -24,7 +24,7 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(state_dir=tmp_path)
 
 
-def names_in(authority: Authority) -> set[str]:
+def names_in(authority: ConsoleCa) -> set[str]:
     return {path.name for path in authority.directory.iterdir()}
 
 
@@ -34,8 +34,8 @@ def test_killed_while_the_ca_is_replaced(
 ) -> None:
     """The cases: no file is written, the copy of the former CA is written, and the present CA is written but not its copy for
     users."""
-    authority = Authority.load(settings)
-    before, after = authority.present, authority.announce()
+    authority = ConsoleCa.load(settings)
+    before, after = authority.current, authority.announce()
     left = iter(range(writes))
 
     def write_or_die(*arguments: object) -> None:
@@ -59,12 +59,12 @@ def test_killed_while_the_ca_is_replaced(
     except Killed:
         assert not is_over
     monkeypatch.undo()
-    shell = Authority.existing(settings)
-    found = Authority.load(settings)
+    shell = ConsoleCa.existing(settings)
+    found = ConsoleCa.load(settings)
     for each in (shell, found):
         assert each.ca_fingerprint() == (after if is_over else before).fingerprint
         assert each.step == ("shown" if is_over else "announced")
-    assert (settings.state_dir / "tls" / "ca.pem").read_text() == found.present.chain_pem
+    assert (settings.state_dir / "tls" / "ca.pem").read_text() == found.current.chain_pem
     expected = {"ca.key", "ca.pem", "client.pem", "server.pem", "former-ca.pem" if is_over else "next-ca.pem"}
     assert names_in(found) == expected
 
@@ -73,12 +73,12 @@ def test_killed_while_the_first_ca_is_created(settings: Settings, monkeypatch: p
     def killed(*_: object) -> None:
         raise Killed
 
-    monkeypatch.setattr(AuthorityFiles, "copy", killed)
+    monkeypatch.setattr(ConsoleCaFiles, "copy", killed)
     with pytest.raises(Killed):
-        Authority.load(settings)
+        ConsoleCa.load(settings)
     monkeypatch.undo()
     key = (settings.state_dir / "tls" / "ca.key").read_text()
-    assert Authority.load(settings).ca_pem in key
+    assert ConsoleCa.load(settings).ca_pem in key
 
 
 def test_ca_files_of_an_earlier_release_are_read(settings: Settings) -> None:
@@ -88,18 +88,18 @@ def test_ca_files_of_an_earlier_release_are_read(settings: Settings) -> None:
     directory.mkdir()
     (directory / "ca.pem").write_text(signer.pem)
     (directory / "ca.key").write_text(signer.stored().decode().removeprefix(signer.pem))
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     assert authority.ca_fingerprint() == signer.fingerprint
     authority.announce()
     authority.switch()
-    assert Authority.existing(settings).former is not None
+    assert ConsoleCa.existing(settings).former is not None
 
 
 def test_foreign_ca_certificate_is_an_error(settings: Settings) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     authority.ca_file.write_text(new_signer().pem)
     with pytest.raises(ValueError, match="is not the key of"):
-        Authority.load(settings)
+        ConsoleCa.load(settings)
 
 
 def truncate(file: Path) -> None:
@@ -108,36 +108,38 @@ def truncate(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["ca.key", "former-ca.pem"])
 def test_error_names_the_damaged_file_that_is_needed(settings: Settings, name: str) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     authority.announce()
     authority.switch()
     truncate(authority.directory / name)
     with pytest.raises(ValueError, match=rf"{name} is not usable"):
-        Authority.existing(settings)
+        ConsoleCa.existing(settings)
 
 
 def test_damaged_files_of_an_unused_ca_are_ignored(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     authority.request("Shardboard CA", "")
     truncate(authority.directory / "requested-ca.pem")
-    assert Authority.load(settings).requested is None
+    assert ConsoleCa.load(settings).requested is None
     authority.announce()
     truncate(authority.directory / "next-ca.pem")
-    assert Authority.load(settings).step == ""
+    assert ConsoleCa.load(settings).step == ""
     assert "requested-ca.pem is not usable" in caplog.text
     assert "next-ca.pem is not usable" in caplog.text
 
 
 def test_answered_request_is_no_longer_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process is killed, or the disk fails, between writing the two files."""
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     request = authority.request("Shardboard CA", "")
-    monkeypatch.setattr(AuthorityFiles, "_remove", Mock(side_effect=OSError(5, "Input/output error")))
-    authority.announce(Signer(request.key, (below(root(), request.key).certificate,)))
+    monkeypatch.setattr(ConsoleCaFiles, "_remove", Mock(side_effect=OSError(5, "Input/output error")))
+    authority.announce(
+        CertificateAuthority(request.key, (sign_intermediate_ca(create_root_ca(), request.key).certificate,))
+    )
     assert (authority.step, authority.requested) == ("announced", None)
     monkeypatch.undo()
     assert (authority.directory / "requested-ca.pem").exists()
-    again = Authority.load(settings)
+    again = ConsoleCa.load(settings)
     assert (again.step, again.requested) == ("announced", None)
     assert not (authority.directory / "requested-ca.pem").exists()
 
@@ -145,27 +147,27 @@ def test_answered_request_is_no_longer_open(settings: Settings, monkeypatch: pyt
 def test_failed_directory_sync_does_not_undo_a_change(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     after = authority.announce()
     monkeypatch.setattr(authority_files, "sync_directory", Mock(side_effect=OSError(5, "Input/output error")))
     authority.switch()
-    assert authority.ca_fingerprint() == after.fingerprint == Authority.existing(settings).ca_fingerprint()
+    assert authority.ca_fingerprint() == after.fingerprint == ConsoleCa.existing(settings).ca_fingerprint()
     authority.renew()
-    authority.forget()
-    assert Authority.existing(settings).step == ""
+    authority.remove_former()
+    assert ConsoleCa.existing(settings).step == ""
     assert "to disk failed" in caplog.text
 
 
 def test_request_is_kept_until_it_is_answered(settings: Settings) -> None:
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     created = authority.request("Shardboard CA of Example", "Example Ltd.")
     assert created.subject == "CN=Shardboard CA of Example,O=Example Ltd."
-    found = Authority.load(settings).requested
+    found = ConsoleCa.load(settings).requested
     assert found is not None
     assert (found.csr, found.key.public_key()) == (created.csr, created.key.public_key())
     authority.announce()
-    assert Authority.load(settings).requested is None
+    assert ConsoleCa.load(settings).requested is None
 
 
 def test_request_omits_an_empty_organization() -> None:
-    assert Request.create("Shardboard CA", "").subject == "CN=Shardboard CA"
+    assert CaRequest.create("Shardboard CA", "").subject == "CN=Shardboard CA"

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 from sqlalchemy import exc, text
 
-from shardboard.away import is_away, reason
+from shardboard.away import describe_error, is_transient
 from shardboard.db import Store
 from shardboard.state.nodes import Node
 
@@ -28,7 +28,7 @@ from shardboard.state.nodes import Node
     ],
 )
 def test_transient_errors(error: Exception) -> None:
-    assert is_away(error)
+    assert is_transient(error)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_transient_errors(error: Exception) -> None:
     ],
 )
 def test_permanent_errors(error: Exception) -> None:
-    assert not is_away(error)
+    assert not is_transient(error)
 
 
 @pytest.mark.store
@@ -53,8 +53,8 @@ async def test_refused_statement_is_a_permanent_error(store: Store, statement: s
     with pytest.raises(exc.DBAPIError) as refused:
         async with store.begin() as session:
             await session.execute(text(statement))
-    assert not is_away(refused.value)
-    assert "nowhere" in reason(refused.value) or "syntax" in reason(refused.value)
+    assert not is_transient(refused.value)
+    assert "nowhere" in describe_error(refused.value) or "syntax" in describe_error(refused.value)
 
 
 @pytest.mark.store
@@ -62,7 +62,7 @@ async def test_value_out_of_range_is_a_permanent_error(store: Store) -> None:
     with pytest.raises(Exception) as refused:  # noqa: PT011 - SQLite's driver raises OverflowError, asyncpg its own error
         async with store.begin() as session:
             await session.get(Node, 1 << 80)
-    assert not is_away(refused.value)
+    assert not is_transient(refused.value)
 
 
 @pytest.mark.store
@@ -78,4 +78,4 @@ async def test_held_lock_is_a_transient_error(store: Store) -> None:
                 await connection.exec_driver_sql("BEGIN IMMEDIATE")
     finally:
         await other.close()
-    assert is_away(refused.value)
+    assert is_transient(refused.value)

@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard import bus as bus_module
 from shardboard.bus import QUEUE_LIMIT, Bus
-from shardboard.frames import told
+from shardboard.frames import make_frame
 
 
 async def test_listener_receives_its_topics_in_order() -> None:
@@ -30,18 +30,18 @@ async def test_every_listener_receives_the_message() -> None:
 
 def test_heard_returns_whether_a_topic_has_listeners() -> None:
     bus = Bus()
-    assert not bus.heard("a")
+    assert not bus.has_listeners("a")
     with bus.listen("a"), bus.listen("a"):
-        assert bus.heard("a")
-        assert not bus.heard("b")
-    assert not bus.heard("a")
+        assert bus.has_listeners("a")
+        assert not bus.has_listeners("b")
+    assert not bus.has_listeners("a")
 
 
 def test_failed_block_stops_listening() -> None:
     bus = Bus()
     with pytest.raises(RuntimeError), bus.listen("a"):
         raise RuntimeError
-    assert not bus.heard("a")
+    assert not bus.has_listeners("a")
 
 
 async def test_get_returns_on_a_message_or_on_timeout() -> None:
@@ -58,7 +58,7 @@ async def test_cancelled_get_keeps_a_message_that_arrives_at_the_same_time() -> 
     bus = Bus()
     with bus.listen("a") as listener:
         waiting = asyncio.create_task(listener.get(timeout=10))
-        await until(lambda: listener._queue._getters)  # type: ignore[attr-defined]
+        await wait_until(lambda: listener._queue._getters)  # type: ignore[attr-defined]
         bus.publish("a", "news")
         waiting.cancel()
         await asyncio.wait((waiting,))
@@ -80,7 +80,7 @@ def test_slow_listener_overflows_without_delaying_others() -> None:
 async def test_until_skips_messages_that_do_not_match() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
-        waiting = asyncio.create_task(listener.until(lambda message: message == 2, timeout=10))
+        waiting = asyncio.create_task(listener.wait_until(lambda message: message == 2, timeout=10))
         for number in range(2):
             bus.publish("a", number)
             await asyncio.sleep(0)
@@ -94,11 +94,11 @@ async def test_simultaneous_messages_end_only_one_wait() -> None:
     with bus.listen("a") as listener:
         for _ in range(500):
             bus.publish("a", "it")
-        await listener.until(lambda message: message == "it", timeout=10)
+        await listener.wait_until(lambda message: message == "it", timeout=10)
         assert listener.drain() == []
         bus.publish("a", "it")  # published later: it may be about a change that the poll has missed
         async with asyncio.timeout(10):
-            await listener.until(lambda message: message == "it", timeout=60)
+            await listener.wait_until(lambda message: message == "it", timeout=60)
 
 
 async def test_until_times_out_even_if_many_messages_are_published() -> None:
@@ -113,7 +113,7 @@ async def test_until_times_out_even_if_many_messages_are_published() -> None:
         publishing = asyncio.create_task(publish_others())
         try:
             async with asyncio.timeout(30):
-                await listener.until(lambda message: message == "it", timeout=0.1)
+                await listener.wait_until(lambda message: message == "it", timeout=0.1)
         finally:
             publishing.cancel()
 
@@ -123,14 +123,14 @@ async def test_until_clears_the_queue_after_an_overflow() -> None:
     with bus.listen("a") as listener:
         for _ in range(QUEUE_LIMIT + 1):
             bus.publish("a", "it")
-        await listener.until(lambda message: message == "it", timeout=10)
+        await listener.wait_until(lambda message: message == "it", timeout=10)
         assert not listener.overflowed
         assert listener.drain() == []
 
 
 async def test_queued_bytes_are_limited_if_requested() -> None:
     bus = Bus()
-    frame = told("sample", "x" * 100)
+    frame = make_frame("sample", "x" * 100)
     with bus.listen("a", most_bytes=2 * frame.size) as slow, bus.listen("a") as unlimited:
         bus.publish("a", frame)
         bus.publish("a", frame)
@@ -154,14 +154,14 @@ async def test_a_pause_is_proportional_to_the_work_of_the_caller(monkeypatch: py
     monkeypatch.setattr(bus_module.asyncio, "sleep", record_pause)
     with bus.listen("a") as listener:
         bus.publish("a", "first")
-        await listener.until(lambda _: True, 5, pause=4)
+        await listener.wait_until(lambda _: True, 5, pause=4)
         assert pauses == [], "no work before the first call"
         now += 0.02  # the work of the caller
         bus.publish("a", "second")
-        await listener.until(lambda _: True, 5, pause=4)
+        await listener.wait_until(lambda _: True, 5, pause=4)
         assert pauses == [pytest.approx(0.08)]
         bus.publish("a", "third")
-        await listener.until(lambda _: True, 5, pause=4)
+        await listener.wait_until(lambda _: True, 5, pause=4)
         assert len(pauses) == 1, "no work since the last call"
 
 
@@ -169,10 +169,10 @@ async def test_a_pause_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bus_module, "MAX_PAUSE", 0.01)
     bus, loop = Bus(), asyncio.get_running_loop()
     with bus.listen("a") as listener:
-        await listener.until(lambda _: True, 0, pause=1000)
+        await listener.wait_until(lambda _: True, 0, pause=1000)
         await asyncio.sleep(0.02)
         bus.publish("a", "news")
         before = loop.time()
-        await listener.until(lambda _: True, 5, pause=1000)
+        await listener.wait_until(lambda _: True, 5, pause=1000)
         assert loop.time() - before < 5
         assert listener.drain() == []

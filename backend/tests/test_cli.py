@@ -21,18 +21,18 @@ from sqlalchemy.exc import OperationalError
 from shardboard import cli
 from shardboard.agent.enrol import EnrolError
 from shardboard.agent.settings import AgentSettings
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.services import encryption, passwords
-from shardboard.services.join import Applicant, admit
+from shardboard.services.join import JoinRequest, accept
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import audit, users
 from shardboard.state.audit import AuditLine
 from shardboard.state.login_failures import LoginFailures
 from shardboard.state.users import User
-from shardboard.store_key import StoreKeys, key_name, make_own, new_key, store_keys
+from shardboard.store_key import StoreKeys, create_key_file, key_name, new_key, store_keys
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def console_state(state_dir: Path) -> Settings:
     settings = Settings()
 
     async def start() -> None:
-        make_own(settings)
+        create_key_file(settings)
         store = Store(settings.store_url, Bus(), store_keys(settings))
         await store.migrate()
         async with store.begin() as session:
@@ -72,7 +72,7 @@ def console_state(state_dir: Path) -> Settings:
         await store.close()
 
     asyncio.run(start())
-    Authority.load(settings)
+    ConsoleCa.load(settings)
     return settings
 
 
@@ -173,10 +173,10 @@ def test_printed_token_can_be_used_to_join(
     csr = request.public_bytes(serialization.Encoding.PEM).decode()
 
     async def join() -> int:
-        authority = Authority.existing(console_state)
+        authority = ConsoleCa.existing(console_state)
         store = Store(console_state.store_url, Bus(), store_keys(console_state))
         async with store.begin() as session:
-            admission = await admit(session, authority, Applicant(token, csr, "127.0.1.1", 9700, {}))
+            admission = await accept(session, authority, JoinRequest(token, csr, "127.0.1.1", 9700, {}))
         await store.close()
         return admission.node_uid
 
@@ -241,7 +241,7 @@ def test_lost_password_is_replaced(console_state: Settings, capsys: pytest.Captu
     assert cli.main(["reset-admin-password"]) == 0
     password = capsys.readouterr().out.strip().removeprefix(f"User {console_state.admin_user}, password ")
     user = asyncio.run(_user(console_state, console_state.admin_user))
-    assert asyncio.run(passwords.matching(password, [user.password_hash]))
+    assert asyncio.run(passwords.find_matching_hash(password, [user.password_hash]))
 
 
 def test_reset_for_a_new_user_creates_an_administrator(console_state: Settings) -> None:
@@ -331,7 +331,7 @@ def test_store_of_an_earlier_release_is_not_encrypted_by_commands(
     assert cli.main(command.split()) == 1
     assert "No store key found in" in capsys.readouterr().err
     assert not console_state.key_file.exists()
-    make_own(console_state)
+    create_key_file(console_state)
 
     async def plain() -> None:
         store = Store(console_state.store_url, Bus())
@@ -389,7 +389,7 @@ async def _audit_lines(settings: Settings, attack: str = "") -> list[AuditLine]:
         async with store.begin() as session:
             await session.execute(text(attack))
     async with store.read() as session:
-        lines = list(await audit.after(session, 0, 100))
+        lines = list(await audit.list_after(session, 0, 100))
     await store.close()
     return lines
 

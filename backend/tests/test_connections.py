@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -50,7 +50,7 @@ async def port(reply_allowed: asyncio.Event) -> AsyncIterator[int]:
             return True
         return False
 
-    await until(listens)
+    await wait_until(listens)
     yield chosen
     stop.set_result(None)
     await server
@@ -80,7 +80,7 @@ async def read_until_closed(reader: asyncio.StreamReader) -> bytes:
 
 
 async def test_connections_are_limited_per_source_address(port: int) -> None:
-    idle = [await connect(port, "127.0.0.2") for _ in range(connections.MOST_OF_ONE)]
+    idle = [await connect(port, "127.0.0.2") for _ in range(connections.MAX_PER_SOURCE)]
     assert await post(port, "127.0.0.2") == b""
     assert (await post(port, "127.0.0.3")).endswith(b"body")
     idle[0][1].close()
@@ -88,7 +88,7 @@ async def test_connections_are_limited_per_source_address(port: int) -> None:
     async def admitted() -> bool:
         return (await post(port, "127.0.0.2")).endswith(b"body")
 
-    await until(admitted)
+    await wait_until(admitted)
     for _, writer in idle:
         writer.close()
 
@@ -173,7 +173,7 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_OF_ONE", 20)
+    monkeypatch.setattr(connections, "MAX_PER_SOURCE", 20)
 
 
 def test_file_limit_is_raised_to_the_hard_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_file_limit_is_raised_to_the_hard_limit(monkeypatch: pytest.MonkeyPatch)
 def test_repeated_warnings_are_suppressed(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    repeats = connections.Repeats()
+    repeats = connections.RateLimitFilter()
 
     def written(text: str, level: int = logging.WARNING) -> str | None:
         record = logging.LogRecord("uvicorn.error", level, "", 0, text, None, None)

@@ -89,7 +89,7 @@ async def test_rollback_publishes_nothing(store: Store, bus: Bus) -> None:
             await write_and_fail(store)
         assert changes.drain() == []
     async with store.read() as session:
-        assert await nodes.every(session) == []
+        assert await nodes.list_all(session) == []
 
 
 async def test_failed_commit_publishes_nothing(store: Store, bus: Bus) -> None:
@@ -105,7 +105,7 @@ async def test_only_actual_changes_are_published(store: Store, bus: Bus) -> None
         session.add_all([node(1), node(2), node(3)])
     with bus.listen("change") as changes:
         async with store.begin() as session:
-            untouched, changed, deleted = await nodes.every(session)
+            untouched, changed, deleted = await nodes.list_all(session)
             untouched.agent_status = "connected"
             changed.agent_status = "lost"
             await session.delete(deleted)
@@ -119,7 +119,7 @@ async def test_read_session_never_writes(store: Store, bus: Bus) -> None:
             await session.flush()
         assert changes.drain() == []
     async with store.read() as session:
-        assert await nodes.every(session) == []
+        assert await nodes.list_all(session) == []
 
 
 async def test_concurrent_writers_all_succeed(store: Store) -> None:
@@ -136,7 +136,7 @@ async def test_concurrent_writers_all_succeed(store: Store) -> None:
 
     await asyncio.gather(*(add_one() for _ in range(50)))
     async with store.read() as session:
-        assert (await nodes.every(session))[0].config == {"count": 50}
+        assert (await nodes.list_all(session))[0].config == {"count": 50}
 
 
 async def test_writer_cancelled_at_any_step_releases_its_lock(store: Store) -> None:
@@ -145,7 +145,7 @@ async def test_writer_cancelled_at_any_step_releases_its_lock(store: Store) -> N
 
     async def write() -> None:
         async with store.begin() as session:
-            [found] = await nodes.every(session)
+            [found] = await nodes.list_all(session)
             found.config = {"count": found.config.get("count", 0) + 1}
             await session.flush()
 
@@ -195,7 +195,7 @@ async def test_cancelled_writers_release_their_locks(store: Store, seed: int) ->
         cancelled += sum((await asyncio.gather(*(give_up() for _ in range(8)), *(add_one() for _ in range(4))))[:8])
     assert cancelled > 0
     async with store.read() as session:
-        [found] = await nodes.every(session)
+        [found] = await nodes.list_all(session)
     # Some were cancelled during the commit and have written nevertheless.
     assert 120 + 240 - cancelled <= found.config["count"] <= 120 + 240
 
@@ -205,18 +205,18 @@ async def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
         session.add(node())
         await session.flush()
         async with asyncio.timeout(30), store.read() as reader:
-            assert await nodes.every(reader) == []
+            assert await nodes.list_all(reader) == []
 
 
 async def test_writer_gets_a_connection_despite_many_readers(store: Store) -> None:
     async with AsyncExitStack() as readers:
         for _ in range(40):
             session = await readers.enter_async_context(store.read())
-            await nodes.every(session)
+            await nodes.list_all(session)
         async with asyncio.timeout(60), store.begin() as writer:
             writer.add(node())
     async with store.read() as session:
-        assert len(await nodes.every(session)) == 1
+        assert len(await nodes.list_all(session)) == 1
 
 
 async def test_times_are_stored_in_utc(store: Store) -> None:
@@ -224,7 +224,7 @@ async def test_times_are_stored_in_utc(store: Store) -> None:
     async with store.begin() as session:
         session.add(node(seen=moment))
     async with store.read() as session:
-        [found] = await nodes.every(session)
+        [found] = await nodes.list_all(session)
     assert found.last_seen == moment
     assert found.last_seen.utcoffset() == timedelta(0)
 
@@ -321,7 +321,7 @@ async def test_second_migration_changes_nothing(store: Store) -> None:
         session.add(node())
     await store.migrate()
     async with store.read() as session:
-        assert len(await nodes.every(session)) == 1
+        assert len(await nodes.list_all(session)) == 1
 
 
 async def test_state_id_is_the_newest_event(store: Store) -> None:

@@ -9,29 +9,38 @@ from pathlib import Path
 
 import psutil
 import pytest
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, command_line, farm, layout, until
+from backend.tests.shards import (
+    ENGINE,
+    LocalNodes,
+    command_line,
+    execute_as_admin,
+    local_nodes,
+    plan_shards,
+    start_database,
+    wait_until,
+)
 
 from shardboard import demo_load
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 from shardboard.demo_load import PROFILES
 from shardboard.driver.cluster import ShardRef
 from shardboard.local import LocalCluster
-from shardboard.tending import AGAIN_SECONDS, Tending
+from shardboard.tending import RESTART_SECONDS, ProcessSupervisor
 
 SMALL = replace(PROFILES["mixed"], keys=900)
 
 
 @pytest.fixture
-async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path, 3) as opened:
+async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
+    async with local_nodes(tmp_path, 3) as opened:
         yield opened
 
 
 @pytest.fixture
-async def shards(nodes: Farm) -> list[ShardRef]:
+async def shards(nodes: LocalNodes) -> list[ShardRef]:
     """Three primaries and their replicas."""
-    made = layout(nodes.nodes, 3, replication=True)
-    await bring_up(nodes, ENGINE, made)
+    made = plan_shards(nodes.nodes, 3, replication=True)
+    await start_database(nodes, ENGINE, made)
     return made
 
 
@@ -55,45 +64,45 @@ def traffic(cluster: LocalCluster, shards: list[ShardRef], monkeypatch: pytest.M
     assert child.returncode == 0
 
 
-async def has_executed(nodes: Farm, shard: ShardRef, commands: set[str]) -> bool:
-    stats = await ask(nodes[shard.node.uid].shards[shard.uid], "INFO", "commandstats")
+async def has_executed(nodes: LocalNodes, shard: ShardRef, commands: set[str]) -> bool:
+    stats = await execute_as_admin(nodes[shard.node.uid].shards[shard.uid], "INFO", "commandstats")
     return commands <= {
         line[8:].partition(":")[0].upper() for line in stats.splitlines() if line.startswith("cmdstat_")
     }
 
 
-async def writes(nodes: Farm, shard: ShardRef) -> int:
-    stats = await ask(nodes[shard.node.uid].shards[shard.uid], "INFO", "commandstats")
+async def writes(nodes: LocalNodes, shard: ShardRef) -> int:
+    stats = await execute_as_admin(nodes[shard.node.uid].shards[shard.uid], "INFO", "commandstats")
     return next(
         (int(line.split("calls=")[1].split(",")[0]) for line in stats.splitlines() if "cmdstat_set:" in line), 0
     )
 
 
 @pytest.mark.usefixtures("traffic")
-async def test_every_primary_gets_the_mix_without_redirections(nodes: Farm, shards: list[ShardRef]) -> None:
+async def test_every_primary_gets_the_mix_without_redirections(nodes: LocalNodes, shards: list[ShardRef]) -> None:
     mix = {command.split()[0] for command, _ in SMALL.mix}
     for shard in shards[:3]:
-        await until(lambda shard=shard: has_executed(nodes, shard, mix))
-        assert "errorstat_" not in await ask(nodes[shard.node.uid].shards[shard.uid], "INFO", "errorstats")
+        await wait_until(lambda shard=shard: has_executed(nodes, shard, mix))
+        assert "errorstat_" not in await execute_as_admin(nodes[shard.node.uid].shards[shard.uid], "INFO", "errorstats")
 
 
-async def promote(replica: Shard) -> None:
+async def promote(replica: LocalShard) -> None:
     """Fail over to the replica. The engine gives up a failover after 5 s, as on a stalled machine; then it is requested again."""
 
     async def is_replica() -> bool:
-        return "role:slave" in await ask(replica, "INFO", "replication")
+        return "role:slave" in await execute_as_admin(replica, "INFO", "replication")
 
     async def is_primary() -> bool:
         return not await is_replica()
 
     while await is_replica():
-        assert await ask(replica, "CLUSTER", "FAILOVER") == "OK"
+        assert await execute_as_admin(replica, "CLUSTER", "FAILOVER") == "OK"
         with suppress(TimeoutError):
-            await until(is_primary, 8)
+            await wait_until(is_primary, 8)
 
 
 @pytest.mark.usefixtures("traffic")
-async def test_traffic_follows_a_failover(nodes: Farm, shards: list[ShardRef]) -> None:
+async def test_traffic_follows_a_failover(nodes: LocalNodes, shards: list[ShardRef]) -> None:
     new = shards[3]
     await promote(nodes[new.node.uid].shards[new.uid])
     before = await writes(nodes, new)
@@ -101,37 +110,40 @@ async def test_traffic_follows_a_failover(nodes: Farm, shards: list[ShardRef]) -
     async def more() -> bool:
         return await writes(nodes, new) > before + 20
 
-    await until(more)
+    await wait_until(more)
 
 
 @pytest.mark.usefixtures("traffic")
-async def test_traffic_survives_dead_primaries(nodes: Farm, shards: list[ShardRef]) -> None:
+async def test_traffic_survives_dead_primaries(nodes: LocalNodes, shards: list[ShardRef]) -> None:
     replicas = shards[3:5]
 
     async def has_written_to_all() -> bool:
         return all([await writes(nodes, shard) > 0 for shard in shards[:3]])
 
-    await until(has_written_to_all)
+    await wait_until(has_written_to_all)
     for lost in shards[:2]:  # both configured start nodes
         await nodes[lost.node.uid].remove([lost.uid])
     for replica in replicas:
-        assert await ask(nodes[replica.node.uid].shards[replica.uid], "CLUSTER", "FAILOVER", "TAKEOVER") == "OK"
+        assert (
+            await execute_as_admin(nodes[replica.node.uid].shards[replica.uid], "CLUSTER", "FAILOVER", "TAKEOVER")
+            == "OK"
+        )
     before = [await writes(nodes, replica) for replica in replicas]
 
     async def more() -> bool:
         return all([await writes(nodes, replica) > first + 20 for replica, first in zip(replicas, before, strict=True)])
 
-    await until(more)
+    await wait_until(more)
 
 
 async def test_traffic_is_restarted_when_it_dies(
-    nodes: Farm, shards: list[ShardRef], cluster: LocalCluster, traffic: psutil.Process
+    nodes: LocalNodes, shards: list[ShardRef], cluster: LocalCluster, traffic: psutil.Process
 ) -> None:
-    tending = Tending(cluster, lambda _: None)
+    tending = ProcessSupervisor(cluster, lambda _: None)
     os.kill(traffic.pid, signal.SIGKILL)
     cluster.children["traffic"].wait()
-    tending.look(100)
-    tending.look(100 + AGAIN_SECONDS)
+    tending.restart_due(100)
+    tending.restart_due(100 + RESTART_SECONDS)
     again = cluster.children["traffic"]
     assert Path((await command_line(again.pid))[0]).name == "shardboard-load"
     before = await writes(nodes, shards[0])
@@ -139,15 +151,15 @@ async def test_traffic_is_restarted_when_it_dies(
     async def more() -> bool:
         return await writes(nodes, shards[0]) > before + 20
 
-    await until(more)
+    await wait_until(more)
 
 
 async def test_database_on_flash_is_filled_first(
-    nodes: Farm, shards: list[ShardRef], cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+    nodes: LocalNodes, shards: list[ShardRef], cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(PROFILES, "flash", replace(PROFILES["flash"], keys=300))
     demo_load.start(cluster, "traffic", [(shards[0].node.addr, shards[0].port)], "flash")
-    sizes = [int(await ask(nodes[shard.node.uid].shards[shard.uid], "DBSIZE")) for shard in shards[:3]]
+    sizes = [int(await execute_as_admin(nodes[shard.node.uid].shards[shard.uid], "DBSIZE")) for shard in shards[:3]]
     assert sum(sizes) == 300
     command = await command_line(cluster.children["traffic"].pid)
     assert "--endless" in command

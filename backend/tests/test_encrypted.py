@@ -15,7 +15,7 @@ from shardboard.db import Base, Store
 from shardboard.driver.fake import FakeAgents
 from shardboard.encrypted import columns
 from shardboard.services import support_bundle
-from shardboard.services.encryption import bring_up_to_date
+from shardboard.services.encryption import encrypt_outdated
 from shardboard.services.users import first_start
 from shardboard.settings import Settings
 from shardboard.state import bdbs, cluster, events, webhooks
@@ -72,7 +72,7 @@ async def test_copy_of_the_store_reveals_no_secrets(
 ) -> None:
     hook = {"name": "chat", "url": "https://hooks.example.org/of-the-chat", "secret": "for-signing"}
     assert (await client.post("/v1/webhooks", json=hook)).status_code == 200
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     location = {"type": "s3", "bucket_name": "b", "access_key_id": "AKIAEXAMPLE", "secret_access_key": "of-the-bucket"}
     async with console.store.begin() as session:
         bdb = await bdbs.by_uid(session, 1)
@@ -106,8 +106,8 @@ async def test_store_of_an_earlier_release_is_encrypted_and_read(settings: Setti
     after = Store(database_url, Bus(), keys)
     async with after.begin() as session:
         assert (await cluster.load(session)).jwt_secret == secret, "it can be read before it is encrypted"
-        assert await bring_up_to_date(session, keys) == 3
-        assert await bring_up_to_date(session, keys) == 0
+        assert await encrypt_outdated(session, keys) == 3
+        assert await encrypt_outdated(session, keys) == 0
     async with after.read() as session:
         assert (await cluster.load(session)).jwt_secret == secret
         user = (await session.execute(select(User))).scalars().one()
@@ -132,7 +132,7 @@ async def test_new_key_replaces_the_previous_one(settings: Settings, database_ur
     both = StoreKeys([NEW, OLD])
     after = Store(database_url, Bus(), both)
     async with after.begin() as session:
-        assert await bring_up_to_date(session, both) == 3
+        assert await encrypt_outdated(session, both) == 3
     assert old.first not in await everything(after)
     await after.close()
 
@@ -153,7 +153,7 @@ async def test_store_is_neither_read_nor_changed_without_its_key(settings: Setti
     after = Store(database_url, Bus(), wrong)
     with pytest.raises(StoreKeyError, match=f"is encrypted with the store key {StoreKeys([OLD]).first}"):
         async with after.begin() as session:
-            await bring_up_to_date(session, wrong)
+            await encrypt_outdated(session, wrong)
     with pytest.raises((StoreKeyError, StatementError), match="encrypted with the store key"):
         async with after.read() as session:
             await cluster.load(session)
@@ -170,4 +170,4 @@ async def test_value_copied_into_another_column_cannot_be_read(console: Console,
         await session.execute(text("UPDATE webhooks SET url = (SELECT jwt_secret FROM cluster)"))
     with pytest.raises(StoreKeyError, match=r"webhooks\.url cannot be decrypted"):
         async with console.store.read() as session:
-            await webhooks.every(session)
+            await webhooks.list_all(session)

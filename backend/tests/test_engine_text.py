@@ -22,7 +22,7 @@ e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca 127.0.0.1:30001@31001 myself,master - 0
 
 def test_cluster_nodes_is_parsed() -> None:
     seen = cluster_lines(TEXT)
-    assert {uid[:4]: (line.leads, line.is_well, line.epoch, line.slots) for uid, line in seen.items()} == {
+    assert {uid[:4]: (line.is_primary, line.is_healthy, line.epoch, line.slots) for uid, line in seen.items()} == {
         "07c3": (False, True, 4, ()),
         "67ed": (True, True, 2, ((5461, 10922),)),
         "292f": (True, False, 3, ((10923, 12000), (12002, 12002), (12500, 16383))),
@@ -31,8 +31,8 @@ def test_cluster_nodes_is_parsed() -> None:
         "e7d1": (True, True, 7, ((0, 0),)),
     }
     assert {uid[:4]: line.primary[:4] for uid, line in seen.items() if line.primary} == {"07c3": "e7d1", "6ec2": "67ed"}
-    [moving] = [line for line in seen.values() if line.leaving or line.coming]
-    assert (dict(moving.leaving), dict(moving.coming)) == (
+    [moving] = [line for line in seen.values() if line.migrating or line.importing]
+    assert (dict(moving.migrating), dict(moving.importing)) == (
         {77: "67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1"},
         {93: "292f8b365bb7edb5e285caf0b7e6ddc7265d2f4f"},
     )
@@ -48,9 +48,9 @@ def test_nodes_without_port_or_in_handshake_are_not_met() -> None:
     def line_of(address: str, flags: str) -> ClusterLine:
         return cluster_lines(f"{'a' * 40} {address} {flags} - 0 0 1 connected")["a" * 40]
 
-    assert line_of("10.0.0.1:20001@25001", "master").met
-    assert not line_of("10.0.0.1:0@25001", "master").met, "its port is not known yet"
-    assert not line_of("10.0.0.1:20001@25001", "master,handshake").met
+    assert line_of("10.0.0.1:20001@25001", "master").is_known
+    assert not line_of("10.0.0.1:0@25001", "master").is_known, "its port is not known yet"
+    assert not line_of("10.0.0.1:20001@25001", "master,handshake").is_known
 
 
 def test_primary_that_only_imports_has_no_slots_yet() -> None:

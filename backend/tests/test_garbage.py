@@ -10,20 +10,20 @@ from shardboard import garbage
 
 
 def test_collection_is_paused_while_a_process_starts() -> None:
-    with garbage.starting():
+    with garbage.importing():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_collection_resumes_after_a_failed_start() -> None:
-    with pytest.raises(ImportError), garbage.starting():
+    with pytest.raises(ImportError), garbage.importing():
         raise ImportError("no such module")
     assert gc.isenabled()
 
 
 def test_existing_objects_are_no_longer_scanned() -> None:
     kept = [[] for _ in range(1000)]
-    garbage.settle()
+    garbage.freeze_objects()
     assert gc.get_freeze_count() > 1000
     assert not any(found is kept for found in gc.get_objects())
     del kept

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shardboard.key_files import remove_parts, write_private
+from shardboard.key_files import remove_partial_files, write_private
 
 
 def test_file_is_replaced_completely(tmp_path: Path) -> None:
@@ -38,6 +38,6 @@ def test_partial_files_of_a_killed_process_are_removed(tmp_path: Path, monkeypat
         killed.setattr(Path, "replace", lambda *_: None)
         write_private(file, b"second")
     assert len(list(tmp_path.iterdir())) == 3
-    remove_parts(tmp_path)
+    remove_partial_files(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "key.pem"]
-    remove_parts(tmp_path / "absent")
+    remove_partial_files(tmp_path / "absent")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardboard.origins import place
+from shardboard.origins import source_of
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ from shardboard.origins import place
     ],
 )
 def test_source_addresses_are_grouped_by_network(source: str, network: str) -> None:
-    assert place(source) == network
+    assert source_of(source) == network

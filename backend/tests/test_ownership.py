@@ -3,27 +3,27 @@
 import asyncio
 
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from sqlalchemy import text
 
 from shardboard import ownership
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.ownership import Ownership, owned
-from shardboard.supervision import MustEnd
+from shardboard.ownership import StoreLock, lock_store
+from shardboard.supervision import StopConsole
 
 pytestmark = pytest.mark.store
 
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ownership, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(ownership, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(ownership, "TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(ownership, "POLL_SECONDS", 0.02)
 
 
 @pytest.fixture
 def postgres(store: Store) -> None:
-    if not Ownership(store).needed:
+    if not StoreLock(store).is_needed:
         pytest.skip("SQLite is guarded by the lock of the state directory")
 
 
@@ -41,11 +41,11 @@ async def break_sessions(store: Store) -> None:
 async def test_second_console_is_refused_until_the_first_ends(store: Store) -> None:
     other = Store(store.url, Bus())
     try:
-        async with owned(store):
+        async with lock_store(store):
             with pytest.raises(ValueError, match="Another console is running on this PostgreSQL database"):
-                async with owned(other):
+                async with lock_store(other):
                     pass
-        async with owned(other):
+        async with lock_store(other):
             pass
     finally:
         await other.close()
@@ -53,13 +53,13 @@ async def test_second_console_is_refused_until_the_first_ends(store: Store) -> N
 
 @pytest.mark.usefixtures("postgres")
 async def test_broken_session_is_replaced(store: Store) -> None:
-    async with owned(store) as held:
+    async with lock_store(store) as held:
         keeping = asyncio.create_task(held.run())
         before = held._session
         await break_sessions(store)
-        await until(lambda: held._session not in (None, before))
+        await wait_until(lambda: held._session not in (None, before))
         with pytest.raises(ValueError, match="Another console"):
-            await Ownership(store).claim()
+            await StoreLock(store).acquire()
         assert not keeping.done()
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
@@ -68,12 +68,12 @@ async def test_broken_session_is_replaced(store: Store) -> None:
 @pytest.mark.usefixtures("postgres")
 async def test_replaced_console_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     other = Store(store.url, Bus())
-    monkeypatch.setattr(ownership, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(ownership, "TIMEOUT_SECONDS", 60.0)
     try:
-        async with owned(store) as first:
+        async with lock_store(store) as first:
             await break_sessions(store)
-            async with owned(other):
-                with pytest.raises(MustEnd):
+            async with lock_store(other):
+                with pytest.raises(StopConsole):
                     await asyncio.wait_for(first.run(), 60)
     finally:
         await other.close()

@@ -12,10 +12,10 @@ from subprocess import DEVNULL, Popen
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.certificates import sign
 from backend.tests.conftest import PASSWORD, USER
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard import serving
 from shardboard.app import servers
@@ -43,8 +43,8 @@ async def served(console: Console) -> AsyncIterator[Console]:
     """A console that serves its ports."""
     stop = asyncio.get_running_loop().create_future()
     closing = lambda: console.bus.publish("closing")  # noqa: E731
-    server = asyncio.create_task(serving.serve(servers(console, app_of(console)), stopping=closing, watch=stop))
-    await until(lambda: answers(console.settings.https_port))
+    server = asyncio.create_task(serving.serve(servers(console, app_for(console)), stopping=closing, watch=stop))
+    await wait_until(lambda: answers(console.settings.https_port))
     yield console
     stop.set_result(None)
     await server
@@ -114,9 +114,9 @@ class ProxyFolder:
         self.ca = signed.pem
         for name, content in (
             ("console.pem", signed.pem),
-            ("console.key", signed.key),
-            ("console-and-key.pem", signed.pem + signed.key),
-            ("shardboard-ca.pem", console.authority.ca_pem),
+            ("console.key", signed.key_pem),
+            ("console-and-key.pem", signed.pem + signed.key_pem),
+            ("shardboard-ca.pem", console.ca.ca_pem),
         ):
             (folder / name).write_text(content)
 
@@ -150,7 +150,7 @@ async def nginx(place: ProxyFolder, server: str) -> AsyncIterator[Proxy]:
     configuration = NGINX.format(folder=place.folder, paths=paths, server=place.adapted(server))
     (place.folder / "nginx.conf").write_text(configuration)
     with running("nginx", "-c", f"{place.folder}/nginx.conf", "-e", "stderr"):
-        await until(lambda: answers(place.port))
+        await wait_until(lambda: answers(place.port))
         yield Proxy(place.port, place.ca)
 
 
@@ -158,7 +158,7 @@ async def nginx(place: ProxyFolder, server: str) -> AsyncIterator[Proxy]:
 async def haproxy(place: ProxyFolder, configuration: str) -> AsyncIterator[Proxy]:
     (place.folder / "haproxy.cfg").write_text(place.adapted(configuration))
     with running("haproxy", "-db", "-f", f"{place.folder}/haproxy.cfg"):
-        await until(lambda: answers(place.port))
+        await wait_until(lambda: answers(place.port))
         yield Proxy(place.port, place.ca)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from backend.tests.certificates import Signed, sign
+from backend.tests.certificates import SignedCertificate, sign
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from shardboard import authority as authorities
 from shardboard import tls
 from shardboard.agent.contract.protocol import CONSOLE_NAME
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
-from shardboard.server_certificate import ServerCertificate, read
+from shardboard.server_certificate import ServerCertificate, validate_identity
 from shardboard.settings import Settings
 
 ADDRESS = "127.0.0.1"
@@ -38,7 +38,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def opened(settings: Settings) -> ServerCertificate:
-    return ServerCertificate(Authority.load(settings), settings)
+    return ServerCertificate(ConsoleCa.load(settings), settings)
 
 
 @asynccontextmanager
@@ -70,13 +70,16 @@ async def test_installed_certificate_is_served_immediately_and_after_a_restart(s
     async with serving(certificate) as get_served:
         assert await get_served(None) == own
         for signed in (first, second, first):  # with different key types: the context must not keep both
-            certificate.install(read(signed.pem, signed.key))
+            certificate.install(validate_identity(signed.pem, signed.key_pem))
             assert (await get_served(None), await get_served("console.example.com")) == (
                 signed.certificate,
                 signed.certificate,
             )
             assert await get_served(CONSOLE_NAME) == own
-        assert certificate.ends == {"server": first.certificate.not_valid_after_utc, "ca": certificate.ends["ca"]}
+        assert certificate.expiries == {
+            "server": first.certificate.not_valid_after_utc,
+            "ca": certificate.expiries["ca"],
+        }
     again = opened(settings)
     assert (again.source, again.identity.chain[0]) == ("installed", first.certificate)
     async with serving(again) as get_served:
@@ -88,14 +91,14 @@ async def test_installed_certificate_is_served_immediately_and_after_a_restart(s
 
 def test_installed_file_is_readable_only_by_its_owner(settings: Settings) -> None:
     certificate, signed = opened(settings), sign("mine")
-    certificate.install(read(signed.pem, signed.key))
+    certificate.install(validate_identity(signed.pem, signed.key_pem))
     [file] = (settings.state_dir / "tls").glob("installed*")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_damaged_installed_certificate_does_not_prevent_startup(settings: Settings) -> None:
     certificate, signed = opened(settings), sign("mine")
-    certificate.install(read(signed.pem, signed.key))
+    certificate.install(validate_identity(signed.pem, signed.key_pem))
     (settings.state_dir / "tls" / "installed.pem").write_text(signed.pem)
     assert opened(settings).source == "own"
 
@@ -111,7 +114,7 @@ async def test_own_certificate_is_renewed_automatically(settings: Settings, monk
         assert (after == before, after) == (False, await get_served(CONSOLE_NAME))
         certificate.refresh()
         assert await get_served(None) == after
-    assert certificate.ends["server"] == after.not_valid_after_utc
+    assert certificate.expiries["server"] == after.not_valid_after_utc
 
 
 def test_own_certificate_is_renewed_while_another_is_installed(
@@ -119,12 +122,12 @@ def test_own_certificate_is_renewed_while_another_is_installed(
 ) -> None:
     monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
     certificate, signed = opened(settings), sign("mine")
-    certificate.install(read(signed.pem, signed.key))
+    certificate.install(validate_identity(signed.pem, signed.key_pem))
     monkeypatch.undo()
     certificate.refresh()
     assert certificate.identity.chain[0] == signed.certificate
     certificate.remove()
-    assert certificate.ends["server"] > datetime.now(UTC) + timedelta(days=tls.SERVER_DAYS - 1)
+    assert certificate.expiries["server"] > datetime.now(UTC) + timedelta(days=tls.SERVER_DAYS - 1)
 
 
 def replace(path: Path, content: str) -> None:
@@ -137,7 +140,7 @@ def replace(path: Path, content: str) -> None:
 def configured(settings: Settings, tmp_path: Path) -> Settings:
     signed = sign("configured")
     (tmp_path / "a.pem").write_text(signed.pem)
-    (tmp_path / "a.key").write_text(signed.key)
+    (tmp_path / "a.key").write_text(signed.key_pem)
     return settings.model_copy(update={"tls_cert": tmp_path / "a.pem", "tls_key": tmp_path / "a.key"})
 
 
@@ -153,14 +156,14 @@ async def test_certificate_of_the_settings_is_reloaded(
             certificate.refresh()
             assert await get_served(None) == before
         assert len([each for each in caplog.records if "is not usable" in each.message]) == 1
-        replace(tmp_path / "a.key", fresh.key)
+        replace(tmp_path / "a.key", fresh.key_pem)
         certificate.refresh()
         assert await get_served(None) == fresh.certificate
 
 
 def test_certificate_of_the_settings_takes_precedence(configured: Settings) -> None:
     certificate, signed = opened(configured), sign("mine")
-    for change in (lambda: certificate.install(read(signed.pem, signed.key)), certificate.remove):
+    for change in (lambda: certificate.install(validate_identity(signed.pem, signed.key_pem)), certificate.remove):
         with pytest.raises(Conflict, match="SHARDBOARD_TLS_CERT"):
             change()
     assert not (configured.state_dir / "tls" / "installed.pem").exists()
@@ -195,7 +198,7 @@ def test_unusable_settings_are_refused(configured: Settings, tmp_path: Path) -> 
 def test_chain_is_used_unchanged(settings: Settings) -> None:
     root = sign("root", names=())
     leaf = sign("leaf", root, names=("b.example.com", "a.example.com"))
-    identity = read(leaf.pem + root.pem, leaf.key)
+    identity = validate_identity(leaf.pem + root.pem, leaf.key_pem)
     assert (identity.chain, identity.names) == (
         (leaf.certificate, root.certificate),
         ["a.example.com", "b.example.com"],
@@ -204,9 +207,9 @@ def test_chain_is_used_unchanged(settings: Settings) -> None:
     opened(settings).install(identity)
 
 
-def encrypted(signed: Signed) -> str:
+def encrypted(signed: SignedCertificate) -> str:
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    return signed.private.private_bytes(*form, serialization.BestAvailableEncryption(b"secret")).decode()
+    return signed.private_key.private_bytes(*form, serialization.BestAvailableEncryption(b"secret")).decode()
 
 
 def invalid_certificates() -> dict[str, tuple[str, str, type[ApiError], str, str]]:
@@ -215,26 +218,32 @@ def invalid_certificates() -> dict[str, tuple[str, str, type[ApiError], str, str
     weak = sign("weak", key=rsa.generate_private_key(65537, 1024))  # noqa: S505 - weak on purpose
     curve = sign("curve", key=ec.generate_private_key(ec.SECP224R1()))
     nameless, client = sign("nameless", names=()), sign("client", usage=ExtendedKeyUsageOID.CLIENT_AUTH)
-    old = sign("old", begins=timedelta(days=-9), ends=timedelta(seconds=-1))
-    early = sign("early", begins=timedelta(days=1))
-    old_root = sign("root", names=(), begins=timedelta(days=-9), ends=timedelta(seconds=-1))
+    old = sign("old", valid_from=timedelta(days=-9), valid_until=timedelta(seconds=-1))
+    early = sign("early", valid_from=timedelta(days=1))
+    old_root = sign("root", names=(), valid_from=timedelta(days=-9), valid_until=timedelta(seconds=-1))
     below = sign("below", old_root)
     return {
-        "nothing": ("", leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
-        "junk": ("junk", leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
+        "nothing": ("", leaf.key_pem, BadRequest, "certificate", "not a certificate in PEM"),
+        "junk": ("junk", leaf.key_pem, BadRequest, "certificate", "not a certificate in PEM"),
         "no key": (leaf.pem, "", BadRequest, "key", "not a private key in PEM"),
-        "key instead of certificate": (leaf.key, leaf.key, BadRequest, "certificate", "not a certificate in PEM"),
+        "key instead of certificate": (
+            leaf.key_pem,
+            leaf.key_pem,
+            BadRequest,
+            "certificate",
+            "not a certificate in PEM",
+        ),
         "passphrase": (leaf.pem, encrypted(leaf), BadRequest, "key", "passphrase"),
-        "another key": (leaf.pem, other.key, BadRequest, "key", "does not match CN=leaf"),
-        "reversed chain": (root.pem + leaf.pem, leaf.key, BadRequest, "key", "does not match CN=root"),
-        "unrelated certificate": (leaf.pem + other.pem, leaf.key, BadRequest, "certificate", "did not sign"),
-        "weak": (weak.pem, weak.key, BadRequest, "key", "too weak"),
-        "weak curve": (curve.pem, curve.key, BadRequest, "key", "too weak"),
-        "no names": (nameless.pem, nameless.key, BadRequest, "certificate", "names no host"),
-        "for clients": (client.pem, client.key, BadRequest, "certificate", "not for servers"),
-        "expired": (old.pem, old.key, NotAcceptable, "certificate", "CN=old expired"),
-        "not yet valid": (early.pem, early.key, NotAcceptable, "certificate", "is not valid before"),
-        "expired issuer": (below.pem + old_root.pem, below.key, NotAcceptable, "certificate", "CN=root expired"),
+        "another key": (leaf.pem, other.key_pem, BadRequest, "key", "does not match CN=leaf"),
+        "reversed chain": (root.pem + leaf.pem, leaf.key_pem, BadRequest, "key", "does not match CN=root"),
+        "unrelated certificate": (leaf.pem + other.pem, leaf.key_pem, BadRequest, "certificate", "did not sign"),
+        "weak": (weak.pem, weak.key_pem, BadRequest, "key", "too weak"),
+        "weak curve": (curve.pem, curve.key_pem, BadRequest, "key", "too weak"),
+        "no names": (nameless.pem, nameless.key_pem, BadRequest, "certificate", "names no host"),
+        "for clients": (client.pem, client.key_pem, BadRequest, "certificate", "not for servers"),
+        "expired": (old.pem, old.key_pem, NotAcceptable, "certificate", "CN=old expired"),
+        "not yet valid": (early.pem, early.key_pem, NotAcceptable, "certificate", "is not valid before"),
+        "expired issuer": (below.pem + old_root.pem, below.key_pem, NotAcceptable, "certificate", "CN=root expired"),
     }
 
 
@@ -244,12 +253,12 @@ def test_corrupted_certificates_are_read_or_refused(changes: list[tuple[int, int
     for position, value in changes:
         der[position % len(der)] = value
     with contextlib.suppress(ApiError):
-        read(ssl.DER_cert_to_PEM_cert(bytes(der)), INTACT.key)
+        validate_identity(ssl.DER_cert_to_PEM_cert(bytes(der)), INTACT.key_pem)
 
 
 @pytest.mark.parametrize("case", list(invalid_certificates()))
 def test_invalid_certificates_are_refused_with_the_reason(case: str) -> None:
     certificate, key, kind, field, message = invalid_certificates()[case]
     with pytest.raises(kind, match=message) as refusal:
-        read(certificate, key)
+        validate_identity(certificate, key)
     assert refusal.value.field == field

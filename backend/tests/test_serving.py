@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from shardboard import serving
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.loopback import free_port
 from shardboard.settings import Settings
 
@@ -18,7 +18,7 @@ from shardboard.settings import Settings
 async def test_idle_clients_do_not_delay_the_shutdown(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clients use TLS and do not read the closing message of the server."""
     monkeypatch.setattr(serving, "DRAIN_SECONDS", 3600)
-    authority = Authority.load(settings)
+    authority = ConsoleCa.load(settings)
     app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
     port = free_port()
     config = serving.config(app, "127.0.0.1", port, ssl_certfile=str(authority.server_file))

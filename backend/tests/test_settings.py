@@ -34,10 +34,10 @@ def test_passwords_can_be_in_files(tmp_path: Path) -> None:
         database_url="postgresql://ann@db.example.org/shop",
         database_password_file=secret,
     )
-    assert settings.given_password == "p@ss/word"
+    assert settings.configured_password == "p@ss/word"
     assert settings.store_url == "postgresql+asyncpg://ann:p%40ss%2Fword@db.example.org/shop"
-    assert Settings(admin_password=SecretStr("another")).given_password == "another"
-    assert Settings().given_password is None
+    assert Settings(admin_password=SecretStr("another")).configured_password == "another"
+    assert Settings().configured_password is None
 
 
 def test_error_names_the_missing_file(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_only_shards_of_the_same_database_accept_each_other(tmp_path: Path) -> N
 
 def test_old_and_renewed_certificates_accept_each_other(tmp_path: Path) -> None:
     old = ShardCertificates.issue()
-    new = old.renewed()
+    new = old.with_new_certificate()
     assert (new.authority, new.number) == (old.authority, 2)
     assert new.certificate != old.certificate
     assert new.key != old.key
@@ -57,9 +57,9 @@ def test_old_and_renewed_certificates_accept_each_other(tmp_path: Path) -> None:
 def steps() -> list[ShardCertificates]:
     """Return the certificates before the CA is replaced, and after each step of the replacement."""
     certificates = [ShardCertificates.issue()]
-    certificates.append(certificates[0].replaced("192.0.2.7"))
+    certificates.append(certificates[0].with_replacement("192.0.2.7"))
     while certificates[-1].replacing:
-        certificates.append(certificates[-1].advanced())
+        certificates.append(certificates[-1].with_next_step())
     return certificates
 
 
@@ -81,28 +81,28 @@ def test_certificates_one_step_behind_are_accepted_but_not_old_ones(tmp_path: Pa
 
 def test_renewal_does_not_change_the_replacement_step() -> None:
     for each in steps():
-        renewed = each.renewed()
+        renewed = each.with_new_certificate()
         assert (renewed.trusted, renewed.replacing, renewed.number) == (each.trusted, each.replacing, each.number + 1)
 
 
 def test_node_removed_during_replacement_has_no_valid_certificate() -> None:
     before, announced, shown, forgotten, settled = steps()
-    assert announced.replaced("192.0.2.8").number == announced.number, "it had no certificate of the next CA"
-    assert announced.replaced("192.0.2.8").left == "192.0.2.7 192.0.2.8"
+    assert announced.with_replacement("192.0.2.8").number == announced.number, "it had no certificate of the next CA"
+    assert announced.with_replacement("192.0.2.8").left == "192.0.2.7 192.0.2.8"
     for had in (shown, forgotten):
-        again = had.replaced("192.0.2.8")
+        again = had.with_replacement("192.0.2.8")
         while again.replacing:
-            again = again.advanced()
+            again = again.with_next_step()
         assert again.authority not in (before.authority, had.authority)
-    assert settled.replaced().replacing == "announced"
+    assert settled.with_replacement().replacing == "announced"
 
 
 def test_ca_is_replaced_a_year_before_it_expires() -> None:
     own = ShardCertificates.issue()
     ends = x509.load_pem_x509_certificate(own.authority.encode()).not_valid_after_utc
-    assert not own.is_authority_due(ends - timedelta(days=366))
-    assert own.is_authority_due(ends - timedelta(days=364))
-    assert not own.replaced().is_authority_due(ends - timedelta(days=364))
+    assert not own.is_ca_due(ends - timedelta(days=366))
+    assert own.is_ca_due(ends - timedelta(days=364))
+    assert not own.with_replacement().is_ca_due(ends - timedelta(days=364))
 
 
 def test_stored_certificates_are_read_unchanged() -> None:
@@ -118,8 +118,8 @@ def test_repr_does_not_contain_keys() -> None:
 
 def test_certificates_are_renewed_a_month_before_they_expire() -> None:
     own, now = ShardCertificates.issue(), datetime.now(UTC)
-    assert own.ends - now > timedelta(days=DAYS) - timedelta(minutes=5)
-    assert not own.is_due(own.ends - timedelta(days=RENEW_DAYS, seconds=1))
-    assert own.is_due(own.ends - timedelta(days=RENEW_DAYS) + timedelta(seconds=1))
+    assert own.valid_until - now > timedelta(days=DAYS) - timedelta(minutes=5)
+    assert not own.is_due(own.valid_until - timedelta(days=RENEW_DAYS, seconds=1))
+    assert own.is_due(own.valid_until - timedelta(days=RENEW_DAYS) + timedelta(seconds=1))
     authority = x509.load_pem_x509_certificate(own.authority.encode())
     assert authority.not_valid_after_utc > now + timedelta(days=3000)

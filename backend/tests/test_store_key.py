@@ -17,8 +17,8 @@ from shardboard.store_key import (
     PREFIX,
     StoreKeyError,
     StoreKeys,
-    lacks_own,
-    make_own,
+    create_key_file,
+    is_key_file_missing,
     new_key,
     rotating,
     store_keys,
@@ -87,21 +87,21 @@ def test_invalid_keys_are_refused(line: str) -> None:
 
 
 def test_key_is_created_once_and_readable_only_by_its_owner(settings: Settings) -> None:
-    assert lacks_own(settings)
+    assert is_key_file_missing(settings)
     with pytest.raises(StoreKeyError, match="No store key found in"):
         store_keys(settings)
-    make_own(settings)
+    create_key_file(settings)
     first = store_keys(settings).first
     assert stat.S_IMODE(settings.key_file.stat().st_mode) == 0o600
-    make_own(settings)
+    create_key_file(settings)
     assert store_keys(settings).first == first
-    assert not lacks_own(settings)
+    assert not is_key_file_missing(settings)
     assert [file.name for file in settings.state_dir.iterdir()] == ["store.key"]
 
 
 def test_consoles_that_start_at_the_same_time_share_one_key(settings: Settings) -> None:
     def start(_: int) -> str:
-        make_own(settings)
+        create_key_file(settings)
         return store_keys(settings).first
 
     with ThreadPoolExecutor(8) as pool:
@@ -111,7 +111,7 @@ def test_consoles_that_start_at_the_same_time_share_one_key(settings: Settings) 
 def test_partial_files_of_a_killed_process_are_removed(settings: Settings) -> None:
     (settings.state_dir / ".store.key.0123abcd").write_text(new_key())
     (settings.state_dir / ".other.key.0123abcd").touch()
-    make_own(settings)
+    create_key_file(settings)
     assert sorted(file.name for file in settings.state_dir.iterdir()) == [".other.key.0123abcd", "store.key"]
     (settings.state_dir / ".store.key.0123abcd").write_text(new_key())
     with rotating(settings):
@@ -122,7 +122,7 @@ def test_partial_files_of_a_killed_process_are_removed(settings: Settings) -> No
 @pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can change the owner of files")
 def test_superuser_keeps_the_owner_and_mode_of_the_key_file(settings: Settings) -> None:
     os.chown(settings.state_dir, 10001, 10002)
-    make_own(settings)
+    create_key_file(settings)
     for _ in range(2):
         status = settings.key_file.stat()
         assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (10001, 10002, 0o600)
@@ -148,7 +148,7 @@ def test_target_of_a_symbolic_link_is_replaced(tmp_path: Path) -> None:
 def test_key_file_that_cannot_be_replaced_is_kept_with_an_instruction(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_own(settings)
+    create_key_file(settings)
     before = settings.key_file.read_text()
 
     def busy(*_: object) -> None:
@@ -176,7 +176,7 @@ def test_configured_key_file_must_exist(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["store_key", "store_key_file", "store_key_command"])
 def test_empty_variable_is_ignored(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"SHARDBOARD_{name.upper()}", "")
-    assert lacks_own(Settings(state_dir=tmp_path))
+    assert is_key_file_missing(Settings(state_dir=tmp_path))
 
 
 def test_key_can_come_from_the_environment_or_a_command(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_two_key_sources_are_refused(tmp_path: Path) -> None:
 
 
 def test_running_console_uses_a_key_added_by_another_process(settings: Settings) -> None:
-    make_own(settings)
+    create_key_file(settings)
     running = store_keys(settings)
     before = running.encrypt("early", "bdbs.config")
     with rotating(settings):
@@ -225,7 +225,7 @@ def test_running_console_uses_a_key_added_by_another_process(settings: Settings)
 
 def test_running_console_encrypts_with_the_new_key_immediately(settings: Settings) -> None:
     """Otherwise the second of two rotations would remove the key that the console still uses."""
-    make_own(settings)
+    create_key_file(settings)
     running = store_keys(settings)
     for _ in range(2):
         with rotating(settings):
@@ -234,7 +234,7 @@ def test_running_console_encrypts_with_the_new_key_immediately(settings: Setting
 
 
 def test_missing_or_invalid_key_file_does_not_prevent_decryption(settings: Settings) -> None:
-    make_own(settings)
+    create_key_file(settings)
     running = store_keys(settings)
     stored = running.encrypt("secret", "bdbs.config")
     lines = settings.key_file.read_text()
@@ -249,7 +249,7 @@ def test_missing_or_invalid_key_file_does_not_prevent_decryption(settings: Setti
 
 
 def test_rotation_keeps_the_previous_key_and_all_if_it_fails(settings: Settings) -> None:
-    make_own(settings)
+    create_key_file(settings)
     first = settings.key_file.read_text().split()
     for _ in range(3):
         with rotating(settings):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from sqlalchemy.exc import OperationalError
 
 from shardboard import supervision
@@ -13,14 +13,14 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.state import events
 from shardboard.state.events import Event
-from shardboard.supervision import Loop, Supervisor
+from shardboard.supervision import Loop, LoopSupervisor
 
 pytestmark = pytest.mark.store
 
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWAY_SECONDS", "FIRST_WAIT", "LONGEST_WAIT", "TELL_SECONDS"):
+    for name in ("STORE_RETRY_SECONDS", "INITIAL_WAIT", "MAX_WAIT", "REPORT_SECONDS"):
         monkeypatch.setattr(supervision, name, 0.01)
 
 
@@ -54,9 +54,9 @@ def raised(console: Console, failures: int) -> Callable[[], Awaitable[bool]]:
 @pytest.mark.parametrize("vital", [False, True])
 async def test_unavailable_store_is_not_a_failure(console: Console, vital: bool) -> None:
     loop = Failing(20, OperationalError("SELECT 1", {}, Exception("database is locked")))
-    supervisor = Supervisor(console.store, [Loop("test", loop.run, vital)])
+    supervisor = LoopSupervisor(console.store, [Loop("test", loop.run, vital)])
     async with supervisor.running() as failed:
-        await until(lambda: loop.runs == 21)
+        await wait_until(lambda: loop.runs == 21)
         assert not failed.done()
     assert not supervisor.faults
     assert not await alarms(console)
@@ -65,9 +65,9 @@ async def test_unavailable_store_is_not_a_failure(console: Console, vital: bool)
 async def test_failed_loop_is_restarted_and_reported_once(console: Console) -> None:
     failing, other = Failing(10), Failing(0)
     loops = [Loop("look at the moon", failing.run), Loop("other", other.run, vital=True)]
-    async with Supervisor(console.store, loops).running() as failed:
-        await until(raised(console, 10))
-        await until(lambda: failing.runs == 11)
+    async with LoopSupervisor(console.store, loops).running() as failed:
+        await wait_until(raised(console, 10))
+        await wait_until(lambda: failing.runs == 11)
         assert not failed.done()
     (alarm,) = await alarms(console)
     assert alarm.description == (
@@ -79,7 +79,7 @@ async def test_failed_loop_is_restarted_and_reported_once(console: Console) -> N
 
 async def test_vital_loop_that_keeps_failing_ends_the_console(console: Console) -> None:
     failing = Failing(100)
-    async with Supervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
+    async with LoopSupervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
         with pytest.raises(KeyError):
             await failed
     assert failing.runs == supervision.VITAL_FAILURES
@@ -87,9 +87,9 @@ async def test_vital_loop_that_keeps_failing_ends_the_console(console: Console) 
 
 async def test_vital_loop_that_fails_once_continues(console: Console) -> None:
     failing = Failing(1)
-    async with Supervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
-        await until(raised(console, 1))
-        await until(lambda: failing.runs == 2)
+    async with LoopSupervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
+        await wait_until(raised(console, 1))
+        await wait_until(lambda: failing.runs == 2)
         assert not failed.done()
     (alarm,) = await alarms(console)
     assert alarm.severity == "ERROR"
@@ -102,27 +102,27 @@ async def test_alarm_ends_when_the_loop_has_recovered(console: Console, monkeypa
     async def is_ended() -> bool:
         return any(alarm.ended_at is not None for alarm in await alarms(console))
 
-    async with Supervisor(console.store, [Loop("test", failing.run)]).running():
-        await until(is_ended)
+    async with LoopSupervisor(console.store, [Loop("test", failing.run)]).running():
+        await wait_until(is_ended)
     (alarm,) = await alarms(console)
     assert alarm.details["open"] is False
 
 
 async def test_restarted_console_ends_alarms_of_running_loops(console: Console) -> None:
     failure = supervision.LoopFault("KeyError: 1", 3)
-    await Supervisor(console.store, []).write({"test": failure})
-    await Supervisor(console.store, []).write({"test": failure})
+    await LoopSupervisor(console.store, []).update_alarms({"test": failure})
+    await LoopSupervisor(console.store, []).update_alarms({"test": failure})
     (alarm,) = await alarms(console)
     assert alarm.ended_at is None
-    await Supervisor(console.store, []).write({})
+    await LoopSupervisor(console.store, []).update_alarms({})
     (alarm,) = await alarms(console)
     assert alarm.ended_at is not None
 
 
 async def test_alarm_collector_does_not_end_loop_alarms(console: Console) -> None:
-    await Supervisor(console.store, []).write({"test": supervision.LoopFault("KeyError: 1", 1)})
+    await LoopSupervisor(console.store, []).update_alarms({"test": supervision.LoopFault("KeyError: 1", 1)})
     collector = AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, dict)
-    await collector.resume()
-    await collector.look(1000.0)
+    await collector.load_open_alarms()
+    await collector.evaluate(1000.0)
     (alarm,) = await alarms(console)
     assert alarm.ended_at is None

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
-from shardboard.tasks import Tasks, together
+from shardboard.tasks import Tasks, run_concurrently
 
 
 async def forever() -> None:
@@ -21,7 +21,7 @@ async def failing() -> None:
 
 async def test_only_one_task_per_key() -> None:
     tasks: Tasks[int] = Tasks()
-    async with tasks.ending():
+    async with tasks.cancelled_at_exit():
         tasks.start(1, forever())
         tasks.start(2, forever())
         with pytest.raises(ValueError, match="a task for 1 already exists"):
@@ -34,7 +34,7 @@ async def test_ended_task_is_removed(work: type[asyncio.Task[None]]) -> None:
     tasks: Tasks[str] = Tasks()
     ended = tasks.start("a", work())
     await asyncio.wait([ended])
-    await until(lambda: "a" not in tasks)
+    await wait_until(lambda: "a" not in tasks)
 
 
 async def test_end_of_a_cancelled_task_keeps_its_successor() -> None:
@@ -61,7 +61,7 @@ async def test_ending_cancels_all_tasks_and_waits_for_them() -> None:
             await asyncio.sleep(0.01)
             tidied.set()
 
-    async with tasks.ending():
+    async with tasks.cancelled_at_exit():
         task = tasks.start(1, tidying())
         await asyncio.sleep(0)
     assert len(tasks) == 0
@@ -79,9 +79,9 @@ async def test_first_failure_cancels_the_other_tasks_and_timeouts_still_work() -
             ended.set()
 
     with pytest.raises(OSError, match="no store"):
-        await together([endless(), failing()])
+        await run_concurrently([endless(), failing()])
     assert ended.is_set()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.001):
-            await together([forever(), immediately()])
-    await together([immediately(), immediately()])
+            await run_concurrently([forever(), immediately()])
+    await run_concurrently([immediately(), immediately()])

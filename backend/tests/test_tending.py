@@ -13,7 +13,7 @@ from backend.tests.shards import command_line
 
 from shardboard.agent.engine import engine_path
 from shardboard.local import ENGINE, LocalCluster, LocalError
-from shardboard.tending import AGAIN_SECONDS, TOO_OFTEN, Tending
+from shardboard.tending import MAX_RESTARTS, RESTART_SECONDS, ProcessSupervisor
 
 
 @pytest.fixture
@@ -35,15 +35,15 @@ def die(cluster: LocalCluster, name: str) -> int:
 
 def test_ended_process_is_restarted_after_some_seconds(cluster: LocalCluster) -> None:
     messages: list[str] = []
-    tending = Tending(cluster, messages.append)
+    tending = ProcessSupervisor(cluster, messages.append)
     try:
-        tending.look(100)
+        tending.restart_due(100)
         assert messages == []
         before = die(cluster, "traffic")
-        tending.look(101)
-        tending.look(102)
+        tending.restart_due(101)
+        tending.restart_due(102)
         assert messages == ["… the traffic was killed by signal 9; restart in 3 s"]
-        tending.look(101 + AGAIN_SECONDS)
+        tending.restart_due(101 + RESTART_SECONDS)
         assert messages[1:] == ["  the traffic restarted"]
         assert cluster.children["traffic"].pid != before
         assert cluster.children["traffic"].poll() is None
@@ -53,16 +53,16 @@ def test_ended_process_is_restarted_after_some_seconds(cluster: LocalCluster) ->
 
 
 def test_process_that_ends_too_often_is_an_error(cluster: LocalCluster) -> None:
-    tending, now = Tending(cluster, lambda _: None), 100.0
+    tending, now = ProcessSupervisor(cluster, lambda _: None), 100.0
     try:
-        for _ in range(TOO_OFTEN):
+        for _ in range(MAX_RESTARTS):
             die(cluster, "traffic")
-            tending.look(now)
-            tending.look(now + AGAIN_SECONDS)
-            now += AGAIN_SECONDS + 1
+            tending.restart_due(now)
+            tending.restart_due(now + RESTART_SECONDS)
+            now += RESTART_SECONDS + 1
         die(cluster, "traffic")
         with pytest.raises(LocalError, match="traffic ended"):
-            tending.look(now)
+            tending.restart_due(now)
     finally:
         cluster.stop()
 

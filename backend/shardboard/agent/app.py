@@ -15,22 +15,21 @@ from shardboard import garbage, recent_log, serving
 from shardboard.agent import certificates, flash, logs, machine, passwords, slot_counts
 from shardboard.agent.contract import (
     AgentCertificate,
-    Authorities,
     ChangePassword,
     CommandResult,
     Drill,
     DrillReply,
-    EndHung,
-    HotSlots,
-    LogsOf,
+    KillHungShards,
+    LoadReference,
     MoveSlots,
-    NamedLoad,
     NodeFacts,
     ProbeTarget,
     ProxyReport,
     ProxyState,
     ReadCommands,
+    ReadHotSlots,
     ReadLoad,
+    ReadLogs,
     RemoveShards,
     RenewCertificates,
     RestartShards,
@@ -40,38 +39,45 @@ from shardboard.agent.contract import (
     SlotCounts,
     StartLoad,
     StartShards,
+    TrustedCas,
 )
-from shardboard.agent.contract.protocol import line_for
-from shardboard.agent.drill import Absence, Drills
+from shardboard.agent.contract.protocol import downgrade_line
+from shardboard.agent.drill import Drills, OutageSimulator
 from shardboard.agent.enrol import enrol, stay_enrolled
-from shardboard.agent.identity import Identity, Port, Renewal
-from shardboard.agent.loads import Loads
-from shardboard.agent.moving import Movers
+from shardboard.agent.identity import AgentIdentity, AgentPort, CertificateRenewal
+from shardboard.agent.loads import LoadGenerators
+from shardboard.agent.moving import SlotMovers
 from shardboard.agent.own_priority import raise_priority
-from shardboard.agent.priority import Priorities
+from shardboard.agent.priority import ShardPriorities
 from shardboard.agent.probe_rate import ProbeRate
-from shardboard.agent.processes import Supervisor
+from shardboard.agent.processes import ShardSupervisor
 from shardboard.agent.proxy import LOG as PROXY_LOG
-from shardboard.agent.proxy import Proxy
-from shardboard.agent.results import result_of
-from shardboard.agent.routes import Agreement, asked, protocol_of, told, told_by
+from shardboard.agent.proxy import ProxyProcess
+from shardboard.agent.results import run_for_result
+from shardboard.agent.routes import (
+    ProtocolMiddleware,
+    post_route,
+    post_route_with_caller,
+    protocol_of,
+    route_without_body,
+)
 from shardboard.agent.sampler import Sampler
 from shardboard.agent.settings import AgentSettings
-from shardboard.agent.shard import Shard
-from shardboard.probing import answers
+from shardboard.agent.shard import LocalShard
+from shardboard.probing import responds
 
 COMMAND_TIMEOUT = 30
 
 
-def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
+def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlette:
     """Return the application with the routes of `contract/`. TLS authenticates callers by their client certificate, below HTTP."""
-    priorities = Priorities()
-    storage = flash.find(settings)
-    supervisor = Supervisor(settings, priorities.watch, storage)
+    priorities = ShardPriorities()
+    storage = flash.open_flash(settings)
+    supervisor = ShardSupervisor(settings, priorities.watch, storage)
     rate = ProbeRate()
-    proxy = Proxy(settings, supervisor.engine_id, rate)
-    loads = Loads(settings)
-    renewal.also_shown_by(proxy.reapply)
+    proxy = ProxyProcess(settings, supervisor.engine_id, rate)
+    loads = LoadGenerators(settings)
+    renewal.add_server(proxy.reapply)
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy, rate, settings.address)
     drills = Drills(supervisor, sampler, proxy, settings.address)
 
@@ -81,7 +87,7 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
         await supervisor.adopt()
         loops = (sampler.run(), proxy.run(), priorities.run(supervisor.shards), rate.run(proxy.reapply))
         running = [asyncio.create_task(loop) for loop in loops]
-        garbage.settle()
+        garbage.freeze_objects()
         yield
         for task in running:
             task.cancel()
@@ -99,7 +105,7 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
         return DrillReply(refused=await drills.start(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
 
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
-        return await asyncio.gather(*(answers(target.address, target.port, tls=target.tls) for target in targets))
+        return await asyncio.gather(*(responds(target.address, target.port, tls=target.tls) for target in targets))
 
     async def report() -> ProxyReport:
         return proxy.report()
@@ -109,33 +115,33 @@ def create_app(settings: AgentSettings, renewal: Renewal) -> Starlette:
         if not after.isdecimal():
             return PlainTextResponse("after must be a sequence number", 422)
         spoken = protocol_of(request)
-        told_lines = (line_for(line, spoken) async for line in sampler.follow(int(after), boot))
+        told_lines = (downgrade_line(line, spoken) async for line in sampler.follow(int(after), boot))
         return StreamingResponse(told_lines, media_type="application/x-ndjson")
 
     app = Starlette(
         routes=[
-            asked("/facts", facts),
-            told("/logs", LogsOf, logs.reader(settings.state_dir / "proxy" / PROXY_LOG, supervisor)),
-            told_by("/drill", Drill, begin),
-            told("/probe", list[ProbeTarget], probe),
-            asked("/certificate/request", renewal.request, "POST"),
-            told("/certificate", AgentCertificate, renewal.take),
-            told("/authorities", Authorities, renewal.trust),
-            asked("/proxy", report),
-            told("/proxy/apply", ProxyState, proxy.apply),
-            told("/proxy/commands", ReadCommands, proxy.commands),
+            route_without_body("/facts", facts),
+            post_route("/logs", ReadLogs, logs.make_reader(settings.state_dir / "proxy" / PROXY_LOG, supervisor)),
+            post_route_with_caller("/drill", Drill, begin),
+            post_route("/probe", list[ProbeTarget], probe),
+            route_without_body("/certificate/request", renewal.request, "POST"),
+            post_route("/certificate", AgentCertificate, renewal.install),
+            post_route("/authorities", TrustedCas, renewal.trust),
+            route_without_body("/proxy", report),
+            post_route("/proxy/apply", ProxyState, proxy.apply),
+            post_route("/proxy/commands", ReadCommands, proxy.commands),
             Route("/samples", samples),
             *_shard_routes(supervisor),
             *_load_routes(loads),
         ],
-        middleware=[Middleware(Absence, drills=drills), Middleware(Agreement)],
+        middleware=[Middleware(OutageSimulator, drills=drills), Middleware(ProtocolMiddleware)],
         lifespan=life,
     )
     app.state.sampler = sampler
     return app
 
 
-def _shard_routes(supervisor: Supervisor) -> list[Route]:
+def _shard_routes(supervisor: ShardSupervisor) -> list[Route]:
     async def shards() -> list[ShardReport]:
         supervisor.check()
         return [shard.report() for shard in supervisor.shards.values()]
@@ -143,8 +149,8 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
     async def restart(request: RestartShards) -> list[ShardOutcome]:
         return await supervisor.restart(request.uids, discard_data=request.discard_data, engine_ids=request.engine_ids)
 
-    async def end_hung(request: EndHung) -> list[ShardOutcome]:
-        return await supervisor.end_hung(request.uids, engine_ids=request.engine_ids)
+    async def end_hung(request: KillHungShards) -> list[ShardOutcome]:
+        return await supervisor.kill_hung(request.uids, engine_ids=request.engine_ids)
 
     async def remove(request: RemoveShards) -> list[ShardOutcome]:
         return await supervisor.remove(request.uids, dead_only=request.dead_only, engine_ids=request.engine_ids)
@@ -153,46 +159,46 @@ def _shard_routes(supervisor: Supervisor) -> list[Route]:
         return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
 
     async def renew(request: RenewCertificates) -> list[CommandResult]:
-        return await certificates.renew(supervisor, request)
+        return await certificates.install_certificates(supervisor, request)
 
     async def change(request: ChangePassword) -> list[CommandResult]:
         return await passwords.change(supervisor, request)
 
-    async def hot_slots(request: HotSlots) -> list[SlotCounts]:
-        return await slot_counts.hottest(supervisor, request)
+    async def hot_slots(request: ReadHotSlots) -> list[SlotCounts]:
+        return await slot_counts.read_hot_slots(supervisor, request)
 
     return [
-        asked("/shards", shards),
-        told("/shards/start", StartShards, supervisor.start),
-        told("/shards/restart", RestartShards, restart),
-        told("/shards/end_hung", EndHung, end_hung),
-        told("/shards/remove", RemoveShards, remove),
-        told("/shards/command", list[ShardCommand], command),
-        told("/shards/certificates", RenewCertificates, renew),
-        told("/shards/password", ChangePassword, change),
-        told("/shards/move_slots", MoveSlots, Movers(supervisor).move),
-        told("/shards/hot_slots", HotSlots, hot_slots),
+        route_without_body("/shards", shards),
+        post_route("/shards/start", StartShards, supervisor.start),
+        post_route("/shards/restart", RestartShards, restart),
+        post_route("/shards/end_hung", KillHungShards, end_hung),
+        post_route("/shards/remove", RemoveShards, remove),
+        post_route("/shards/command", list[ShardCommand], command),
+        post_route("/shards/certificates", RenewCertificates, renew),
+        post_route("/shards/password", ChangePassword, change),
+        post_route("/shards/move_slots", MoveSlots, SlotMovers(supervisor).move),
+        post_route("/shards/hot_slots", ReadHotSlots, hot_slots),
     ]
 
 
-def _load_routes(loads: Loads) -> list[Route]:
+def _load_routes(loads: LoadGenerators) -> list[Route]:
     return [
-        told("/loads/start", StartLoad, loads.start),
-        told("/loads/read", ReadLoad, loads.read),
-        told("/loads/stop", NamedLoad, loads.stop),
-        told("/loads/reports", NamedLoad, loads.reports),
-        told("/loads/remove", NamedLoad, loads.remove),
+        post_route("/loads/start", StartLoad, loads.start),
+        post_route("/loads/read", ReadLoad, loads.read),
+        post_route("/loads/stop", LoadReference, loads.stop),
+        post_route("/loads/reports", LoadReference, loads.reports),
+        post_route("/loads/remove", LoadReference, loads.remove),
     ]
 
 
-async def _execute(supervisor: Supervisor, request: ShardCommand) -> CommandResult:
+async def _execute(supervisor: ShardSupervisor, request: ShardCommand) -> CommandResult:
     shard = supervisor.find(request.uid, request.engine_id)
     if shard is None or shard.state != "running":
         return CommandResult(uid=request.uid, ok=False, reply=f"shard {request.uid} does not run here")
-    return await result_of(request.uid, _reply(shard, request), COMMAND_TIMEOUT)
+    return await run_for_result(request.uid, _reply(shard, request), COMMAND_TIMEOUT)
 
 
-async def _reply(shard: Shard, request: ShardCommand) -> str:
+async def _reply(shard: LocalShard, request: ShardCommand) -> str:
     reply = await (await shard.connect()).execute(*request.argv)
     return reply if isinstance(reply, str) else repr(reply)
 
@@ -201,17 +207,17 @@ def run_agent(settings: AgentSettings) -> int:
     """Join the cluster if necessary, then serve until a signal arrives. Return the exit status."""
     raise_priority()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
-    recent_log.keep()
+    recent_log.install()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    facts = machine.facts(settings, flash.find(settings))
+    facts = machine.facts(settings, flash.open_flash(settings))
     identity = enrol(settings.join, settings.read_token(), settings.address, settings.port, settings.state_dir, facts)
     asyncio.run(_serve(settings, identity, facts))
     return 0
 
 
-async def _serve(settings: AgentSettings, identity: Identity, facts: NodeFacts) -> None:
-    port = Port(identity)
-    app = create_app(settings, Renewal(identity, port))
+async def _serve(settings: AgentSettings, identity: AgentIdentity, facts: NodeFacts) -> None:
+    port = AgentPort(identity)
+    app = create_app(settings, CertificateRenewal(identity, port))
     config = serving.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: port.context)
     watch = asyncio.create_task(stay_enrolled(settings, identity, facts, port))
     await serving.serve([config], stopping=app.state.sampler.close, watch=watch)

@@ -7,28 +7,28 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from shardboard.agent.pace import TransferPace
+from shardboard.agent.pace import TransferThrottle
 from shardboard.agent.resp import EngineError
-from shardboard.agent.slot_transfer import Ends, ask, view_of
+from shardboard.agent.slot_transfer import MigrationEndpoints, cluster_view, execute
 
 FIRST_VERSION = 9
-MOST_SLOTS = 4096
+MAX_SLOTS_PER_JOB = 4096
 POLL_SECONDS = 0.05
-ENDED = frozenset({"success", "failed", "cancelled", "canceled"})
+FINAL_STATES = frozenset({"success", "failed", "cancelled", "canceled"})
 
 
-async def fits(ends: Ends) -> bool:
+async def is_supported(ends: MigrationEndpoints) -> bool:
     """Return whether both engines support native migration and no slot is in a key-by-key migration, which must end first."""
     for shard in (ends.source, ends.target):
-        info = (await ask(shard, "INFO", "server")).decode(errors="replace")
+        info = (await execute(shard, "INFO", "server")).decode(errors="replace")
         version = re.search(r"valkey_version:(\d+)", info)
         if version is None or int(version[1]) < FIRST_VERSION:
             return False
-    views = [await view_of(shard) for shard in (ends.source, ends.target)]
-    return not any(line.leaving or line.coming for view in views for line in view.values())
+    views = [await cluster_view(shard) for shard in (ends.source, ends.target)]
+    return not any(line.migrating or line.importing for view in views for line in view.values())
 
 
-async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferPace) -> None:
+async def move(ends: MigrationEndpoints, slots: Sequence[int], seconds: float, pace: TransferThrottle) -> None:
     """Move as many slots as possible in about `seconds`, in the given order. Afterwards no job of this source is running."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
@@ -38,17 +38,17 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferP
     left = list(slots)
     while left and loop.time() < until:
         began = loop.time()
-        at_once = max(1, min(MOST_SLOTS, pace.job_slots(slot_bytes, slot_keys, fast=ends.order.fast)))
+        at_once = max(1, min(MAX_SLOTS_PER_JOB, pace.job_slots(slot_bytes, slot_keys, fast=ends.request.fast)))
         chunk = left[:at_once]
         going = [slot for slot in chunk if slot in held]  # the others have been moved already
         keys = 0
         if going:
             # Concurrently: sequential requests took longer than a small job.
-            counts = (ask(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going)
+            counts = (execute(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going)
             keys = sum(await asyncio.gather(*counts))
             ranges = [word for first, last in _runs(going) for word in (str(first), str(last))]
-            await ask(
-                ends.source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", ends.order.target_engine_id
+            await execute(
+                ends.source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", ends.request.target_engine_id
             )
             await _await_jobs(ends, loop.time() + 10 * seconds)
             held = await _owned_slots(ends)
@@ -57,41 +57,41 @@ async def move(ends: Ends, slots: Sequence[int], seconds: float, pace: TransferP
         ends.keys += keys
         ends.moved += len(chunk)
         left = left[at_once:]
-        if ends.order.fast:
+        if ends.request.fast:
             continue
-        rest = pace.rest_after_job(loop.time() - began, len(going), keys, slot_bytes * len(going))
+        rest = pace.job_pause(loop.time() - began, len(going), keys, slot_bytes * len(going))
         if not left or loop.time() + rest > until:
-            ends.rest = rest  # the caller waits, and can change its plan during that time
+            ends.pause = rest  # the caller waits, and can change its plan during that time
             return
         await asyncio.sleep(rest)
 
 
-async def _await_jobs(ends: Ends, until: float) -> None:
+async def _await_jobs(ends: MigrationEndpoints, until: float) -> None:
     """Wait for the jobs of this source. Cancel those that are still running at `until`."""
     loop = asyncio.get_running_loop()
     withdrawn = False
-    while any(job["state"] not in ENDED for job in await _jobs(ends)):
+    while any(job["state"] not in FINAL_STATES for job in await _jobs(ends)):
         if loop.time() > until and not withdrawn:
-            await ask(ends.source, "CLUSTER", "CANCELSLOTMIGRATIONS")
+            await execute(ends.source, "CLUSTER", "CANCELSLOTMIGRATIONS")
             withdrawn = True
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def _jobs(ends: Ends) -> list[dict[str, str]]:
+async def _jobs(ends: MigrationEndpoints) -> list[dict[str, str]]:
     """Return the jobs that export slots from this source, running or recently ended."""
-    reply = await ask(ends.source, "CLUSTER", "GETSLOTMIGRATIONS")
+    reply = await execute(ends.source, "CLUSTER", "GETSLOTMIGRATIONS")
     jobs = [{_text(name): _text(value) for name, value in zip(job[::2], job[1::2], strict=True)} for job in reply]
     return [job for job in jobs if job.get("operation", "").upper() == "EXPORT"]
 
 
-async def _reason(ends: Ends) -> str:
+async def _reason(ends: MigrationEndpoints) -> str:
     reasons = [job.get("message") or job["state"] for job in await _jobs(ends) if job["state"] != "success"]
     return reasons[-1] if reasons else "the engine gives no reason"
 
 
-async def _owned_slots(ends: Ends) -> frozenset[int]:
+async def _owned_slots(ends: MigrationEndpoints) -> frozenset[int]:
     """Return the slots that the source owns."""
-    own = (await view_of(ends.source)).get(ends.engine_id)
+    own = (await cluster_view(ends.source)).get(ends.engine_id)
     return (
         frozenset(slot for first, last in own.slots for slot in range(first, last + 1))
         if own is not None
@@ -99,11 +99,11 @@ async def _owned_slots(ends: Ends) -> frozenset[int]:
     )
 
 
-async def _slot_size(ends: Ends, slots: int) -> tuple[float, float]:
+async def _slot_size(ends: MigrationEndpoints, slots: int) -> tuple[float, float]:
     """Return the average number of bytes and keys per slot of the source."""
-    info = (await ask(ends.source, "INFO", "memory")).decode(errors="replace")
+    info = (await execute(ends.source, "INFO", "memory")).decode(errors="replace")
     size = re.search(r"used_memory_dataset:(\d+)", info)
-    keys = await ask(ends.source, "DBSIZE")
+    keys = await execute(ends.source, "DBSIZE")
     return (int(size[1]) if size else 0) / max(1, slots), keys / max(1, slots)
 
 

@@ -4,32 +4,32 @@ import asyncio
 
 from shardboard.agent import sealed
 from shardboard.agent.contract import CommandResult, RenewCertificates
-from shardboard.agent.processes import Supervisor
-from shardboard.agent.results import result_of
-from shardboard.agent.shard import Shard
+from shardboard.agent.processes import ShardSupervisor
+from shardboard.agent.results import run_for_result
+from shardboard.agent.shard import LocalShard
 
 ANSWER_SECONDS = 10
 _RELOAD = (
-    *("CONFIG", "SET", "tls-ca-cert-file", sealed.AUTHORITIES),
+    *("CONFIG", "SET", "tls-ca-cert-file", sealed.CA_FILE),
     *("tls-cert-file", sealed.IDENTITY, "tls-key-file", sealed.IDENTITY),
 )
 """Makes the engine read the files again although their names have not changed."""
 
 
-async def renew(supervisor: Supervisor, order: RenewCertificates) -> list[CommandResult]:
+async def install_certificates(supervisor: ShardSupervisor, request: RenewCertificates) -> list[CommandResult]:
     """Install the certificates for all shards of the database on this node. Stopped shards read them when they start."""
-    concerned = supervisor.of_database(order.bdb_uid, order.engine_ids)
+    concerned = supervisor.list_for_database(request.bdb_uid, request.engine_ids)
     return await asyncio.gather(
         *(
-            result_of(shard.record.spec.uid, _renew(shard, order), ANSWER_SECONDS, "its certificates")
+            run_for_result(shard.record.spec.uid, _install(shard, request), ANSWER_SECONDS, "its certificates")
             for shard in concerned
-            if sealed.is_sealed(shard.directory)
+            if sealed.uses_tls(shard.directory)
         )
     )
 
 
-async def _renew(shard: Shard, order: RenewCertificates) -> str:
-    await asyncio.to_thread(sealed.write, shard.directory, order.tls)
+async def _install(shard: LocalShard, request: RenewCertificates) -> str:
+    await asyncio.to_thread(sealed.write_certificates, shard.directory, request.tls)
     while shard.state == "starting":  # noqa: ASYNC110 - it may have read the old files; a process has no event
         await asyncio.sleep(0.02)
     if shard.state == "running":

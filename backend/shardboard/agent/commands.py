@@ -21,11 +21,11 @@ class CommandClasses:
         self._reading = asyncio.Lock()
         self._known: dict[tuple[str, ...], dict[str, str]] = {}
 
-    def known(self, run_id: str) -> Mapping[str, str] | None:
+    def cached(self, run_id: str) -> Mapping[str, str] | None:
         """Return the table of this process if it has been read already."""
         return self._tables.get(run_id)
 
-    async def of(self, connection: Connection, run_id: str) -> Mapping[str, str]:
+    async def read(self, connection: Connection, run_id: str) -> Mapping[str, str]:
         """Return the class of each command by lower-case name. Raises EngineError."""
         # Sequential: a reply takes megabytes, and the agent's memory does not shrink afterwards
         async with self._reading:

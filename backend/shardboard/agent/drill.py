@@ -10,23 +10,23 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shardboard.agent.contract import Drill
-from shardboard.agent.network import NetworkFault, Partition, Slowness
-from shardboard.agent.processes import Supervisor
-from shardboard.agent.proxy import Proxy
+from shardboard.agent.network import NetworkFault, PacketLoss, Partition
+from shardboard.agent.processes import ShardSupervisor
+from shardboard.agent.proxy import ProxyProcess
 from shardboard.agent.sampler import Sampler
 
 log = logging.getLogger(__name__)
 
 REPLY_SECONDS = 0.2
 """Delay before a fault that cuts the agent off, so that the console receives the reply first."""
-KILLED = 128 + signal.SIGKILL
+KILLED_EXIT_STATUS = 128 + signal.SIGKILL
 """Exit status of a process that was killed with SIGKILL."""
 
 
 class Drills:
     """Runs drills one at a time; a second drill waits for the first."""
 
-    def __init__(self, supervisor: Supervisor, sampler: Sampler, proxy: Proxy, address: str) -> None:
+    def __init__(self, supervisor: ShardSupervisor, sampler: Sampler, proxy: ProxyProcess, address: str) -> None:
         self._address = address
         self._supervisor = supervisor
         self._proxy = proxy
@@ -35,9 +35,9 @@ class Drills:
         self._deciding = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._received: set[str] = set()
-        self.away: Literal["", "refusing", "silent"] = ""
+        self.simulated_outage: Literal["", "refusing", "silent"] = ""
         """Simulated outage of the node: `refusing` as after a crash, `silent` as when frozen, or empty."""
-        self.over = asyncio.Event()
+        self.ended = asyncio.Event()
 
     async def start(self, drill: Drill) -> str:
         """Start a drill and return "", or return why it is impossible here. A drill that was already received is not repeated."""
@@ -56,13 +56,13 @@ class Drills:
         if drill.kind == "kill" and not _is_supervised():
             return "the agent does not run under systemd, so it would not be restarted; use a reboot drill instead"
         fault = self._fault(drill)
-        return fault.refusal() if fault else ""
+        return fault.unsupported_reason() if fault else ""
 
     def _fault(self, drill: Drill) -> NetworkFault | None:
         """Return the network fault of this drill; None if it does not affect the network."""
         if drill.kind == "cut_off":
             return Partition(self._address, drill.peers)
-        return Slowness(self._address) if drill.kind == "slow_network" else None
+        return PacketLoss(self._address) if drill.kind == "slow_network" else None
 
     async def _run(self, drill: Drill) -> None:
         async with self._running:
@@ -83,24 +83,24 @@ class Drills:
             self._supervisor.signal(chosen, fault)
             if drill.kind == "kill":
                 self._proxy.signal(fault)
-                os._exit(KILLED)  # as process 1 of a container, the agent would ignore its own signal
+                os._exit(KILLED_EXIT_STATUS)  # as process 1 of a container, the agent would ignore its own signal
             try:
                 if drill.uid is None:
-                    self._proxy.leave()
+                    self._proxy.suspend()
                     self._proxy.signal(fault)
-                    self.away = "refusing" if killing else "silent"
-                    self.over.clear()
-                    self._sampler.close() if killing else self._sampler.ignore()
+                    self.simulated_outage = "refusing" if killing else "silent"
+                    self.ended.clear()
+                    self._sampler.close() if killing else self._sampler.pause()
                 await asyncio.sleep(drill.seconds)
             finally:
-                self.away = ""
-                self.over.set()
+                self.simulated_outage = ""
+                self.ended.set()
                 self._sampler.resume()
                 if not killing:
                     self._supervisor.signal(chosen, signal.SIGCONT)
                     if drill.uid is None:
                         self._proxy.signal(signal.SIGCONT)
-                self._proxy.come_back()
+                self._proxy.resume()
             log.warning("drill: %s ended", drill.kind)
 
     async def _apply_network_fault(self, fault: NetworkFault, drill: Drill) -> None:
@@ -120,7 +120,7 @@ def _is_supervised() -> bool:
     return "INVOCATION_ID" in os.environ
 
 
-class Absence:
+class OutageSimulator:
     """Simulates an outage of the agent during a drill. Plain ASGI middleware around all routes."""
 
     def __init__(self, app: ASGIApp, drills: Drills) -> None:
@@ -128,9 +128,9 @@ class Absence:
         self._drills = drills
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._drills.away == "refusing":
+        if scope["type"] == "http" and self._drills.simulated_outage == "refusing":
             await PlainTextResponse("unavailable during a drill", status_code=503)(scope, receive, send)
             return
-        if scope["type"] == "http" and self._drills.away == "silent":
-            await self._drills.over.wait()
+        if scope["type"] == "http" and self._drills.simulated_outage == "silent":
+            await self._drills.ended.wait()
         await self._app(scope, receive, send)

@@ -35,7 +35,7 @@ def version_text(path: str | None) -> str:
         return ""
 
 
-def counts_by_slot(version: str) -> bool:
+def supports_slot_stats(version: str) -> bool:
     """Return whether an engine can count CPU time and bytes per slot without risk. False for an unknown version.
 
     Valkey 8 has the setting, but a promoted replica of 8.0.1 then crashes with an assertion in `cluster_slot_stats.c`.

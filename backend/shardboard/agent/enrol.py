@@ -20,23 +20,23 @@ from urllib.parse import urlsplit
 from shardboard.agent import key
 from shardboard.agent.contract import NodeFacts
 from shardboard.agent.contract.protocol import CONSOLE_NAME, HEADER, PROTOCOL
-from shardboard.agent.identity import EnrolError, Identity, Port, load
+from shardboard.agent.identity import AgentIdentity, AgentPort, EnrolError, load
 from shardboard.agent.settings import AgentSettings
-from shardboard.key_files import remove_parts
+from shardboard.key_files import remove_partial_files
 
 log = logging.getLogger(__name__)
 
 TIMEOUT = 15.0
-LOOK_AGAIN = 60.0
+CHECK_SECONDS = 60.0
 """Seconds between two checks of the agent's own certificate."""
 _PREFIX = "sb1"
 
 
 def enrol(
     console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
-) -> Identity:
+) -> AgentIdentity:
     """Return the identity in `state_dir`. Without one, join the cluster at `console_url`. Raises EnrolError."""
-    remove_parts(state_dir / "tls")
+    remove_partial_files(state_dir / "tls")
     known = load(state_dir)
     if known is None:
         return _enrol(console_url, token, addr, port, state_dir, facts)
@@ -48,17 +48,17 @@ def enrol(
     return known
 
 
-async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: NodeFacts, port: Port) -> None:
+async def stay_enrolled(settings: AgentSettings, identity: AgentIdentity, facts: NodeFacts, port: AgentPort) -> None:
     """Join again, as the same node, when the console does not accept (or no longer accepts) the certificate that `port` serves.
     This needs a token. A token that the console has refused is not sent again. Until then the agent still supervises its shards.
     """
     refused, last_message = None, ""
     while True:
-        if (flaw := identity.flaw()) and ((token := settings.read_token()) is None or token != refused):
+        if (flaw := identity.validation_error()) and ((token := settings.read_token()) is None or token != refused):
             console = settings.join or identity.console
             try:
                 await asyncio.to_thread(_enrol, console, token, identity.addr, identity.port, settings.state_dir, facts)
-                port.read_again()
+                port.reload()
                 log.info("agent: joined the cluster again because the old certificate was invalid: %s", flaw)
             except (EnrolError, OSError) as error:
                 refused = token if isinstance(error, _Rejected) else refused
@@ -66,22 +66,22 @@ async def stay_enrolled(settings: AgentSettings, identity: Identity, facts: Node
                 if message != last_message:
                     log.error("%s", message)
                 last_message = message
-        await asyncio.sleep(LOOK_AGAIN)
+        await asyncio.sleep(CHECK_SECONDS)
 
 
 def _enrol(
     console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
-) -> Identity:
+) -> AgentIdentity:
     if not console_url or not token:
         raise EnrolError("To join a cluster, the agent needs the console's URL (--join) and a join token.")
     _check_local(addr)
     return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts)
 
 
-def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts) -> Identity:
+def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts) -> AgentIdentity:
     ca = console.fetch_ca()
     try:
-        private, csr = key.fresh()
+        private, csr = key.generate()
     except (OSError, subprocess.SubprocessError) as error:
         raise EnrolError(f"The agent could not create a private key: {error}.") from error
     body = {
@@ -96,7 +96,7 @@ def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path
     node_uid, certificate = reply.get("node_uid"), reply.get("certificate")
     if not isinstance(node_uid, int) or not isinstance(certificate, str):
         raise EnrolError(f"The console at {console.url} returned an invalid response.")
-    identity = Identity.below(state_dir, node_uid, addr, port, console.url)
+    identity = AgentIdentity.in_state_dir(state_dir, node_uid, addr, port, console.url)
     try:
         identity.save(state_dir, certificate, private, ca)
     except OSError as error:

@@ -16,7 +16,7 @@ from shardboard.agent.settings import AgentSettings
 from shardboard.resources import PROGRAMS
 
 MODULE = "libshardboard_tier.so"
-PLACES = (PROGRAMS, Path("/usr/local/lib/shardboard"))
+MODULE_DIRECTORIES = (PROGRAMS, Path("/usr/local/lib/shardboard"))
 """Directories that can contain the module: of this installation, and of the container image."""
 
 
@@ -44,7 +44,7 @@ class Flash:
     def remove(self, uid: int) -> None:
         shutil.rmtree(self.directory(uid), ignore_errors=True)
 
-    def keep(self, names: Collection[str]) -> None:
+    def remove_others(self, names: Collection[str]) -> None:
         """Remove the directories of all shards except `names`. A shard's directory is named by its uid."""
         shards = self.root / "shards"
         for path in shards.iterdir() if shards.is_dir() else ():
@@ -52,7 +52,7 @@ class Flash:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def find(settings: AgentSettings) -> Flash | None:
+def open_flash(settings: AgentSettings) -> Flash | None:
     """Return the flash that the settings configure, or None. Raises FlashError."""
     if settings.flash is None:
         if settings.flash_size is not None:
@@ -72,15 +72,17 @@ def find(settings: AgentSettings) -> Flash | None:
     return Flash(root, size, _module(settings))
 
 
-def built() -> Path | None:
+def find_module() -> Path | None:
     """Return the path of the engine module for flash; None if it is not installed."""
-    return next((place / MODULE for place in PLACES if (place / MODULE).is_file()), None)
+    return next((place / MODULE for place in MODULE_DIRECTORIES if (place / MODULE).is_file()), None)
 
 
 def _module(settings: AgentSettings) -> Path:
     configured = Path(settings.tier) if settings.tier else None
-    found = built() if configured is None else configured if configured.is_file() else None
+    found = find_module() if configured is None else configured if configured.is_file() else None
     if found is None:
-        where = " and ".join(str(place / MODULE) for place in PLACES) if configured is None else str(configured)
+        where = (
+            " and ".join(str(place / MODULE) for place in MODULE_DIRECTORIES) if configured is None else str(configured)
+        )
         raise FlashError(f"The engine module for flash was not found ({where}). Build it with `make proxy`.")
     return found.absolute()

@@ -11,7 +11,7 @@ from pathlib import Path
 from shardboard.agent.contract import HostCheck
 
 SYS, PROC = Path("/sys"), Path("/proc/sys")
-FILES = 10_032
+MIN_OPEN_FILES = 10_032
 """File descriptors that an engine needs: 10,000 clients and its own files."""
 BACKLOG = 511
 
@@ -25,14 +25,14 @@ def check(sys: Path = SYS, proc: Path = PROC, *, files: int | None = None, cores
         *_number(
             "somaxconn",
             proc / "net/core/somaxconn",
-            least=BACKLOG,
+            minimum=BACKLOG,
             costs="Connections are refused when many clients connect at once.",
             mends=f"sysctl -w net.core.somaxconn={2 * BACKLOG}",
         ),
         *_number(
             "swappiness",
             proc / "vm/swappiness",
-            most=10,
+            maximum=10,
             costs="Memory pages of a database can be swapped out; requests for them then wait for the disk.",
             mends="sysctl -w vm.swappiness=1",
         ),
@@ -45,9 +45,9 @@ def check(sys: Path = SYS, proc: Path = PROC, *, files: int | None = None, cores
         HostCheck(
             name="files",
             value="unlimited" if unlimited else str(limit),
-            good=unlimited or limit >= FILES,
+            good=unlimited or limit >= MIN_OPEN_FILES,
             costs="A shard accepts fewer clients than configured.",
-            mends=f"LimitNOFILE={2 * FILES} in the agent's systemd unit",
+            mends=f"LimitNOFILE={2 * MIN_OPEN_FILES} in the agent's systemd unit",
         )
     )
     return found
@@ -113,10 +113,12 @@ def _numa(path: Path, cores: int) -> Iterator[HostCheck]:
         )
 
 
-def _number(name: str, path: Path, *, least: int = 0, most: int = 2**62, costs: str, mends: str) -> Iterator[HostCheck]:
+def _number(
+    name: str, path: Path, *, minimum: int = 0, maximum: int = 2**62, costs: str, mends: str
+) -> Iterator[HostCheck]:
     value = _text(path)
     if value.isdecimal():
-        yield HostCheck(name=name, value=value, good=least <= int(value) <= most, costs=costs, mends=mends)
+        yield HostCheck(name=name, value=value, good=minimum <= int(value) <= maximum, costs=costs, mends=mends)
 
 
 def _chosen(path: Path) -> str:

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from shardboard import connections
 from shardboard.agent import key
-from shardboard.agent.contract import AgentCertificate, Authorities, CertificateReply, CertificateRequest
-from shardboard.handshakes import complaint
-from shardboard.key_files import show, write_private
+from shardboard.agent.contract import AgentCertificate, CertificateReply, CertificateRequest, TrustedCas
+from shardboard.handshakes import handshake_error
+from shardboard.key_files import load_certificate, write_private
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class EnrolError(Exception):
 
 
 @dataclass(frozen=True)
-class Identity:
+class AgentIdentity:
     node_uid: int
     addr: str
     port: int
@@ -53,7 +53,7 @@ class Identity:
         return self.certificate if _PRIVATE in self.certificate.read_bytes() else _separate_key_file(self.certificate)
 
     @classmethod
-    def below(cls, state_dir: Path, node_uid: int, addr: str, port: int, console: str) -> "Identity":
+    def in_state_dir(cls, state_dir: Path, node_uid: int, addr: str, port: int, console: str) -> "AgentIdentity":
         tls = state_dir / "tls"
         return cls(node_uid, addr, port, console, tls / "agent.pem", tls / "ca.pem")
 
@@ -77,7 +77,7 @@ class Identity:
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
-    def flaw(self, authorities: str | None = None) -> str:
+    def validation_error(self, authorities: str | None = None) -> str:
         """Return why the console rejects the certificate, such as "certificate has expired"; empty if it accepts it. The result
         comes from a local handshake with itself, because a failed handshake with the console is only visible to the console. The
         client side trusts `authorities` (PEM) or, by default, the CAs of the file.
@@ -88,7 +88,7 @@ class Identity:
         except (OSError, ValueError) as error:
             return f"its files are not usable: {error}"
         trusting.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
-        return complaint(context, trusting, self.addr)
+        return handshake_error(context, trusting, self.addr)
 
     def _loaded(self) -> ssl.SSLContext:
         """Return the context of a server that presents the certificate. Raises OSError."""
@@ -101,12 +101,12 @@ class Identity:
         return context
 
 
-class Port:
+class AgentPort:
     """Certificate and trusted client CAs of the agent's port. `context` stays the same while the agent runs; changed files apply to
     new connections after `read_again`.
     """
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: AgentIdentity) -> None:
         """Raises EnrolError."""
         self._identity = identity
         self._current = identity.context()
@@ -116,14 +116,14 @@ class Port:
         self.context.minimum_version = ssl.TLSVersion.TLSv1_3
         self.context.num_tickets = 0
 
-    def read_again(self) -> None:
+    def reload(self) -> None:
         """Raises EnrolError."""
         self._current = self._identity.context()
 
-    def end_strangers(self) -> None:
+    def close_untrusted(self) -> None:
         """Close connections of clients whose CA is no longer trusted."""
         trusted = {str(each["subject"]) for each in self._current.get_ca_certs()}
-        connections.end(lambda client: str(client.get("issuer")) not in trusted)
+        connections.close_matching(lambda client: str(client.get("issuer")) not in trusted)
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
         """Replace the context of a new connection: CAs cannot be removed from a context, so each trust change makes a new one.
@@ -133,34 +133,34 @@ class Port:
         connection.context = self._current
 
 
-class Renewal:
+class CertificateRenewal:
     """Renewal of the certificate that a port serves and of the CAs that it trusts, for new connections."""
 
-    def __init__(self, identity: Identity, port: Port) -> None:
+    def __init__(self, identity: AgentIdentity, port: AgentPort) -> None:
         self._identity, self._port = identity, port
         self._other_servers: list[Callable[[], Awaitable[None]]] = []
         self._key = ""
         """Private key of the last request; stored only in memory until its certificate arrives."""
 
-    def also_shown_by(self, read_again: Callable[[], Awaitable[None]]) -> None:
+    def add_server(self, reload: Callable[[], Awaitable[None]]) -> None:
         """Register another server of the certificate. `read_again` is called after each renewal."""
-        self._other_servers.append(read_again)
+        self._other_servers.append(reload)
 
     async def request(self) -> CertificateRequest:
         try:
-            self._key, csr = await asyncio.to_thread(key.fresh)
+            self._key, csr = await asyncio.to_thread(key.generate)
         except (OSError, subprocess.SubprocessError) as error:
             log.error("agent: creating a private key failed: %s", error)
             return CertificateRequest(refused="it could not create a private key; see the agent's log")
         return CertificateRequest(csr=csr)
 
-    async def take(self, order: AgentCertificate) -> CertificateReply:
+    async def install(self, request: AgentCertificate) -> CertificateReply:
         """Serve this certificate from now on, if it matches the key of the last request."""
         if not self._key:
             return CertificateReply(refused="it has made no certificate request since it started")
-        pair = (order.certificate + self._key).encode()
+        pair = (request.certificate + self._key).encode()
         try:
-            show(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair)
+            load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair)
         except ssl.SSLError as error:
             return CertificateReply(
                 refused=f"the certificate does not match the key of the last request ({error.reason or error})"
@@ -171,24 +171,24 @@ class Renewal:
                 await read_again()
         return reply
 
-    async def trust(self, order: Authorities) -> CertificateReply:
+    async def trust(self, request: TrustedCas) -> CertificateReply:
         """Trust exactly these CAs, if they accept the agent's own certificate and are already valid by this machine's clock."""
-        if flaw := self._identity.flaw(order.certificates):
+        if flaw := self._identity.validation_error(request.certificates):
             return CertificateReply(refused=f"these CAs do not accept its certificate: {flaw}")
-        if early := _not_yet_valid(order.certificates):
+        if early := _not_yet_valid(request.certificates):
             return CertificateReply(refused=f"{early} is not valid yet by this machine's clock")
-        reply = await self._write(self._identity.bundle, order.bundle.encode())
+        reply = await self._write(self._identity.bundle, request.bundle.encode())
         if not reply.refused:
-            reply = await self._write(self._identity.ca, order.certificates.encode())
+            reply = await self._write(self._identity.ca, request.certificates.encode())
         if not reply.refused:
             # Keeps the connection of this request, so that the reply is sent: its CA is trusted.
-            self._port.end_strangers()
+            self._port.close_untrusted()
         return reply
 
     async def _write(self, file: Path, content: bytes) -> CertificateReply:
         try:
             await asyncio.to_thread(_write_if_changed, file, content)
-            self._port.read_again()
+            self._port.reload()
         except OSError as error:
             return CertificateReply(refused=f"the files could not be written: {error.strerror}")
         except EnrolError as error:
@@ -211,11 +211,13 @@ def _not_yet_valid(certificates: str) -> str:
     return ""
 
 
-def load(state_dir: Path) -> Identity | None:
+def load(state_dir: Path) -> AgentIdentity | None:
     """Return the identity that an earlier enrolment stored; None without one. Raises EnrolError."""
     try:
         marker = json.loads((state_dir / "agent.json").read_text())
-        identity = Identity.below(state_dir, marker["node_uid"], marker["addr"], marker["port"], marker["console"])
+        identity = AgentIdentity.in_state_dir(
+            state_dir, marker["node_uid"], marker["addr"], marker["port"], marker["console"]
+        )
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:

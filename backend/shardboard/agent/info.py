@@ -9,7 +9,7 @@ from shardboard.agent.record import ShardRecord
 SECTIONS = ("clients", "memory", "persistence", "stats", "replication", "cpu", "keyspace", "commandstats", "errorstats")
 
 
-class Own(NamedTuple):
+class OwnTrafficCounters(NamedTuple):
     """Values to subtract: the agent's own commands by name, and the bytes that it sent and received before this reply."""
 
     commands: Mapping[str, int]
@@ -17,7 +17,7 @@ class Own(NamedTuple):
     bytes_received: int
 
 
-class Info(NamedTuple):
+class InfoReply(NamedTuple):
     """The required parts of an INFO reply."""
 
     fields: Mapping[str, str]
@@ -94,13 +94,13 @@ class InfoReader:
     def __init__(self) -> None:
         self._places: list[tuple[str, str, int]] = []
 
-    def read(self, text: str) -> Info:
+    def read(self, text: str) -> InfoReply:
         lines = text.split("\r\n")
         fields = self._fields(lines)
         if fields is None:
             self._locate(lines)
             fields = self._fields(lines) or {}
-        return Info(fields, _section(lines, _COMMANDS), _section(lines, _DATABASES), _section(lines, _ERRORS))
+        return InfoReply(fields, _section(lines, _COMMANDS), _section(lines, _DATABASES), _section(lines, _ERRORS))
 
     def _fields(self, lines: list[str]) -> dict[str, str] | None:
         """Return the fields by name; None if a line has moved."""
@@ -131,7 +131,7 @@ def _section(lines: list[str], title: str) -> list[str]:
 
 
 def shard_values(
-    info: Info, classes: Mapping[str, str], own: Own, record: ShardRecord, pings: Sequence[int]
+    info: InfoReply, classes: Mapping[str, str], own: OwnTrafficCounters, record: ShardRecord, pings: Sequence[int]
 ) -> list[float | None]:
     """Return the values in the order of SHARD_FIELDS, None for those not reported by this engine. `pings` are in microseconds."""
     fields = info.fields
@@ -178,7 +178,7 @@ def shard_values(
     return values
 
 
-def tier_values(info: Info) -> list[float | None] | None:
+def tier_values(info: InfoReply) -> list[float | None] | None:
     """Return the values in the order of TIER_FIELDS; None for an engine without the flash module."""
     fields = info.fields
     if "tier_fetch_ram" not in fields:
@@ -202,7 +202,7 @@ def _version(text: str) -> float | None:
     return float(10_000 * major + 100 * minor + patch)
 
 
-def _calls(lines: Iterable[str], classes: Mapping[str, str], own: Own) -> dict[str, float]:
+def _calls(lines: Iterable[str], classes: Mapping[str, str], own: OwnTrafficCounters) -> dict[str, float]:
     """Return calls by class, without the agent's own calls."""
     counts = {"read": 0.0, "write": 0.0, "other": 0.0, "internal": 0.0}
     for line in lines:

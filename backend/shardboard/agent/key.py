@@ -10,7 +10,7 @@ import sys
 SECONDS = 60
 
 
-def fresh() -> tuple[str, str]:
+def generate() -> tuple[str, str]:
     """Return a new key and its request. The key is not stored. Raises OSError or subprocess.SubprocessError."""
     made = subprocess.run([sys.executable, "-P", "-m", __name__], capture_output=True, timeout=SECONDS, check=True)
     pair = json.loads(made.stdout)

@@ -18,22 +18,22 @@ import psutil
 
 from shardboard import resources
 from shardboard.agent import memtier
-from shardboard.agent.contract import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
-from shardboard.agent.contract.loads import MOST_LINES
+from shardboard.agent.contract import LoadLines, LoadReference, LoadReports, LoadState, ReadLoad, StartLoad
+from shardboard.agent.contract.loads import MAX_LINES
 from shardboard.agent.identity import load as load_identity
 from shardboard.agent.own_priority import at_normal_priority
 from shardboard.agent.settings import AgentSettings
 
 BINARY = "shardboard-load"
-LINES, TEXT, SAID, JSON = "lines.ndjson", "report.txt", "stderr.log", "report.json"
+LINES, TEXT, STDERR, JSON = "lines.ndjson", "report.txt", "stderr.log", "report.json"
 PASSWORD = "SHARDBOARD_LOAD_PASSWORD"  # noqa: S105 - the name of a variable
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 END_SECONDS = 10
-SAID_BYTES = 2_000
+STDERR_TAIL_BYTES = 2_000
 REPORT_BYTES = 32 * 2**20
 
 
-class Loads:
+class LoadGenerators:
     """The load generators of this node."""
 
     def __init__(self, settings: AgentSettings) -> None:
@@ -55,61 +55,61 @@ class Loads:
                 if os.getsid(process.pid) == process.pid:  # not its child processes
                     self._processes[known[directory]] = process
 
-    async def start(self, order: StartLoad) -> LoadState:
+    async def start(self, request: StartLoad) -> LoadState:
         async with self._changing:
-            directory = self._root / order.id
-            if order.id in self._processes or _has_output(directory):
-                return self._state(order.id)
-            command = _command(order)
+            directory = self._root / request.id
+            if request.id in self._processes or _has_output(directory):
+                return self._state(request.id)
+            command = _command(request)
             if not command:
-                return LoadState(id=order.id, state="absent", refused=self._missing(order))
+                return LoadState(id=request.id, state="absent", refused=self._missing(request))
             try:
-                self._spawn(command, directory, order)
+                self._spawn(command, directory, request)
             except OSError as error:
                 shutil.rmtree(directory, ignore_errors=True)
                 reason = f"starting the load generator failed on node {self._settings.address}: {error.strerror}"
-                return LoadState(id=order.id, state="absent", refused=reason)
-            return self._state(order.id)
+                return LoadState(id=request.id, state="absent", refused=reason)
+            return self._state(request.id)
 
-    async def read(self, order: ReadLoad) -> LoadLines:
+    async def read(self, request: ReadLoad) -> LoadLines:
         """Return new lines. Wait for a line for at most `wait` seconds; the caller polls."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + order.wait
+        until = loop.time() + request.wait
         while True:
-            state = self._state(order.id).state  # read before the lines: an ended process writes no further lines
-            lines = self._lines(order.id, order.after)
+            state = self._state(request.id).state  # read before the lines: an ended process writes no further lines
+            lines = self._lines(request.id, request.after)
             if lines or state != "running" or loop.time() >= until:
-                ended = state == "ended" and len(lines) < MOST_LINES
+                ended = state == "ended" and len(lines) < MAX_LINES
                 return LoadLines(
-                    id=order.id,
+                    id=request.id,
                     state=state if state != "ended" or ended else "running",
                     lines=lines,
-                    said=_tail(self._root / order.id / SAID) if ended else "",
+                    said=_tail(self._root / request.id / STDERR) if ended else "",
                 )
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
-    async def stop(self, order: NamedLoad) -> LoadState:
+    async def stop(self, request: LoadReference) -> LoadState:
         """Ask the process to end. It still writes what it has measured."""
-        process = self._processes.get(order.id)
+        process = self._processes.get(request.id)
         if process is not None:
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGTERM)
-        return self._state(order.id)
+        return self._state(request.id)
 
-    async def reports(self, order: NamedLoad) -> LoadReports:
-        directory = self._root / order.id
-        return LoadReports(id=order.id, memtier_json=_text(directory / JSON), text=_text(directory / TEXT))
+    async def reports(self, request: LoadReference) -> LoadReports:
+        directory = self._root / request.id
+        return LoadReports(id=request.id, memtier_json=_text(directory / JSON), text=_text(directory / TEXT))
 
-    async def remove(self, order: NamedLoad) -> LoadState:
+    async def remove(self, request: LoadReference) -> LoadState:
         """Kill the process if it runs and remove its data. Removing an unknown id succeeds."""
         async with self._changing:
-            await asyncio.to_thread(_end_all_in, self._root / order.id)
-            process = self._processes.pop(order.id, None)
+            await asyncio.to_thread(_end_all_in, self._root / request.id)
+            process = self._processes.pop(request.id, None)
             if process is not None:
                 _runs(process)  # reaps it
-            self._positions.pop(order.id, None)
-            await asyncio.to_thread(shutil.rmtree, self._root / order.id, ignore_errors=True)
-            return self._state(order.id)
+            self._positions.pop(request.id, None)
+            await asyncio.to_thread(shutil.rmtree, self._root / request.id, ignore_errors=True)
+            return self._state(request.id)
 
     async def park(self) -> None:
         """Stop all load generators, because the node is stopping."""
@@ -121,20 +121,26 @@ class Loads:
         for identity in living:
             await asyncio.to_thread(_end_all_in, self._root / identity)
 
-    def _spawn(self, command: list[str], directory: Path, order: StartLoad) -> None:
+    def _spawn(self, command: list[str], directory: Path, request: StartLoad) -> None:
         shutil.rmtree(directory, ignore_errors=True)  # left by an interrupted start
         directory.mkdir(mode=0o700)
         with (
             (directory / LINES).open("wb") as lines,
             (directory / TEXT).open("wb") as text,
-            (directory / SAID).open("wb") as errors,
+            (directory / STDERR).open("wb") as errors,
         ):
             number = lines.fileno()
-            self._processes[order.id] = at_normal_priority(
+            self._processes[request.id] = at_normal_priority(
                 psutil.Popen,
-                [*command, *order.arguments, *self._trust(order), f"--live-lines={number}", f"--json-out-file={JSON}"],
+                [
+                    *command,
+                    *request.arguments,
+                    *self._trust(request),
+                    f"--live-lines={number}",
+                    f"--json-out-file={JSON}",
+                ],
                 cwd=directory,
-                env={**os.environ, **({PASSWORD: order.password} if order.password else {})},
+                env={**os.environ, **({PASSWORD: request.password} if request.password else {})},
                 stdin=subprocess.DEVNULL,
                 stdout=text,
                 stderr=errors,
@@ -142,8 +148,8 @@ class Loads:
                 start_new_session=True,  # signals to the agent's terminal or group must not reach it
             )
 
-    def _trust(self, order: StartLoad) -> list[str]:
-        identity = load_identity(self._settings.state_dir) if order.tls else None
+    def _trust(self, request: StartLoad) -> list[str]:
+        identity = load_identity(self._settings.state_dir) if request.tls else None
         if identity is None:
             return []
         trusted = identity.bundle if identity.bundle.exists() else identity.ca
@@ -165,7 +171,7 @@ class Loads:
             with (self._root / identity / LINES).open("rb") as file:
                 file.seek(offset)
                 for line in file:
-                    if not line.endswith(b"\n") or len(found) == MOST_LINES:
+                    if not line.endswith(b"\n") or len(found) == MAX_LINES:
                         break
                     if count >= after:
                         found.append(line.decode(errors="replace").rstrip())
@@ -177,8 +183,8 @@ class Loads:
             return []
         return found
 
-    def _missing(self, order: StartLoad) -> str:
-        if order.tool == memtier.BINARY:
+    def _missing(self, request: StartLoad) -> str:
+        if request.tool == memtier.BINARY:
             return f"{memtier.BINARY} is not on the PATH of the agent of node {self._settings.address}"
         return (
             f"{BINARY} is not installed on node {self._settings.address}; "
@@ -191,9 +197,9 @@ def find() -> str | None:
     return resources.program(BINARY)
 
 
-def _command(order: StartLoad) -> list[str]:
+def _command(request: StartLoad) -> list[str]:
     """Return the program that the request names, without options; empty if it is not installed."""
-    if order.tool == memtier.BINARY:
+    if request.tool == memtier.BINARY:
         # -P keeps the working directory off the module path, so that this agent's code is imported.
         return [sys.executable, "-P", "-m", memtier.__name__] if shutil.which(memtier.BINARY) else []
     binary = find()
@@ -236,7 +242,7 @@ def _has_output(directory: Path) -> bool:
 def _tail(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - SAID_BYTES))
+            file.seek(max(0, path.stat().st_size - STDERR_TAIL_BYTES))
             return file.read().decode(errors="replace").replace("\0", "").strip()
     except FileNotFoundError:
         return ""

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from shardboard import recent_log
 from shardboard.agent import render
-from shardboard.agent.contract import LogsOf, NodeLogs
-from shardboard.agent.processes import Supervisor
+from shardboard.agent.contract import NodeLogs, ReadLogs
+from shardboard.agent.processes import ShardSupervisor
 
-OF_PROXY = 256 * 1024
-OF_SHARD = 64 * 1024
-OF_ALL_SHARDS = 8 * 1024 * 1024
+PROXY_LOG_BYTES = 256 * 1024
+SHARD_LOG_BYTES = 64 * 1024
+ALL_SHARDS_LOG_BYTES = 8 * 1024 * 1024
 """Limits in bytes, so that logs of hundreds of shards do not fill the agent's memory."""
 
 
-def reader(proxy: Path, supervisor: Supervisor) -> Callable[[LogsOf], Awaitable[NodeLogs]]:
+def make_reader(proxy: Path, supervisor: ShardSupervisor) -> Callable[[ReadLogs], Awaitable[NodeLogs]]:
     """Return a function that reads logs. `proxy` is the log file of the proxy."""
 
-    async def read(request: LogsOf) -> NodeLogs:
+    async def read(request: ReadLogs) -> NodeLogs:
         found = [supervisor.find(uid, request.engine_ids.get(uid)) for uid in request.uids]
         files = {shard.record.spec.uid: shard.directory / render.LOG for shard in found if shard is not None}
         return await asyncio.to_thread(_read, proxy, files)
@@ -28,23 +28,23 @@ def reader(proxy: Path, supervisor: Supervisor) -> Callable[[LogsOf], Awaitable[
 
 
 def _read(proxy: Path, shards: Mapping[int, Path]) -> NodeLogs:
-    most = min(OF_SHARD, OF_ALL_SHARDS // max(len(shards), 1))
+    most = min(SHARD_LOG_BYTES, ALL_SHARDS_LOG_BYTES // max(len(shards), 1))
     return NodeLogs(
         agent=recent_log.text(),
-        proxy=_tail(proxy, OF_PROXY),
+        proxy=_tail(proxy, PROXY_LOG_BYTES),
         shards={uid: _tail(path, most) for uid, path in shards.items()},
     )
 
 
-def _tail(path: Path, most: int) -> str:
+def _tail(path: Path, max_bytes: int) -> str:
     """Return the last complete lines of a file, at most `most` bytes."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(size - most, 0))
-            read = file.read(most)
+            file.seek(max(size - max_bytes, 0))
+            read = file.read(max_bytes)
     except OSError:
         return ""  # the process never ran, or its directory is being removed
-    if size > most:
+    if size > max_bytes:
         read = read[read.find(b"\n") + 1 :]
     return read.decode(errors="replace")

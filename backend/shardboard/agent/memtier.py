@@ -19,16 +19,16 @@ from types import FrameType
 from typing import IO, Any, TextIO
 
 from shardboard.agent.engine import version_text
-from shardboard.agent.memtier_output import BLIND_SPOTS, CUT_OFF, DISCARDED, Seconds, end, redacted
+from shardboard.agent.memtier_output import CUT_OFF, DISCARDED, LIMITATIONS, ProgressParser, end_line, redacted
 
 BINARY = "memtier_benchmark"
 PASSWORD = "SHARDBOARD_LOAD_PASSWORD"  # noqa: S105 - the name of a variable
 RAW = "memtier.json"
 """JSON file of memtier_benchmark. It contains the password and is deleted at the end."""
-PATIENCE_SECONDS = 60
+GRACE_SECONDS = 60
 """Extra time beyond the test time, because memtier_benchmark can start over several times."""
 END_SECONDS = 10
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 _VERSION = re.compile(r"v=(\d[\w.]*)|memtier_benchmark (\d[\w.]*)")
 
 
@@ -38,19 +38,19 @@ def version() -> str:
     return next(filter(None, found.groups()), "") if found is not None else ""
 
 
-class Run:
+class MemtierRun:
     """One run of memtier_benchmark, reported on `lines`."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", lines: TextIO, seconds: float) -> None:
         """`seconds` is the longest time that the run may take."""
         self._process = process
         self._lines = lines
-        self._seconds = Seconds()
+        self._seconds = ProgressParser()
         self._began = time.time()
         self._overdue = time.monotonic() + seconds
         self._last = float("inf")
         """When the process is killed after a request to stop; seconds of the monotonic clock."""
-        self._warnings = list(BLIND_SPOTS)
+        self._warnings = list(LIMITATIONS)
 
     def stop(self, _number: int = 0, _frame: FrameType | None = None) -> None:
         """Stop the run. On SIGINT, memtier_benchmark prints what it has measured."""
@@ -66,27 +66,27 @@ class Run:
         left = b""
         while True:
             self._enforce_deadlines()
-            if not select.select([output], [], [], LOOK_SECONDS)[0]:
+            if not select.select([output], [], [], POLL_SECONDS)[0]:
                 continue
             chunk = os.read(output.fileno(), 65_536)
             *whole, left = re.split(rb"[\r\n]+", left + chunk) if chunk else (left, b"")
             for text in whole:
-                self._heard(text.decode(errors="replace"))
+                self._process_output(text.decode(errors="replace"))
             if not chunk:
                 return
 
-    def conclude(self, json_out: Path) -> None:
+    def write_end(self, json_out: Path) -> None:
         """Write the last line, and the JSON file without the password."""
         try:
             text = Path(RAW).read_text(errors="replace")
             Path(RAW).unlink()
         except FileNotFoundError:
             text = ""
-        if (last := end(text, time.time())) is not None:
+        if (last := end_line(text, time.time())) is not None:
             self._write(last)
             json_out.write_text(redacted(text))
         elif self._last < float("inf"):  # stopped, and ended without a report
-            self._write(self._seconds.stopped(time.time(), time.time() - self._began))
+            self._write(self._seconds.stopped_line(time.time(), time.time() - self._began))
 
     def _enforce_deadlines(self) -> None:
         now = time.monotonic()
@@ -97,8 +97,8 @@ class Run:
         if now >= self._last:
             self._process.kill()
 
-    def _heard(self, text: str) -> None:
-        second = self._seconds.second(text, time.time())
+    def _process_output(self, text: str) -> None:
+        second = self._seconds.parse_line(text, time.time())
         if second is not None:
             if self._seconds.discarded:
                 self._warn(DISCARDED)
@@ -131,11 +131,11 @@ def main() -> int:
             return 2
         command = [path, f"--json-out-file={RAW}", *arguments]
         with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-            run = Run(process, lines, longest)
+            run = MemtierRun(process, lines, longest)
             signal.signal(signal.SIGTERM, run.stop)
             assert process.stderr is not None  # noqa: S101 - set by PIPE above
             run.follow(process.stderr)
-        run.conclude(json_out)
+        run.write_end(json_out)
     return 1 if process.returncode else 0
 
 
@@ -155,7 +155,7 @@ def _split(words: list[str]) -> tuple[int, Path, list[str]]:
 def _max_seconds(arguments: list[str]) -> float:
     """Return the seconds after which the run is overdue: one day if it is limited by requests instead of time."""
     times = [word.partition("=")[2] for word in arguments if word.startswith("--test-time=")]
-    return int(times[-1]) + PATIENCE_SECONDS if times else 86_400.0
+    return int(times[-1]) + GRACE_SECONDS if times else 86_400.0
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 _NUMBER = r"-?(?:nan|inf|[\d.]+)"
-TICK = re.compile(
+PROGRESS_LINE = re.compile(
     rf"\[RUN #\d+ (?P<percent>{_NUMBER})%, +\d+ secs\] +\d+ threads(?: +\d+ conns)?(?: (?P<lost>\d+) conn errors)?: "
     rf"+(?P<ops>\d+) ops, +\d+ \(avg: +\d+\) ops/sec, \S+/sec \(avg: \S+/sec\), +(?P<latency>{_NUMBER}) "
 )
 """Progress line of one second, which ends with a carriage return; versions 2.1 to 2.4."""
 _QUANTILES = {"p50_us": "p50.00", "p99_us": "p99.00", "p999_us": "p99.90"}
-BLIND_SPOTS = [
+LIMITATIONS = [
     "memtier_benchmark counts error replies and redirections as operations.",
     "memtier_benchmark measures latency from the write of a request: requests that a stall delays are not included.",
     "memtier_benchmark stores latency with two digits and reports percentiles only for the complete run.",
@@ -27,7 +27,7 @@ CUT_OFF = "memtier_benchmark was still running a minute after its test time and 
 
 
 @dataclass
-class Seconds:
+class ProgressParser:
     """Consecutive progress lines. Converts totals to differences from the previous line."""
 
     ops: int = 0
@@ -36,9 +36,9 @@ class Seconds:
     discarded: bool = False
     """Whether a total decreased: since version 2.3, memtier_benchmark starts over after losing its connections."""
 
-    def second(self, text: str, at: float) -> dict[str, Any] | None:
+    def parse_line(self, text: str, at: float) -> dict[str, Any] | None:
         """Return the line about the second that ended at `at` (epoch seconds); None if the text is not a progress line."""
-        found = TICK.search(text)
+        found = PROGRESS_LINE.search(text)
         if found is None:
             return None
         ops, lost = int(found["ops"]), int(found["lost"] or 0)
@@ -58,12 +58,12 @@ class Seconds:
         self.ops, self.lost, self.number = ops, lost, self.number + 1
         return line
 
-    def stopped(self, at: float, seconds: float) -> dict[str, Any]:
+    def stopped_line(self, at: float, seconds: float) -> dict[str, Any]:
         """Return the last line of a run that was stopped without a report."""
         return {"kind": "end", "at": at, "seconds": seconds, "ops": self.ops, "stopped": True, "measured": self.ops > 0}
 
 
-def end(text: str, at: float) -> dict[str, Any] | None:
+def end_line(text: str, at: float) -> dict[str, Any] | None:
     """Return the last line, from the JSON file; None if the file is incomplete."""
     try:
         return _end(json.loads(text)["ALL STATS"], at)

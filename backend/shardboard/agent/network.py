@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 
 log = logging.getLogger(__name__)
 
-NOBODY = "203.0.113.1"
+PROBE_ADDRESS = "203.0.113.1"
 """Address reserved for documentation (RFC 5737). A route to it affects no traffic and shows whether the agent may add routes."""
 MARGIN = 5
 """Seconds after the end of a fault at which it is removed automatically, in case the agent is killed before."""
@@ -35,7 +35,7 @@ class NetworkFault(ABC):
         self._watchdog: subprocess.Popen[bytes] | None = None
 
     @abstractmethod
-    def refusal(self) -> str:
+    def unsupported_reason(self) -> str:
         """Return why this machine cannot apply the fault; empty if it can."""
 
     def start(self, seconds: float) -> None:
@@ -67,24 +67,24 @@ class Partition(NetworkFault):
         add, delete = ([self._command(what, target) for target in self._targets] for what in ("add", "del"))
         super().__init__(add, delete)
 
-    def refusal(self) -> str:
+    def unsupported_reason(self) -> str:
         if any(ipaddress.ip_address(target).version != 4 for target in self._targets):
             return "only nodes with IPv4 addresses can be cut off"
         if not self._targets:
             return "there is no other node to cut this one off from"
         if shutil.which("ip") is None:
             return "the program ip (Debian package iproute2) is not installed on this node"
-        tried = _error_of(self._command("add", NOBODY))
+        tried = _error_of(self._command("add", PROBE_ADDRESS))
         if tried:
             return f"the agent is not permitted to change routes: {tried}"
-        _error_of(self._command("del", NOBODY))
+        _error_of(self._command("del", PROBE_ADDRESS))
         return ""
 
     def _command(self, what: str, target: str) -> list[str]:
         return ["ip", "route", what, "blackhole", f"{target}/32", *self._table]
 
 
-class Slowness(NetworkFault):
+class PacketLoss(NetworkFault):
     """Drops some of the packets that arrive at this node; on a separate machine, except those between its own processes."""
 
     def __init__(self, own: str) -> None:
@@ -103,7 +103,7 @@ class Slowness(NetworkFault):
         self._attempt = ["nft", f"{make}; {unmake}"]
         super().__init__([["nft", make]], [["nft", unmake]])
 
-    def refusal(self) -> str:
+    def unsupported_reason(self) -> str:
         if shutil.which("nft") is None:
             return "the program nft (Debian package nftables) is not installed on this node"
         tried = _error_of(self._attempt)

@@ -14,14 +14,14 @@ from shardboard.agent.contract import MAX_OUTAGES, Outage
 
 log = logging.getLogger(__name__)
 
-Name = tuple[int, str, int, int]
+OutageKey = tuple[int, str, int, int]
 
 
 class Outages:
     """The newest outages, each as last reported, in the order of the reports."""
 
     def __init__(self) -> None:
-        self._reported: dict[Name, tuple[int, Outage]] = {}
+        self._reported: dict[OutageKey, tuple[int, Outage]] = {}
         self._count = 0
 
     def add(self, report: Mapping[str, Any]) -> None:

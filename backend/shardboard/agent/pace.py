@@ -19,22 +19,22 @@ from shardboard.agent.resp import Connection, EngineError
 
 MIGRATE_SECONDS = 0.001
 """Target duration of a batch."""
-FIRST_KEYS, LEAST_KEYS, MOST_KEYS = 20.0, 2.0, 200.0
-FIRST_BYTES, LEAST_BYTES, MOST_BYTES = 32e3, 4e3, 1e6
+INITIAL_KEYS, MIN_KEYS, MAX_KEYS = 20.0, 2.0, 200.0
+INITIAL_BYTES, MIN_BYTES, MAX_BYTES = 32e3, 4e3, 1e6
 WORK_SECONDS = 0.004
 """Seconds of work before a pause."""
 LATE, UNNOTICED = 3.0, 0.001
 """A reply is late if it takes this many times the median of calm moments, plus this many seconds."""
 TOLERATED = 0.01
 """Tolerated share of late replies, beyond twice that of calm moments."""
-FIRST_REST, LEAST_REST, MOST_REST = 0.05, 0.05, 0.3
+INITIAL_PAUSE_FACTOR, MIN_PAUSE_FACTOR, MAX_PAUSE_FACTOR = 0.05, 0.05, 0.3
 """Length of pauses in proportion to the time worked."""
-LONGER, SHORTER = 1.4, 0.8
+PAUSE_GROWTH, PAUSE_SHRINK = 1.4, 0.8
 """Factors that adjust the pauses from one request to the next."""
 CALM_PINGS, CALM_EVERY = 16, 0.005
 """Number of PINGs before a move starts, and the seconds between them."""
 PING_EVERY = 0.01
-FIRST_JOB, MOST_JOB = 32e6, 64e6
+INITIAL_JOB_BYTES, MAX_JOB_BYTES = 32e6, 64e6
 """Bytes per job of native migration. Each job forks the source and copies with the full power of a CPU, which clients notice while
 it runs. Smaller jobs do not help: a tenth of the data takes half as long, as measured. Pauses do.
 """
@@ -44,7 +44,7 @@ requests during that time. Jobs with many small keys are therefore small.
 """
 SMALLER, LARGER = 0.6, 1.25
 """Factors that adjust the size of the next job or group of slots."""
-FIRST_GROUP, MOST_GROUP = 1.0, 64
+INITIAL_GROUP, MAX_GROUP = 1.0, 64
 """Number of slots that are open at the same time. Closing a slot makes each shard of the database update a slot map, write its
 cluster configuration to disk and wait for the write. Slots closed at the same moment share one write: faster overall, but a longer
 stall for all clients. So groups grow only with slots of few keys, and only while that stall is short.
@@ -63,37 +63,37 @@ GROUP_ANSWERS = 10
 GROUP_GROWTH = 2.0
 JOB_TOLERATED = 0.004
 """As TOLERATED, for the replies during jobs and pauses together; clients notice the earlier start of new shards as well."""
-FIRST_JOB_REST, LEAST_JOB_REST, MOST_JOB_REST = 1.0, 0.2, 2.0
+INITIAL_JOB_PAUSE_FACTOR, MIN_JOB_PAUSE_FACTOR, MAX_JOB_PAUSE_FACTOR = 1.0, 0.2, 2.0
 """Length of pauses in proportion to the duration of the job."""
 GENTLE_SLOTS, GENTLE_KEYS, GENTLE_BYTES = 185, 2_000, 3e6
 """Slots, keys and bytes per second below which a pause may be longer: valkey-cli, which moves slots and keys one by one, takes as
 long.
 """
-REMEMBERED_CALM, REMEMBERED_BUSY, REMEMBERED_JOBS = 10 * CALM_PINGS, 300, 100
+CALM_WINDOW, BUSY_WINDOW, JOB_WINDOW = 10 * CALM_PINGS, 300, 100
 PING_SECONDS = 2.0
 
 
-class TransferPace:
+class TransferThrottle:
     """Pace of one source, kept from request to request."""
 
     def __init__(self) -> None:
-        self._keys = FIRST_KEYS
-        self._bytes = FIRST_BYTES
-        self._pause_factor = FIRST_REST
-        self._calm: deque[float] = deque(maxlen=REMEMBERED_CALM)
-        self._busy: deque[float] = deque(maxlen=REMEMBERED_BUSY)
+        self._keys = INITIAL_KEYS
+        self._bytes = INITIAL_BYTES
+        self._pause_factor = INITIAL_PAUSE_FACTOR
+        self._calm: deque[float] = deque(maxlen=CALM_WINDOW)
+        self._busy: deque[float] = deque(maxlen=BUSY_WINDOW)
         self._paused_at = 0.0
-        self._job = FIRST_JOB
+        self._job = INITIAL_JOB_BYTES
         self._in_job = False
-        self._job_answers: deque[float] = deque(maxlen=REMEMBERED_JOBS)
-        self._group = FIRST_GROUP
-        self._group_answers: deque[float] = deque(maxlen=REMEMBERED_BUSY)
+        self._job_answers: deque[float] = deque(maxlen=JOB_WINDOW)
+        self._group = INITIAL_GROUP
+        self._group_answers: deque[float] = deque(maxlen=BUSY_WINDOW)
 
     @asynccontextmanager
-    async def watched(self, *shards: Connection, fast: bool = False) -> AsyncIterator[None]:
+    async def monitored(self, *shards: Connection, fast: bool = False) -> AsyncIterator[None]:
         """Send PINGs to the shards, on connections without other traffic: first while nothing moves, then in the background."""
         if fast:
-            self._pause_factor, self._paused_at = LEAST_REST, time.monotonic()
+            self._pause_factor, self._paused_at = MIN_PAUSE_FACTOR, time.monotonic()
             yield
             return
         for _ in range(CALM_PINGS):
@@ -102,7 +102,9 @@ class TransferPace:
         if self._busy:
             slow = self._exceeds_tolerance(self._busy)
             self._pause_factor = (
-                min(MOST_REST, self._pause_factor * LONGER) if slow else max(LEAST_REST, self._pause_factor * SHORTER)
+                min(MAX_PAUSE_FACTOR, self._pause_factor * PAUSE_GROWTH)
+                if slow
+                else max(MIN_PAUSE_FACTOR, self._pause_factor * PAUSE_SHRINK)
             )
         watching = asyncio.create_task(self._watch(shards))
         self._paused_at = time.monotonic()
@@ -135,10 +137,10 @@ class TransferPace:
         """Return how many of the next slots, given by their numbers of keys, to open together."""
         if not fast and len(self._group_answers) >= GROUP_ANSWERS:
             factor = SMALLER if self._stalled() else GROUP_GROWTH
-            self._group = max(FIRST_GROUP, min(MOST_GROUP, self._group * factor))
+            self._group = max(INITIAL_GROUP, min(MAX_GROUP, self._group * factor))
             self._group_answers.clear()
         taken = keys = 0
-        for count in counts[: MOST_GROUP if fast else int(self._group)]:
+        for count in counts[: MAX_GROUP if fast else int(self._group)]:
             keys += count
             if taken >= (FAST_GROUP if fast else 1) and keys > GROUP_KEYS:
                 break
@@ -153,20 +155,20 @@ class TransferPace:
     def job_slots(self, slot_bytes: float, slot_keys: float, *, fast: bool) -> int:
         """Return how many slots the next native migration job moves, given the average size of a slot."""
         self._in_job = True
-        slots = (MOST_JOB if fast else self._job) / max(slot_bytes, 1)
+        slots = (MAX_JOB_BYTES if fast else self._job) / max(slot_bytes, 1)
         return int(slots if fast or not slot_keys else min(slots, JOB_KEYS / slot_keys))
 
-    def rest_after_job(self, seconds: float, slots: int, keys: int, size: float) -> float:
+    def job_pause(self, seconds: float, slots: int, keys: int, size: float) -> float:
         """Return the length of the pause in seconds after a job that took `seconds`. It is long enough to keep the share of late
         replies, including those during pauses, within the tolerated share, but not longer than the numbers of slots, keys and bytes
         (`size`) justify.
         """
         self._in_job = False
-        desired = self._excess(self._job_answers) / JOB_TOLERATED - 1 if self._job_answers else FIRST_JOB_REST
-        factor = LARGER if desired < LEAST_JOB_REST else SMALLER
-        self._job = max(FIRST_JOB, min(MOST_JOB, self._job * factor))
+        desired = self._excess(self._job_answers) / JOB_TOLERATED - 1 if self._job_answers else INITIAL_JOB_PAUSE_FACTOR
+        factor = LARGER if desired < MIN_JOB_PAUSE_FACTOR else SMALLER
+        self._job = max(INITIAL_JOB_BYTES, min(MAX_JOB_BYTES, self._job * factor))
         worth = min(slots / GENTLE_SLOTS, keys / GENTLE_KEYS + size / GENTLE_BYTES) - seconds
-        return min(max(seconds * MOST_JOB_REST, worth), seconds * max(LEAST_JOB_REST, desired))
+        return min(max(seconds * MAX_JOB_PAUSE_FACTOR, worth), seconds * max(MIN_JOB_PAUSE_FACTOR, desired))
 
     def batch(self, keys: Sequence[tuple[bytes, int]]) -> Sequence[tuple[bytes, int]]:
         """Return the first of `keys`, given with their sizes, to send together. A large key is sent alone."""
@@ -177,13 +179,13 @@ class TransferPace:
                 return keys[:taken]
         return keys
 
-    def learn(self, seconds: float) -> None:
+    def adjust(self, seconds: float) -> None:
         """Adjust the batch size to the duration of a batch."""
         factor = 0.8 if seconds > 1.5 * MIGRATE_SECONDS else 1.1 if seconds < MIGRATE_SECONDS else 1.0
-        self._keys = min(MOST_KEYS, max(LEAST_KEYS, factor * self._keys))
-        self._bytes = min(MOST_BYTES, max(LEAST_BYTES, factor * self._bytes))
+        self._keys = min(MAX_KEYS, max(MIN_KEYS, factor * self._keys))
+        self._bytes = min(MAX_BYTES, max(MIN_BYTES, factor * self._bytes))
 
-    async def rest(self) -> None:
+    async def pause(self) -> None:
         """Pause if a pause is due."""
         worked = time.monotonic() - self._paused_at
         if worked < WORK_SECONDS:

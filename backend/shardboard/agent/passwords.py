@@ -6,28 +6,28 @@ import asyncio
 
 from shardboard.agent import render
 from shardboard.agent.contract import ChangePassword, CommandResult
-from shardboard.agent.processes import Supervisor
+from shardboard.agent.processes import ShardSupervisor
 from shardboard.agent.resp import Connection, EngineError, OwnTraffic
-from shardboard.agent.results import result_of
-from shardboard.agent.shard import Shard
+from shardboard.agent.results import run_for_result
+from shardboard.agent.shard import LocalShard
 
 ANSWER_SECONDS = 10
 
 
-async def change(supervisor: Supervisor, order: ChangePassword) -> list[CommandResult]:
+async def change(supervisor: ShardSupervisor, request: ChangePassword) -> list[CommandResult]:
     """Use a new password from now on, with all shards of the database on this node. The shards already accept it and still accept
     the old one: connections stay open, and components without the new password can still connect.
     """
-    concerned = supervisor.of_database(order.bdb_uid, order.engine_ids)
+    concerned = supervisor.list_for_database(request.bdb_uid, request.engine_ids)
     return await asyncio.gather(
         *(
-            result_of(shard.record.spec.uid, _change(shard, order.password), ANSWER_SECONDS, "its record")
+            run_for_result(shard.record.spec.uid, _change(shard, request.password), ANSWER_SECONDS, "its record")
             for shard in concerned
         )
     )
 
 
-async def _change(shard: Shard, password: str) -> str:
+async def _change(shard: LocalShard, password: str) -> str:
     if shard.state != "running":
         raise EngineError("the shard is not running")
     (await Connection.open(shard.directory / render.SOCKET, render.ADMIN, password, OwnTraffic())).close()

@@ -10,45 +10,45 @@ from collections.abc import Callable, Collection, Iterable
 
 from shardboard.agent.probe_rate import ProbeRate
 from shardboard.agent.resp import Connection, EngineError, packed
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 
 PING = packed("PING")
 MAX_PINGS = 100
 """PINGs per second of one agent, which has a single thread. Each shard gets at least one per second."""
-WAITING = 0.005
+MAX_WAIT_SECONDS = 0.005
 """Seconds per round for waiting for replies. A reply usually takes less than 0.1 ms, but on an overloaded machine the agent must
 not block on its shards.
 """
 
 
-class Pings:
+class PingSampler:
     """Collects PING durations until they are taken."""
 
     def __init__(self, rate: ProbeRate) -> None:
         self._rate = rate
         self._waits: dict[int, _Wait] = {}
 
-    async def run(self, shards: Callable[[], Collection[Shard]]) -> None:
+    async def run(self, shards: Callable[[], Collection[LocalShard]]) -> None:
         """Send PINGs to `shards` repeatedly until cancelled."""
         clock = asyncio.get_running_loop().time
         due = clock()
         while True:
             # Agents on one machine must not send at the same instants, so this beat is not aligned to the second.
-            due = max(due + self.ask(shards()), clock())
+            due = max(due + self.send(shards()), clock())
             await asyncio.sleep(due - clock())
 
-    def ask(self, shards: Collection[Shard]) -> float:
+    def send(self, shards: Collection[LocalShard]) -> float:
         """Send one PING to each connected shard that owes no reply. Return the seconds until the next round."""
         interval = min(max(1 / self._rate.per_second, len(shards) / MAX_PINGS), 1.0)
-        give_up = time.perf_counter() + WAITING
+        give_up = time.perf_counter() + MAX_WAIT_SECONDS
         for shard in shards:
             connection = shard.connection
             if connection is not None and connection.idle:
-                ask = connection.ask_and_wait if time.perf_counter() < give_up else connection.ask
+                ask = connection.send_and_wait if time.perf_counter() < give_up else connection.send_packed
                 ask(PING, "ping", self._wait(shard.record.spec.uid).on(connection, interval))
         return interval
 
-    def any(self, uid: int) -> bool:
+    def has_results(self, uid: int) -> bool:
         """Return whether there are durations to take."""
         return uid in self._waits and bool(self._waits[uid].taken)
 
@@ -62,7 +62,7 @@ class Pings:
         taken, wait.taken = wait.taken, []
         return taken
 
-    def keep(self, uids: Iterable[int]) -> None:
+    def retain(self, uids: Iterable[int]) -> None:
         """Remove all other shards."""
         for uid in self._waits.keys() - set(uids):
             del self._waits[uid]

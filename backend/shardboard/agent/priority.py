@@ -25,7 +25,7 @@ from asyncinotify import Event, Inotify, Mask
 
 from shardboard.agent import render
 from shardboard.agent.resp import EngineError
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 from shardboard.engine_text import info_fields
 from shardboard.tasks import Tasks
 
@@ -34,18 +34,18 @@ log = logging.getLogger(__name__)
 CAP_SYS_NICE = 23
 """Its bit in capabilities(7)."""
 LISTEN_SECONDS = 0.02
-LOOK_SECONDS, LOOK_SECONDS_AT_MOST = 0.05, 0.4
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.05, 0.4
 """Seconds between two checks of a shard. The interval doubles while its log grows: an engine that moves slots logs a lot."""
-TEND_SECONDS = 1.0
-PATIENCE_SECONDS = 5.0
+CHECK_SECONDS = 1.0
+STARVATION_SECONDS = 5.0
 """How long a lowered process may starve before it gets the normal policy again."""
-LEAST_SHARE = 0.02
+MIN_CPU_SHARE = 0.02
 """Minimum share of the CPU time that it could have used. Next to normal processes that use a full CPU, SCHED_IDLE gets 0.3 %."""
 ANSWER_SECONDS = 5.0
 
 
 @dataclass
-class GivesWay:
+class LoweredProcess:
     """A process with lowered priority, and its CPU times at the last check."""
 
     process: psutil.Process
@@ -55,22 +55,22 @@ class GivesWay:
     since: float
 
 
-class Priorities:
+class ShardPriorities:
     """CPU priorities of this node's shards. Restoring the normal policy needs a privilege; without it no process is lowered."""
 
     def __init__(self) -> None:
-        self._shards: Mapping[int, Shard] = {}
-        self._lowered: dict[int, GivesWay] = {}
+        self._shards: Mapping[int, LocalShard] = {}
+        self._lowered: dict[int, LoweredProcess] = {}
         """By pid."""
         self._starved: dict[int, psutil.Process] = {}
         """Processes that stay at normal priority from now on, by pid."""
-        self._looks: Tasks[int] = Tasks()
+        self._polls: Tasks[int] = Tasks()
         """Running checks by uid of the shard. A check asks the engine, which can take long while it loads."""
         self._again: set[int] = set()
         """Uids of shards that have logged more since their last check."""
         self._inotify: Inotify | None = None
 
-    async def run(self, shards: Mapping[int, Shard]) -> None:
+    async def run(self, shards: Mapping[int, LocalShard]) -> None:
         """Watch the current content of `shards` until cancelled."""
         self._shards = shards
         try:
@@ -82,7 +82,7 @@ class Priorities:
             with self._inotify as inotify:
                 for shard in shards.values():
                     self.watch(shard)
-                async with self._looks.ending():
+                async with self._polls.cancelled_at_exit():
                     try:
                         async with asyncio.TaskGroup() as tasks:
                             tasks.create_task(self._listen(inotify))
@@ -95,7 +95,7 @@ class Priorities:
             for pid in list(self._lowered):  # shards continue to run without the agent
                 self._restore(pid)
 
-    def watch(self, shard: Shard) -> None:
+    def watch(self, shard: LocalShard) -> None:
         """Watch a new shard. Call this as soon as its log exists; the watch ends with the log."""
         if self._inotify is None:
             return
@@ -118,7 +118,7 @@ class Priorities:
 
     async def _watch_lowered(self) -> None:
         while True:
-            await asyncio.sleep(TEND_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
             try:
                 self._check_lowered(asyncio.get_running_loop().time())
             except Exception:  # one error must not leave a process lowered forever
@@ -133,15 +133,15 @@ class Priorities:
         for pid, process in list(self._starved.items()):
             if not process.is_running():
                 del self._starved[pid]
-        unseen = self._again - set(self._looks)
+        unseen = self._again - set(self._polls)
         self._again -= unseen
         for uid, shard in list(self._shards.items()):
             if uid in unseen or (shard.process is not None and shard.process.pid in {*self._lowered, *self._starved}):
                 self._schedule_check(shard)
 
-    def _restore_if_starved(self, lowered: GivesWay, now: float) -> None:
+    def _restore_if_starved(self, lowered: LoweredProcess, now: float) -> None:
         """Restore a process that has got too little CPU time for a full interval."""
-        if now - lowered.since < PATIENCE_SECONDS:
+        if now - lowered.since < STARVATION_SECONDS:
             return
         pid = lowered.process.pid
         try:
@@ -149,25 +149,25 @@ class Priorities:
         except OSError:
             return  # it has ended
         got, runnable = ran - lowered.ran, ran - lowered.ran + waited - lowered.waited
-        if runnable > PATIENCE_SECONDS * 1e9 / 2 and got < LEAST_SHARE * runnable:
+        if runnable > STARVATION_SECONDS * 1e9 / 2 and got < MIN_CPU_SHARE * runnable:
             log.info("priority: process %d copies data but gets too little CPU time; normal priority restored", pid)
             self._starved[pid] = lowered.process
             self._restore(pid)
         else:
             lowered.ran, lowered.waited, lowered.since = ran, waited, now
 
-    def _schedule_check(self, shard: Shard) -> None:
+    def _schedule_check(self, shard: LocalShard) -> None:
         """Check a shard now, or soon if a check is running."""
         uid = shard.record.spec.uid
         if self._inotify is None:
             return
-        if uid in self._looks:
+        if uid in self._polls:
             self._again.add(uid)
         else:
-            self._looks.start(uid, self._check_repeatedly(shard))
+            self._polls.start(uid, self._check_repeatedly(shard))
 
-    async def _check_repeatedly(self, shard: Shard) -> None:
-        uid, pause = shard.record.spec.uid, LOOK_SECONDS
+    async def _check_repeatedly(self, shard: LocalShard) -> None:
+        uid, pause = shard.record.spec.uid, MIN_POLL_SECONDS
         while (process := shard.process) is not None:
             self._again.discard(uid)
             if _is_lowered(process.pid):  # lowered by a killed agent
@@ -178,9 +178,9 @@ class Priorities:
             await asyncio.sleep(pause)
             if uid not in self._again:
                 return
-            pause = min(2 * pause, LOOK_SECONDS_AT_MOST)
+            pause = min(2 * pause, MAX_POLL_SECONDS)
 
-    async def _check_engine(self, shard: Shard, pid: int) -> None:
+    async def _check_engine(self, shard: LocalShard, pid: int) -> None:
         """Lower the process if it copies. A process that does not reply is restored, because it may serve clients by now."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -201,13 +201,13 @@ class Priorities:
         if pid in self._lowered or pid in self._starved:
             return
         try:
-            if not may_restore(pid):
+            if not can_restore_priority(pid):
                 return  # started by an agent with fewer privileges
             process, (ran, waited) = psutil.Process(pid), _schedstat(pid)
             os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
         except (OSError, psutil.Error):
             return  # it has ended
-        self._lowered[pid] = GivesWay(process, ran, waited, asyncio.get_running_loop().time())
+        self._lowered[pid] = LoweredProcess(process, ran, waited, asyncio.get_running_loop().time())
 
     def _restore(self, pid: int) -> None:
         self._lowered.pop(pid, None)
@@ -220,7 +220,7 @@ class Priorities:
             pass  # it has ended
 
 
-def may_restore(pid: int) -> bool:
+def can_restore_priority(pid: int) -> bool:
     """Return whether a lowered process can be restored: with CAP_SYS_NICE, or if its own RLIMIT_NICE allows it (sched(7)). Shards
     keep the limits of the agent that started them. Raises OSError if the process has ended.
     """
@@ -234,7 +234,7 @@ def may_restore(pid: int) -> bool:
 
 def _inotify() -> Inotify:
     """Return an inotify instance. Raises OSError if a requirement is missing."""
-    if not may_restore(os.getpid()):
+    if not can_restore_priority(os.getpid()):
         raise PermissionError(
             EPERM, "the agent is not permitted to raise priorities (set LimitNICE= in systemd or ulimit -e)"
         )

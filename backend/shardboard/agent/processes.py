@@ -23,25 +23,25 @@ import psutil
 
 from shardboard.agent import render
 from shardboard.agent.contract import ShardOutcome, ShardSpec, StartShards
-from shardboard.agent.engine import counts_by_slot, engine_path, engine_version
+from shardboard.agent.engine import engine_path, engine_version, supports_slot_stats
 from shardboard.agent.flash import Flash
 from shardboard.agent.own_priority import at_normal_priority
 from shardboard.agent.record import ShardRecord
 from shardboard.agent.resp import EngineError
-from shardboard.agent.saved import discard, keeps_log, saved_at, saved_since
+from shardboard.agent.saved import delete_data, is_saved_since, saved_at, uses_append_only_file
 from shardboard.agent.settings import AgentSettings
 from shardboard.agent.shard import (
-    Shard,
-    alive,
+    LocalShard,
+    continue_process,
     engines_by_directory,
-    gone,
-    how_it_ended,
-    left_by_proxies,
-    send,
-    stopped,
-    thaw,
+    exit_description,
+    is_alive,
+    is_stopped,
+    send_signal,
+    wait_for_proxies,
+    wait_until_ended,
 )
-from shardboard.agent.turns import Turns
+from shardboard.agent.turns import KeyedLocks
 from shardboard.engine_text import info_fields
 
 log = logging.getLogger(__name__)
@@ -63,21 +63,24 @@ REMOVED = ".removed"
 Failure = Literal["port_in_use", "binary_missing", "start_failed"]
 
 
-class Supervisor:
+class ShardSupervisor:
     """The shards of this node."""
 
     def __init__(
-        self, settings: AgentSettings, spawned: Callable[[Shard], None] = lambda _: None, flash: Flash | None = None
+        self,
+        settings: AgentSettings,
+        on_spawn: Callable[[LocalShard], None] = lambda _: None,
+        flash: Flash | None = None,
     ) -> None:
-        """`spawned` is called for each started process. `flash` is required by databases on flash."""
+        """`on_spawn` is called for each started process. `flash` is required by databases on flash."""
         self._settings = settings
-        self._spawned = spawned
+        self._spawned = on_spawn
         self._flash = flash
         self._root = settings.state_dir / "shards"
-        self.shards: dict[int, Shard] = {}
+        self.shards: dict[int, LocalShard] = {}
         self._unreadable: set[str] = set()
         """Names of directories that contain a shard without a readable record."""
-        self._changing = Turns()
+        self._changing = KeyedLocks()
         """One operation at a time per shard. A hung operation does not block other shards."""
         self._starts = asyncio.Semaphore(STARTS_PER_CPU * (os.cpu_count() or 1))
 
@@ -98,14 +101,14 @@ class Supervisor:
                 else:  # an interrupted start before any process ran
                     shutil.rmtree(directory)
                 continue
-            shard = Shard(record, directory)
+            shard = LocalShard(record, directory)
             self.shards[record.spec.uid] = shard
             process = engines.get(directory.resolve())
             if process is not None:
-                thaw(process)
+                continue_process(process)
                 living.append(self._adopt_process(shard, process))
-            elif record.parked_at is not None and not saved_since(
-                directory, record.parked_at, log=keeps_log(directory)
+            elif record.parked_at is not None and not is_saved_since(
+                directory, record.parked_at, log=uses_append_only_file(directory)
             ):
                 self._mark_died(shard, "its process ended before its data was saved")
             elif record.parked_at is not None or not (directory / render.LOG).exists():
@@ -113,7 +116,7 @@ class Supervisor:
             else:
                 self._mark_died(shard, "its process ended while the agent was not running")
         if self._flash is not None:
-            self._flash.keep({*map(str, self.shards), *self._unreadable})
+            self._flash.remove_others({*map(str, self.shards), *self._unreadable})
         await asyncio.gather(*living)
         await asyncio.gather(*map(self._run, parked))
 
@@ -122,7 +125,7 @@ class Supervisor:
         shard = self.shards.get(uid)
         return shard.record.spec.engine_id if shard is not None else None
 
-    def find(self, uid: int, engine_id: str | None = None) -> Shard | None:
+    def find(self, uid: int, engine_id: str | None = None) -> LocalShard | None:
         """Return the shard with this uid and engine id, or None. Without an engine id only the uid is compared.
 
         Every request for a shard goes through here: after a store was restored from a backup, its uids can be those of shards
@@ -133,7 +136,7 @@ class Supervisor:
             return None
         return shard
 
-    def of_database(self, bdb_uid: int, engine_ids: Collection[str]) -> list[Shard]:
+    def list_for_database(self, bdb_uid: int, engine_ids: Collection[str]) -> list[LocalShard]:
         """Return the shards with these engine ids; without any, all shards of the database."""
         return [
             shard
@@ -144,7 +147,7 @@ class Supervisor:
     async def start(self, request: StartShards) -> list[ShardOutcome]:
         """Start new shards. Return one outcome per shard; nothing is left of a shard that failed."""
         binary = engine_path(self._settings.engine)
-        counts = counts_by_slot(await asyncio.to_thread(engine_version, self._settings.engine))
+        counts = supports_slot_stats(await asyncio.to_thread(engine_version, self._settings.engine))
         return await asyncio.gather(*(self._start_one(request, spec, binary, counts=counts) for spec in request.shards))
 
     async def _start_one(
@@ -153,7 +156,7 @@ class Supervisor:
         def refused(code: Failure, reason: str) -> ShardOutcome:
             return ShardOutcome(uid=spec.uid, ok=False, code=code, reason=reason)
 
-        async with self._changing.of(spec.uid):
+        async with self._changing.hold(spec.uid):
             if (known := self.shards.get(spec.uid)) is not None:
                 return self._outcome_of(known, spec.engine_id)
             if (self._root / str(spec.uid) / render.LOG).exists():
@@ -174,7 +177,7 @@ class Supervisor:
                 directory = await asyncio.to_thread(
                     record.create, self._root, request.bdb, address, self._flash, counts_by_slot=counts
                 )
-                shard = Shard(record, directory)
+                shard = LocalShard(record, directory)
             except OSError as error:  # for example, a full disk
                 await asyncio.to_thread(shutil.rmtree, self._root / str(spec.uid), ignore_errors=True)
                 reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"
@@ -195,14 +198,14 @@ class Supervisor:
         )
 
     async def _restart_one(self, uid: int, engine_id: str | None, *, discard_data: bool) -> ShardOutcome:
-        async with self._changing.of(uid):
+        async with self._changing.hold(uid):
             shard, saved = self.find(uid, engine_id), None
             if shard is None:
                 return ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files no longer exist")
             if shard.state == "died":
                 if discard_data:
-                    await asyncio.to_thread(discard, shard.directory)
-                saved = saved_at(shard.directory, log=keeps_log(shard.directory))
+                    await asyncio.to_thread(delete_data, shard.directory)
+                saved = saved_at(shard.directory, log=uses_append_only_file(shard.directory))
                 if saved is None and not discard_data:
                     return ShardOutcome(
                         uid=uid, ok=False, code="no_data", reason="it has no data on disk to start from"
@@ -211,19 +214,19 @@ class Supervisor:
                 await self._run(shard)
             return self._outcome_of(shard, shard.record.spec.engine_id).model_copy(update={"saved_at": saved})
 
-    async def end_hung(
+    async def kill_hung(
         self, uids: list[int], *, engine_ids: Mapping[int, str] = MappingProxyType({})
     ) -> list[ShardOutcome]:
         """Kill processes that still do not reply."""
-        return await asyncio.gather(*(self._end_hung(uid, engine_ids.get(uid)) for uid in uids))
+        return await asyncio.gather(*(self._kill_hung(uid, engine_ids.get(uid)) for uid in uids))
 
-    async def _end_hung(self, uid: int, engine_id: str | None) -> ShardOutcome:
+    async def _kill_hung(self, uid: int, engine_id: str | None) -> ShardOutcome:
         def left(reason: str) -> ShardOutcome:
             return ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason)
 
-        async with self._changing.of(uid):
+        async with self._changing.hold(uid):
             shard = self.find(uid, engine_id)
-            if shard is None or shard.state != "running" or not alive(shard):
+            if shard is None or shard.state != "running" or not is_alive(shard):
                 return left("it is not running")
             try:
                 async with asyncio.timeout(HUNG_SECONDS):
@@ -232,11 +235,11 @@ class Supervisor:
             except EngineError as error:
                 return left(str(error))
             except TimeoutError:
-                if stopped(shard):  # checked last: a signal can take a moment to stop it
+                if is_stopped(shard):  # checked last: a signal can take a moment to stop it
                     return left("its process is stopped by a signal")
-            send(shard, signal.SIGKILL)
-            await gone(shard, STOP_SECONDS)
-            if alive(shard):
+            send_signal(shard, signal.SIGKILL)
+            await wait_until_ended(shard, STOP_SECONDS)
+            if is_alive(shard):
                 return left(f"process {shard.record.pid} does not end")
             self._mark_died(shard, "it was hung and has been killed")
             return ShardOutcome(uid=uid, ok=True)
@@ -256,19 +259,19 @@ class Supervisor:
             if starting.process is None:
                 self._mark_died(starting, "it was removed before it started")
             else:
-                send(starting, signal.SIGKILL)
-        async with self._changing.of(uid):
+                send_signal(starting, signal.SIGKILL)
+        async with self._changing.hold(uid):
             shard = self.find(uid, engine_id)
             if shard is None:
                 return ShardOutcome(uid=uid, ok=True)
-            if dead_only and alive(shard):
+            if dead_only and is_alive(shard):
                 return ShardOutcome(uid=uid, ok=False, code="not_removed", reason="it is running")
-            if shard.state == "running" and alive(shard):
-                await left_by_proxies(shard, PROXIES_LEAVE_SECONDS)
+            if shard.state == "running" and is_alive(shard):
+                await wait_for_proxies(shard, PROXIES_LEAVE_SECONDS)
             shard.disconnect()
-            send(shard, signal.SIGKILL)  # the data is deleted: no need to save it or to notify replicas
-            await gone(shard, STOP_SECONDS)
-            if alive(shard):
+            send_signal(shard, signal.SIGKILL)  # the data is deleted: no need to save it or to notify replicas
+            await wait_until_ended(shard, STOP_SECONDS)
+            if is_alive(shard):
                 reason = f"process {shard.record.pid} does not end"
                 return ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason)
             await self._remove(shard)
@@ -287,20 +290,20 @@ class Supervisor:
         """Send a signal to shards of this agent, except those that are not running."""
         for uid in uids:
             if uid in self.shards and self.shards[uid].state == "running":
-                send(self.shards[uid], number)
+                send_signal(self.shards[uid], number)
 
     def check(self) -> None:
         """Detect processes that have ended."""
         for shard in self.shards.values():
-            if shard.state == "running" and not alive(shard):
-                self._mark_died(shard, how_it_ended(shard))
+            if shard.state == "running" and not is_alive(shard):
+                self._mark_died(shard, exit_description(shard))
 
-    async def _park_one(self, shard: Shard) -> None:
-        async with self._changing.of(shard.record.spec.uid):
+    async def _park_one(self, shard: LocalShard) -> None:
+        async with self._changing.hold(shard.record.spec.uid):
             if shard.state == "running":
                 await self._park_running(shard)
 
-    async def _park_running(self, shard: Shard) -> None:
+    async def _park_running(self, shard: LocalShard) -> None:
         shard.record = shard.record.model_copy(update={"parked_at": time.time()})
         shard.record.save(shard.directory)
         try:
@@ -308,14 +311,14 @@ class Supervisor:
                 await (await shard.connect()).execute("SHUTDOWN", "SAVE", "NOW")
         except (EngineError, TimeoutError) as error:
             log.info("shard %s: reply to SHUTDOWN: %s", shard.record.spec.uid, error)
-        await gone(shard, STOP_SECONDS)
-        if alive(shard):
+        await wait_until_ended(shard, STOP_SECONDS)
+        if is_alive(shard):
             # Nothing was saved: if the process ends later, the shard must not be started from older data on disk.
             shard.record = shard.record.model_copy(update={"parked_at": None})
             shard.record.save(shard.directory)
             log.error("shard %s: did not stop and continues to run", shard.record.spec.uid)
 
-    async def _run(self, shard: Shard) -> None:
+    async def _run(self, shard: LocalShard) -> None:
         async with self._starts:
             if shard.state != "starting":
                 return
@@ -329,7 +332,7 @@ class Supervisor:
                 raise
         await ready
 
-    def _spawn(self, shard: Shard) -> None:
+    def _spawn(self, shard: LocalShard) -> None:
         if shard.record.bdb.tier is not None:
             if self._flash is None:
                 self._mark_died(shard, f"it could not be started: {self._without_flash}")
@@ -356,23 +359,23 @@ class Supervisor:
         else:
             self._spawned(shard)
 
-    async def _until_ready(self, shard: Shard) -> None:
+    async def _until_ready(self, shard: LocalShard) -> None:
         clock = asyncio.get_running_loop().time
         begun = clock()
         while shard.process is not None and shard.state == "starting":
-            if not alive(shard):
-                self._mark_died(shard, how_it_ended(shard))
+            if not is_alive(shard):
+                self._mark_died(shard, exit_description(shard))
             elif (shard.directory / render.SOCKET).exists() and await self._adopt_process(shard, shard.process):
                 return
             elif clock() - begun > READY_SECONDS:
-                send(shard, signal.SIGKILL)
-                await gone(shard, STOP_SECONDS)
+                send_signal(shard, signal.SIGKILL)
+                await wait_until_ended(shard, STOP_SECONDS)
                 self._mark_died(shard, f"it did not answer within {READY_SECONDS} s")
             else:
                 # Poll less often the longer it takes: polling hundreds of processes constantly would slow them down.
                 await asyncio.sleep(min(max(0.01, (clock() - begun) / 10), 0.5))
 
-    async def _adopt_process(self, shard: Shard, process: psutil.Process) -> bool:
+    async def _adopt_process(self, shard: LocalShard, process: psutil.Process) -> bool:
         """Adopt a living process. Return False if it does not reply yet."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -410,14 +413,14 @@ class Supervisor:
         shard.state = "running"
         return True
 
-    def _mark_died(self, shard: Shard, detail: str) -> None:
+    def _mark_died(self, shard: LocalShard, detail: str) -> None:
         shard.state, shard.detail = "died", detail
         shard.disconnect()
         if shard.popen is not None:
             shard.popen.poll()  # reap it
         log.warning("shard %s: %s", shard.record.spec.uid, detail)
 
-    async def _remove(self, shard: Shard) -> None:
+    async def _remove(self, shard: LocalShard) -> None:
         """Delete a shard with its files in a thread: they can be many gigabytes, and the agent must stay responsive."""
         uid = shard.record.spec.uid
         self.shards.pop(uid, None)
@@ -429,7 +432,7 @@ class Supervisor:
     def _without_flash(self) -> str:
         return f"node {self._settings.address} has no flash: its agent was started without --flash"
 
-    def _outcome_of(self, shard: Shard, engine_id: str) -> ShardOutcome:
+    def _outcome_of(self, shard: LocalShard, engine_id: str) -> ShardOutcome:
         uid = shard.record.spec.uid
         if shard.record.spec.engine_id != engine_id:
             return ShardOutcome(

@@ -43,7 +43,7 @@ BINARY = "shardboard-proxy"
 READY_SECONDS = 10
 ANSWER_SECONDS = 5
 RETRY_SECONDS = 0.2
-SEALS = "shard_tls"
+SHARD_TLS_FEATURE = "shard_tls"
 """Feature reported by proxies that support TLS to shards. Others would ignore the field and use unencrypted connections."""
 LINE_LIMIT = 64 * 2**20
 """Maximum size of a report in bytes, with histograms of many databases."""
@@ -55,7 +55,7 @@ class ProxyError(Exception):
     """The proxy cannot do what was requested. The message is one sentence."""
 
 
-class Proxy:
+class ProxyProcess:
     """Starts, adopts and controls the proxy process and reads its reports."""
 
     def __init__(
@@ -130,9 +130,9 @@ class Proxy:
 
     async def reading(self, second: int, timeout: float) -> ProxyReading | None:
         """Return the activity in the second before `second`; None if the proxy does not report it in time."""
-        return await self._counts.of(second, timeout) if self._writer is not None else None
+        return await self._counts.reading_at(second, timeout) if self._writer is not None else None
 
-    async def commands(self, order: ReadCommands) -> CommandCounts:
+    async def commands(self, request: ReadCommands) -> CommandCounts:
         """Return the proxy's counts of single commands in the last minute."""
         async with self._asking:
             if self._writer is None:
@@ -140,11 +140,11 @@ class Proxy:
             if "commands" not in self._answered:
                 return CommandCounts(reason="its proxy is from a release that does not count commands")
             self._commands = asyncio.Queue()
-            self._writer.write(json.dumps({"type": "commands", "uids": order.uids}).encode() + b"\n")
+            self._writer.write(json.dumps({"type": "commands", "uids": request.uids}).encode() + b"\n")
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     # Skip late replies, which belong to an earlier request.
-                    while not set(order.uids) <= (answer := _counted(await self._commands.get())).databases.keys():
+                    while not set(request.uids) <= (answer := _counted(await self._commands.get())).databases.keys():
                         pass
             except TimeoutError:
                 return CommandCounts(reason=f"its proxy did not answer within {ANSWER_SECONDS} s")
@@ -155,7 +155,7 @@ class Proxy:
 
     async def park(self) -> None:
         """Stop the process, including one that is still starting. `run` of the next agent starts it again."""
-        self.leave()
+        self.suspend()
         async with self._changing:
             await self._end()
 
@@ -164,11 +164,11 @@ class Proxy:
             with suppress(ProcessLookupError):
                 os.kill(self._report.pid, number)
 
-    def leave(self) -> None:
-        """Start no process until `come_back`, to simulate an outage of the node."""
+    def suspend(self) -> None:
+        """Start no process until `resume`, to simulate an outage of the node."""
         self._present.clear()
 
-    def come_back(self) -> None:
+    def resume(self) -> None:
         self._present.set()
         self._lost.set()
 
@@ -200,7 +200,7 @@ class Proxy:
         if binary is None:
             return
         is_behind = await asyncio.to_thread(version_of, binary) not in ("", self._report.version)
-        if is_behind or SEALS not in self._answered:
+        if is_behind or SHARD_TLS_FEATURE not in self._answered:
             await self._replace_process()
 
     async def _handshake(self, opening: Coroutine[Any, Any, None]) -> None:
@@ -282,7 +282,7 @@ class Proxy:
             writer.close()
             if self._writer is writer:
                 self._writer = None
-                self._report = ProxyReport(state="died", detail=self._how_it_ended())
+                self._report = ProxyReport(state="died", detail=self._exit_description())
                 self._lost.set()
 
     async def _send_state(self) -> None:
@@ -291,7 +291,7 @@ class Proxy:
         left = {
             database.uid: "the running proxy is from a release that cannot connect to the shards of an encrypted database"
             for database in self._state.databases
-            if database.shard_tls is not None and SEALS not in self._answered
+            if database.shard_tls is not None and SHARD_TLS_FEATURE not in self._answered
         }
         databases = [self._database(database) for database in self._state.databases if database.uid not in left]
         order = {"type": "apply", "threads": self._state.threads, "databases": databases}
@@ -373,7 +373,7 @@ class Proxy:
         if writer is not None:
             writer.close()
 
-    def _how_it_ended(self) -> str:
+    def _exit_description(self) -> str:
         status = self._popen.poll() if self._popen is not None else None
         if status is None:
             return "its process ended"

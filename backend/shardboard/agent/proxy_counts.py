@@ -7,9 +7,9 @@ from typing import Any
 from shardboard.agent.contract import EndpointReading, ProxyReading
 
 KINDS = ("read", "write", "other")
-ADDED = "blocking"
+ADDED_KIND = "blocking"
 """A kind that a proxy of the previous release counts as `other`."""
-NO_ERRORS = frozenset({"moved", "ask", "refused"})
+IGNORED_ERRORS = frozenset({"moved", "ask", "refused"})
 """Redirections and failed shard connections, which the proxy follows and retries, and redirections of cluster-aware clients."""
 
 
@@ -36,7 +36,7 @@ class ProxyCounts:
         self._waking.add(task)
         task.add_done_callback(self._waking.discard)
 
-    async def of(self, second: int, timeout: float) -> ProxyReading | None:
+    async def reading_at(self, second: int, timeout: float) -> ProxyReading | None:
         """Return the reading that ended with `second`; None if it does not arrive within `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout), self._grown:
@@ -75,15 +75,15 @@ def _endpoint(now: Mapping[str, Any], before: Mapping[str, Any]) -> EndpointRead
         return [of_kind(name, kind) for kind in KINDS]
 
     counts = [grown(name) for name in ("bytes_in", "bytes_out", "connections_total", "connections_rejected")]
-    added = [of_kind(name, ADDED) for name in ("requests", "responses")]
+    added = [of_kind(name, ADDED_KIND) for name in ("requests", "responses")]
     errors = {kind: count - before.get("errors", {}).get(kind, 0) for kind, count in now["errors"].items()}
     return EndpointReading(
         values=[*by_kind("requests"), *by_kind("responses"), *counts, float(now["connections"]), *added],
-        errors={kind: count for kind, count in errors.items() if count > 0 and kind not in NO_ERRORS},
+        errors={kind: count for kind, count in errors.items() if count > 0 and kind not in IGNORED_ERRORS},
         latency={
             kind: _buckets(measured, before.get("latency", {}).get(kind, []))
             for kind, measured in now["latency"].items()
-            if kind in (*KINDS, ADDED)
+            if kind in (*KINDS, ADDED_KIND)
         },
     )
 

@@ -5,16 +5,16 @@ can run hundreds of shards.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from shardboard.agent.commands import CommandClasses
 from shardboard.agent.contract import SHARD_FIELDS
-from shardboard.agent.info import SECTIONS, TIER_SECTION, InfoReader, Own, shard_values, tier_values
-from shardboard.agent.pings import PING, Pings
+from shardboard.agent.info import SECTIONS, TIER_SECTION, InfoReader, OwnTrafficCounters, shard_values, tier_values
+from shardboard.agent.pings import PING, PingSampler
 from shardboard.agent.probe_rate import RATES, ProbeRate
-from shardboard.agent.resp import EngineError, packed
-from shardboard.agent.shard import Shard
+from shardboard.agent.resp import Connection, EngineError, packed
+from shardboard.agent.shard import LocalShard
 
 INFO = packed("INFO", *SECTIONS)
 INFO_ON_FLASH = packed("INFO", *SECTIONS, TIER_SECTION)
@@ -37,11 +37,11 @@ class ShardReading(NamedTuple):
     """In the order of TIER_FIELDS; only for a shard on flash."""
 
 
-Outcome = ShardReading | str
+ReadingOrReason = ShardReading | str
 """A reading, or the reason why there is none."""
 
 
-class Readings:
+class ShardPoller:
     """Reads shards once a second."""
 
     def __init__(self, rate: ProbeRate) -> None:
@@ -51,15 +51,15 @@ class Readings:
         self._states: dict[int, float] = {}
         """`cluster_down` of each primary in the last round. A shard that has just become primary has no entry."""
         self._round = 0
-        self.pings = Pings(rate)
+        self.pings = PingSampler(rate)
 
-    async def take(self, shards: Sequence[Shard], timeout: float) -> list[Outcome]:
+    async def poll(self, shards: Sequence[LocalShard], timeout: float) -> list[ReadingOrReason]:
         """Return one outcome per shard, in the same order, after at most `timeout` seconds."""
         late = f"it did not answer INFO within {timeout} s"
         self._round += 1
         every = min(CLUSTER_INFO_SECONDS, RATES[-1] // self._rate.per_second)
         polls = [
-            _Look(
+            _ShardPoll(
                 shard,
                 self._readers.setdefault(uid, InfoReader()),
                 self.pings,
@@ -79,7 +79,7 @@ class Readings:
             pass
         for uid in self._readers.keys() - {shard.record.spec.uid for shard in shards}:
             del self._readers[uid]
-        self.pings.keep(self._readers)
+        self.pings.retain(self._readers)
         outcomes = [poll.result(late) for poll in polls]
         states = {
             shard.record.spec.uid: outcome.values[CLUSTER_DOWN]
@@ -89,43 +89,45 @@ class Readings:
         self._states = {uid: state for uid, state in states.items() if state is not None}
         return outcomes
 
-    def _begin(self, poll: "_Look") -> bool:
+    def _begin(self, poll: "_ShardPoll") -> bool:
         """Send INFO immediately if the shard is connected and its command classes are known."""
-        connection, classes = poll.shard.connection, self._classes.known(poll.shard.record.run_id)
+        connection, classes = poll.shard.connection, self._classes.cached(poll.shard.record.run_id)
         if connection is None or connection.closed or classes is None:
             return False
         poll.begin(connection, classes)
         return True
 
-    async def _prepare(self, poll: "_Look") -> None:
+    async def _prepare(self, poll: "_ShardPoll") -> None:
         try:
             connection = await poll.shard.connect()
-            poll.begin(connection, await self._classes.of(connection, poll.shard.record.run_id))
+            poll.begin(connection, await self._classes.read(connection, poll.shard.record.run_id))
         except EngineError as error:
             poll.outcome.set_result(str(error))
 
 
-class _Look:
+class _ShardPoll:
     """Poll of one shard in one second."""
 
-    def __init__(self, shard: Shard, reader: InfoReader, pings: Pings, cluster_down: float | None = None) -> None:
+    def __init__(
+        self, shard: LocalShard, reader: InfoReader, pings: PingSampler, cluster_down: float | None = None
+    ) -> None:
         """`cluster_down` is the value to use for a primary. None: read it with CLUSTER INFO."""
         self.shard = shard
         self._pings = pings
         self._cluster_down = cluster_down
-        self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.outcome: asyncio.Future[ReadingOrReason] = asyncio.get_running_loop().create_future()
         self._reader = reader
 
-    def begin(self, connection: Any, classes: Any) -> None:
+    def begin(self, connection: Connection, classes: Mapping[str, str]) -> None:
         self._connection, self._classes = connection, classes
         # INFO counts all bytes received so far, and all replies except its own. It is sent alone because the engine may or may not
         # count a concurrent PONG, depending on how it reads the two requests.
-        if connection.idle and self._pings.any(self.shard.record.spec.uid):
+        if connection.idle and self._pings.has_results(self.shard.record.spec.uid):
             self._request_info()
         else:
-            connection.ask(PING, "ping", self._on_pong)
+            connection.send_packed(PING, "ping", self._on_pong)
 
-    def result(self, late: str) -> Outcome:
+    def result(self, late: str) -> ReadingOrReason:
         if not self.outcome.done():
             self.outcome.cancel()
         return late if self.outcome.cancelled() else self.outcome.result()
@@ -142,9 +144,9 @@ class _Look:
 
     def _request_info(self) -> None:
         on_flash = self.shard.record.bdb.tier is not None
-        self._connection.ask(INFO_ON_FLASH if on_flash else INFO, "info", self._on_info)
-        own = self.shard.own
-        self._own = Own(dict(own.commands), own.bytes_sent, own.bytes_received)
+        self._connection.send_packed(INFO_ON_FLASH if on_flash else INFO, "info", self._on_info)
+        own = self.shard.own_traffic
+        self._own = OwnTrafficCounters(dict(own.commands), own.bytes_sent, own.bytes_received)
 
     def _on_info(self, reply: Any) -> None:
         if self.outcome.done():
@@ -165,7 +167,9 @@ class _Look:
             self.outcome.set_result(reading)
             return
         # Only now: if it were sent together with INFO, its bytes might already be counted.
-        self._connection.ask(CLUSTER_INFO, "cluster", lambda cluster_info: self._on_cluster_info(reading, cluster_info))
+        self._connection.send_packed(
+            CLUSTER_INFO, "cluster", lambda cluster_info: self._on_cluster_info(reading, cluster_info)
+        )
 
     def _on_cluster_info(self, reading: ShardReading, reply: Any) -> None:
         """Store the cluster state. A primary can reply to INFO and PING and still reject all other commands."""

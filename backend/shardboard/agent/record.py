@@ -53,7 +53,7 @@ class ShardRecord(Message):
         text = render.valkey_conf(bdb, self.spec, address, flash, counts_by_slot=counts_by_slot)
         _write(directory / "valkey.conf", text)
         if bdb.tls is not None:
-            sealed.write(directory, bdb.tls)
+            sealed.write_certificates(directory, bdb.tls)
         if bdb.cluster:
             spec = self.spec
             text = render.nodes_conf(bdb.peers, spec.engine_id, spec.swap_with, tls=bdb.tls is not None)

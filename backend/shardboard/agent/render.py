@@ -16,7 +16,7 @@ ADMIN = "shardboard"
 """Engine user of the console, the agents and replication."""
 SOCKET = "valkey.sock"
 LOG = "valkey.log"
-SEGMENTS, SEGMENT_LEAST, SEGMENT_MOST = 16, 64 * 2**10, 64 * 2**20
+SEGMENTS, SEGMENT_MIN_BYTES, SEGMENT_MAX_BYTES = 16, 64 * 2**10, 64 * 2**20
 """The module's files on flash: number of files within the limit, and minimum and maximum size in bytes."""
 
 
@@ -45,7 +45,7 @@ def valkey_conf(
         *([f"io-threads {bdb.io_threads}"] if bdb.io_threads > 1 else []),
         _default_user(bdb),
         f"user {ADMIN} on {_hashes(bdb.admin_password, bdb.other_admin_passwords_sha256)} ~* &* +@all",
-        f"user {canary.USER} on #{_sha256(canary.password(bdb.admin_password))} {canary.RIGHTS}",
+        f"user {canary.USER} on #{_sha256(canary.derive_password(bdb.admin_password))} {canary.RIGHTS}",
         f"masteruser {ADMIN}",
         f"masterauth {bdb.admin_password}",
         f"replica-announce-ip {address}",
@@ -144,7 +144,7 @@ def _ports(bdb: BdbSpec, shard: ShardSpec) -> list[str]:
     return [
         "port 0",
         f"tls-port {shard.port}",
-        f"tls-ca-cert-file {sealed.AUTHORITIES}",
+        f"tls-ca-cert-file {sealed.CA_FILE}",
         f"tls-cert-file {sealed.IDENTITY}",
         f"tls-key-file {sealed.IDENTITY}",
         "tls-auth-clients yes",
@@ -171,8 +171,8 @@ def _segment(flash_limit: int) -> int:
     """Return the size of one file on flash in bytes: small compared with the limit, but large enough to keep the number of files
     low.
     """
-    parts = flash_limit // SEGMENTS // SEGMENT_LEAST * SEGMENT_LEAST if flash_limit else SEGMENT_MOST
-    return min(max(parts, SEGMENT_LEAST), SEGMENT_MOST)
+    parts = flash_limit // SEGMENTS // SEGMENT_MIN_BYTES * SEGMENT_MIN_BYTES if flash_limit else SEGMENT_MAX_BYTES
+    return min(max(parts, SEGMENT_MIN_BYTES), SEGMENT_MAX_BYTES)
 
 
 def _quoted(path: Path) -> str:

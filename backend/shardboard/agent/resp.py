@@ -42,8 +42,8 @@ def packed(*argv: str | bytes) -> bytes:
 
 
 READ_BYTES = 65_536
-PATIENCE_MICROSECONDS = 1_000
-"""Maximum time that `ask_and_wait` blocks in the kernel."""
+MAX_BLOCK_MICROSECONDS = 1_000
+"""Maximum time that `send_and_wait` blocks in the kernel."""
 
 
 class Connection:
@@ -63,7 +63,7 @@ class Connection:
         """Time from sending the oldest unanswered command to its reply, for the last reply."""
         # Blocking mode, so that a caller can wait for a reply without the event loop; all other calls use MSG_DONTWAIT.
         connected.setblocking(True)
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, PATIENCE_MICROSECONDS))
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, MAX_BLOCK_MICROSECONDS))
         self._loop.add_reader(connected, self._receive, socket.MSG_DONTWAIT)
 
     @classmethod
@@ -81,15 +81,15 @@ class Connection:
         return await cls(own, connected, binary=binary)._logged_in(user, password)
 
     @classmethod
-    async def reach(
-        cls, address: str, port: int, user: str, password: str, seal: ssl.SSLContext | None
+    async def open_remote(
+        cls, address: str, port: int, user: str, password: str, tls_context: ssl.SSLContext | None
     ) -> "Connection":
         """Connect to a shard on any node and authenticate; replies are bytes. `seal` is the TLS context for the shards of its
         database, None if they use unencrypted connections. Raises EngineError.
         """
-        if seal is not None:
+        if tls_context is not None:
             try:
-                connected = await sealed.connected(address, port, seal)
+                connected = await sealed.connect(address, port, tls_context)
             except OSError as error:
                 raise EngineError(f"cannot connect: {error.strerror or error}") from error
         else:
@@ -122,10 +122,10 @@ class Connection:
             else:
                 future.set_result(reply)
 
-        self.ask(packed(*argv), str(argv[0]).lower(), settle)
+        self.send_packed(packed(*argv), str(argv[0]).lower(), settle)
         return future
 
-    def many(self, commands: Sequence[tuple[str | bytes, ...]]) -> asyncio.Future[list[Any]]:
+    def send_many(self, commands: Sequence[tuple[str | bytes, ...]]) -> asyncio.Future[list[Any]]:
         """Send commands of the same name in one write. The future holds their replies, including errors."""
         future: asyncio.Future[list[Any]] = self._loop.create_future()
         replies: list[Any] = []
@@ -136,12 +136,14 @@ class Connection:
                 future.set_result(replies)
 
         if commands:
-            self.ask(b"".join(packed(*argv) for argv in commands), str(commands[0][0]).lower(), collect, len(commands))
+            self.send_packed(
+                b"".join(packed(*argv) for argv in commands), str(commands[0][0]).lower(), collect, len(commands)
+            )
         else:
             future.set_result(replies)
         return future
 
-    def ask(self, data: bytes, name: str, then: Callable[[Any], None], times: int = 1) -> None:
+    def send_packed(self, data: bytes, name: str, then: Callable[[Any], None], times: int = 1) -> None:
         """Send the command `name`, packed as `data`. `then` is called with its reply or an EngineError. With `times`, `data`
         contains several commands of that name, and `then` is called for each.
         """
@@ -167,12 +169,12 @@ class Connection:
             self._unsent += data[sent:]
             self._loop.add_writer(self._socket, self._send_rest)
 
-    def ask_and_wait(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
+    def send_and_wait(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
         """Send like `ask`, but wait for the reply for up to a millisecond. A later reply is delivered as usual.
 
         This measures the engine: through the event loop, which has other work, it would appear ten times slower.
         """
-        self.ask(data, name, then)
+        self.send_packed(data, name, then)
         if not self._unsent and not self.closed:
             self._receive(0)
 

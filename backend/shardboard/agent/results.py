@@ -7,7 +7,7 @@ from shardboard.agent.contract import CommandResult
 from shardboard.agent.resp import EngineError
 
 
-async def result_of(uid: int, work: Awaitable[str], seconds: float, files: str = "") -> CommandResult:
+async def run_for_result(uid: int, work: Awaitable[str], seconds: float, files: str = "") -> CommandResult:
     """Return the result of `work`, which yields the engine's reply. `files` names the files that it writes, if any."""
     try:
         async with asyncio.timeout(seconds):

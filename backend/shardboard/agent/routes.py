@@ -20,25 +20,25 @@ from shardboard.agent.contract.base import Message
 T = TypeVar("T")
 
 
-def asked(path: str, answer: Callable[[], Awaitable[object]], method: str = "GET") -> Route:
+def route_without_body(path: str, handler: Callable[[], Awaitable[object]], method: str = "GET") -> Route:
     """Return a route without a request body."""
 
     async def call(request: Request) -> Response:
-        return _json(await answer(), protocol_of(request))
+        return _json(await handler(), protocol_of(request))
 
     return Route(path, call, methods=[method])
 
 
-def told(path: str, shape: Any, carry_out: Callable[[T], Awaitable[object]]) -> Route:
+def post_route(path: str, shape: Any, handler: Callable[[T], Awaitable[object]]) -> Route:
     """Return a POST route whose body has this shape."""
 
     async def whoever_asks(body: T, _: list[str]) -> object:
-        return await carry_out(body)
+        return await handler(body)
 
-    return told_by(path, shape, whoever_asks)
+    return post_route_with_caller(path, shape, whoever_asks)
 
 
-def told_by(path: str, shape: Any, carry_out: Callable[[T, list[str]], Awaitable[object]]) -> Route:
+def post_route_with_caller(path: str, shape: Any, handler: Callable[[T, list[str]], Awaitable[object]]) -> Route:
     """Return a route like `told` whose handler also needs the caller's address (none over a Unix socket)."""
     adapter: TypeAdapter[T] = TypeAdapter(shape)
 
@@ -48,16 +48,16 @@ def told_by(path: str, shape: Any, carry_out: Callable[[T, list[str]], Awaitable
         except ValidationError as error:
             return Response(error.json(include_input=False), 422, media_type="application/json")
         asking = [request.client.host] if request.client is not None else []
-        return _json(await carry_out(body, asking), protocol_of(request))
+        return _json(await handler(body, asking), protocol_of(request))
 
     return Route(path, call, methods=["POST"])
 
 
 def protocol_of(request: Request) -> int:
-    return protocol.told_by(request.headers.get(protocol.HEADER))
+    return protocol.protocol_from_header(request.headers.get(protocol.HEADER))
 
 
-class Agreement:
+class ProtocolMiddleware:
     """Rejects callers that are more than one release apart, and sends this agent's protocol number in each response. Plain ASGI."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -75,20 +75,20 @@ class Agreement:
             await send(message)
 
         app = self._app
-        if refused := protocol.apart(protocol_of(Request(scope)), "the console"):
+        if refused := protocol.incompatibility(protocol_of(Request(scope)), "the console"):
             app = PlainTextResponse(refused, 426)
         await app(scope, receive, tell)
 
 
 def _json(reply: object, spoken: int) -> Response:
-    if spoken == protocol.FIRST:
+    if spoken == protocol.FIRST_PROTOCOL:
         reply = [_as_first(each) for each in reply] if isinstance(reply, list) else _as_first(reply)
     return Response(to_json(reply), media_type="application/json")
 
 
 def _as_first(reply: object) -> object:
     """Return the reply without the fields that a console of protocol 1 rejects."""
-    added = protocol.ADDED.get(type(reply).__name__)
+    added = protocol.ADDED_FIELDS.get(type(reply).__name__)
     if added is None or not isinstance(reply, Message):
         return reply
     return reply.model_dump(mode="json", exclude=set(added))

@@ -13,10 +13,10 @@ from typing import Literal
 from shardboard.agent.contract import PULSE_SECONDS, RING_SECONDS, Sample
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.probe_rate import ProbeRate
-from shardboard.agent.processes import Supervisor
-from shardboard.agent.proxy import Proxy
-from shardboard.agent.reading import Readings
-from shardboard.agent.shard import Shard
+from shardboard.agent.processes import ShardSupervisor
+from shardboard.agent.proxy import ProxyProcess
+from shardboard.agent.reading import ShardPoller
+from shardboard.agent.shard import LocalShard
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Sampler:
     """The ring buffer and the loop that fills it."""
 
     def __init__(
-        self, supervisor: Supervisor, machine: MachineSampler, proxy: Proxy, rate: ProbeRate, address: str
+        self, supervisor: ShardSupervisor, machine: MachineSampler, proxy: ProxyProcess, rate: ProbeRate, address: str
     ) -> None:
         self._supervisor = supervisor
         self._proxy = proxy
@@ -43,7 +43,7 @@ class Sampler:
         self._rate = rate
         self._phase = zlib.crc32(address.encode()) / 2**32
         """Position of this agent among those of its machine, from 0 to 1."""
-        self._readings = Readings(rate)
+        self._readings = ShardPoller(rate)
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_SECONDS)
         """Sequence number and JSON line. Text takes a fifth of the memory of objects and is serialized once for all listeners."""
         self._boot = uuid.uuid4().hex
@@ -59,7 +59,7 @@ class Sampler:
             tasks.create_task(self._readings.pings.run(self._running))
             tasks.create_task(self._sample_loop())
 
-    def _running(self) -> list[Shard]:
+    def _running(self) -> list[LocalShard]:
         return [shard for shard in self._supervisor.shards.values() if shard.state == "running"]
 
     async def _sample_loop(self) -> None:
@@ -126,7 +126,7 @@ class Sampler:
         self._listeners = "sent away"
         self._wake_all()
 
-    def ignore(self) -> None:
+    def pause(self) -> None:
         """Keep each `follow` open but silent until `resume`."""
         self._listeners = "ignored"
 
@@ -141,7 +141,7 @@ class Sampler:
         self._supervisor.check()
         running = {shard.record.spec.uid: shard for shard in self._running()}
         results, proxy = await asyncio.gather(
-            self._readings.take(list(running.values()), TIMEOUT), self._proxy.reading(second, PROXY_TIMEOUT)
+            self._readings.poll(list(running.values()), TIMEOUT), self._proxy.reading(second, PROXY_TIMEOUT)
         )
         values: dict[int, list[float | None]] = {}
         pings: dict[int, list[int]] = defaultdict(list)

@@ -8,7 +8,7 @@ LOG = "appendonlydir"
 """File names of the engine."""
 
 
-def keeps_log(directory: Path) -> bool:
+def uses_append_only_file(directory: Path) -> bool:
     """Return whether the engine starts from its append-only file. This reads the current settings, which can differ from the
     initial ones.
     """
@@ -31,7 +31,7 @@ def saved_at(directory: Path, *, log: bool) -> float | None:
     return max(times, default=None)
 
 
-def saved_since(directory: Path, moment: float, *, log: bool) -> bool:
+def is_saved_since(directory: Path, moment: float, *, log: bool) -> bool:
     """Return whether the data on disk is from the last stop. A primary started from older data, or without data, would make its
     replicas delete data that they still have.
     """
@@ -41,7 +41,7 @@ def saved_since(directory: Path, moment: float, *, log: bool) -> bool:
     return written is not None and written >= moment - 0.1  # file systems round timestamps down
 
 
-def discard(directory: Path) -> None:
+def delete_data(directory: Path) -> None:
     """Delete both, so that the engine starts empty."""
     shutil.rmtree(directory / LOG, ignore_errors=True)
     (directory / SNAPSHOT).unlink(missing_ok=True)

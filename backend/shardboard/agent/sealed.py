@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shardboard.agent.contract import ShardTls
 
-AUTHORITIES = "tls-authorities.pem"
+CA_FILE = "tls-authorities.pem"
 IDENTITY = "tls-identity.pem"
 """Certificate and key in one file, so that a new pair is installed atomically."""
 CHUNK = 65_536
@@ -18,9 +18,9 @@ CHUNK = 65_536
 _forwarding: set[asyncio.Task[None]] = set()
 
 
-def write(directory: Path, tls: ShardTls) -> bool:
+def write_certificates(directory: Path, tls: ShardTls) -> bool:
     """Write the certificates to a shard's directory. Return False if they are already there."""
-    desired = {AUTHORITIES: tls.authorities, IDENTITY: tls.certificate + tls.key}
+    desired = {CA_FILE: tls.authorities, IDENTITY: tls.certificate + tls.key}
     changed = {name: text for name, text in desired.items() if _present(directory / name) != text.encode()}
     for name, text in changed.items():
         # A unique name: repeated requests can write at the same time.
@@ -34,7 +34,7 @@ def write(directory: Path, tls: ShardTls) -> bool:
     return bool(changed)
 
 
-def is_sealed(directory: Path) -> bool:
+def uses_tls(directory: Path) -> bool:
     """Return whether the shard in this directory uses TLS."""
     return (directory / IDENTITY).exists()
 
@@ -46,27 +46,27 @@ def _present(path: Path) -> bytes | None:
         return None
 
 
-def seal_of(directory: Path) -> ssl.SSLContext | None:
+def load_tls_context(directory: Path) -> ssl.SSLContext | None:
     """Return the TLS context for other shards of the same database; None if they use unencrypted connections. Raises OSError. Reads
     files.
     """
-    if not is_sealed(directory):
+    if not uses_tls(directory):
         return None
     # The certificate is valid for one database, independent of the addresses of its shards.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
-    context.load_verify_locations(directory / AUTHORITIES)
+    context.load_verify_locations(directory / CA_FILE)
     context.load_cert_chain(directory / IDENTITY)
     return context
 
 
-async def connected(address: str, port: int, seal: ssl.SSLContext) -> socket.socket:
+async def connect(address: str, port: int, tls_context: ssl.SSLContext) -> socket.socket:
     """Return a local socket whose traffic is forwarded over TLS to a shard, with the TLS context `seal`.
 
     It is closed when the other end is closed. Raises OSError.
     """
-    reader, writer = await asyncio.open_connection(address, port, ssl=seal)
+    reader, writer = await asyncio.open_connection(address, port, ssl=tls_context)
     try:
         ours, theirs = socket.socketpair()
         try:

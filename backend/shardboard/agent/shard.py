@@ -20,7 +20,7 @@ PROXY = " name=shardboard-proxy "
 
 
 @dataclass
-class Shard:
+class LocalShard:
     """A shard supervised by this agent."""
 
     record: ShardRecord
@@ -30,7 +30,7 @@ class Shard:
     process: psutil.Process | None = None
     popen: subprocess.Popen[bytes] | None = None
     connection: Connection | None = None
-    own: OwnTraffic = field(default_factory=OwnTraffic)
+    own_traffic: OwnTraffic = field(default_factory=OwnTraffic)
     connecting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def connect(self) -> Connection:
@@ -38,7 +38,7 @@ class Shard:
         async with self.connecting:
             if self.connection is None or self.connection.closed:
                 self.connection = await Connection.open(
-                    self.directory / render.SOCKET, render.ADMIN, self.record.bdb.admin_password, self.own
+                    self.directory / render.SOCKET, render.ADMIN, self.record.bdb.admin_password, self.own_traffic
                 )
             return self.connection
 
@@ -79,7 +79,7 @@ def engines_by_directory() -> dict[Path, psutil.Process]:
     return found
 
 
-def alive(shard: Shard) -> bool:
+def is_alive(shard: LocalShard) -> bool:
     if shard.popen is not None:
         # For a child process only wait() is reliable: while its threads end it looks dead before its exit status is known.
         return shard.popen.poll() is None
@@ -90,7 +90,7 @@ def alive(shard: Shard) -> bool:
         return False
 
 
-def send(shard: Shard, sig: signal.Signals) -> None:
+def send_signal(shard: LocalShard, sig: signal.Signals) -> None:
     try:
         if shard.process is not None and shard.process.is_running():  # is_running compares start times: pids are reused
             os.kill(shard.process.pid, sig)
@@ -98,7 +98,7 @@ def send(shard: Shard, sig: signal.Signals) -> None:
         pass
 
 
-def stopped(shard: Shard) -> bool:
+def is_stopped(shard: LocalShard) -> bool:
     """Return whether a signal has stopped the process, as in a drill. It continues after SIGCONT."""
     try:
         return shard.process is not None and shard.process.status() == psutil.STATUS_STOPPED
@@ -106,7 +106,7 @@ def stopped(shard: Shard) -> bool:
         return False  # it ended or belongs to another user
 
 
-def thaw(process: psutil.Process) -> None:
+def continue_process(process: psutil.Process) -> None:
     """Continue a process that a drill stopped: the agent that would have ended the drill no longer exists."""
     try:
         if process.status() == psutil.STATUS_STOPPED:
@@ -115,14 +115,14 @@ def thaw(process: psutil.Process) -> None:
         pass  # it ended or belongs to another user
 
 
-async def gone(shard: Shard, seconds: float) -> None:
+async def wait_until_ended(shard: LocalShard, seconds: float) -> None:
     """Wait up to `seconds` until the process has ended."""
     deadline = asyncio.get_running_loop().time() + seconds
-    while alive(shard) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a process has no event
+    while is_alive(shard) and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a process has no event
         await asyncio.sleep(0.01)
 
 
-async def left_by_proxies(shard: Shard, seconds: float) -> None:
+async def wait_for_proxies(shard: LocalShard, seconds: float) -> None:
     """Wait up to `seconds` until no proxy is connected to this replica.
 
     A replica that was primary until now can still have pending requests of proxies. If it were killed, it would be unknown whether
@@ -139,7 +139,7 @@ async def left_by_proxies(shard: Shard, seconds: float) -> None:
         return  # it does not respond, so it does not respond to proxies either
 
 
-def how_it_ended(shard: Shard) -> str:
+def exit_description(shard: LocalShard) -> str:
     """Return how the process ended: killed by a signal, or with an exit status and its last log line, which would mislead for a
     killed one.
     """

@@ -7,50 +7,50 @@ import asyncio
 import time
 from typing import Any
 
-from shardboard.agent.contract import HotSlots, SlotCount, SlotCounts
-from shardboard.agent.engine import counts_by_slot
-from shardboard.agent.processes import Supervisor
+from shardboard.agent.contract import ReadHotSlots, SlotCount, SlotCounts
+from shardboard.agent.engine import supports_slot_stats
+from shardboard.agent.processes import ShardSupervisor
 from shardboard.agent.resp import EngineError
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 
 SETTING = "cluster-slot-stats-enabled"
-PATIENCE = 5.0
+TIMEOUT_SECONDS = 5.0
 """Seconds that a shard may take to reply."""
 _COUNTS = ("key-count", "cpu-usec", "network-bytes-in", "network-bytes-out")
 
 
-async def hottest(supervisor: Supervisor, request: HotSlots) -> list[SlotCounts]:
+async def read_hot_slots(supervisor: ShardSupervisor, request: ReadHotSlots) -> list[SlotCounts]:
     """Return the counts of each shard, or the reason why there are none."""
     return await asyncio.gather(
-        *(_of(supervisor.find(uid, request.engine_ids.get(uid)), uid, request) for uid in request.uids)
+        *(_read_shard(supervisor.find(uid, request.engine_ids.get(uid)), uid, request) for uid in request.uids)
     )
 
 
-async def _of(shard: Shard | None, uid: int, request: HotSlots) -> SlotCounts:
+async def _read_shard(shard: LocalShard | None, uid: int, request: ReadHotSlots) -> SlotCounts:
     if shard is None or shard.state != "running":
         return SlotCounts(uid=uid, reason=f"shard {uid} does not run here")
     record = shard.record
-    if request.by != "key_count" and not counts_by_slot(record.engine_version):
+    if request.by != "key_count" and not supports_slot_stats(record.engine_version):
         version = record.engine_version or "an unknown engine"
         return SlotCounts(uid=uid, reason=f"Valkey {version} counts only keys; CPU time and bytes need Valkey 9")
     try:
-        async with asyncio.timeout(PATIENCE):
-            rows = await _ask(shard, request)
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            rows = await _query_engine(shard, request)
     except TimeoutError:
-        return SlotCounts(uid=uid, reason=f"no answer within {PATIENCE:g} s")
+        return SlotCounts(uid=uid, reason=f"no answer within {TIMEOUT_SECONDS:g} s")
     except EngineError as error:
         return SlotCounts(uid=uid, reason=str(error))
     return SlotCounts(uid=uid, at=time.time(), run_id=record.run_id, started_at=record.started_at, slots=rows)
 
 
-async def _ask(shard: Shard, request: HotSlots) -> list[SlotCount]:
+async def _query_engine(shard: LocalShard, request: ReadHotSlots) -> list[SlotCount]:
     metric = request.by.replace("_", "-")
     argv = ("CLUSTER", "SLOT-STATS", "ORDERBY", metric, "LIMIT", str(request.limit), "DESC")
     connection = await shard.connect()
     try:
         reply = await connection.execute(*argv)
     except EngineError as error:
-        if "Unrecognized sort metric" not in str(error) or not counts_by_slot(shard.record.engine_version):
+        if "Unrecognized sort metric" not in str(error) or not supports_slot_stats(shard.record.engine_version):
             raise
         # The shard was started before this setting existed or with an older engine: it counts from now on.
         await connection.execute("CONFIG", "SET", SETTING, "yes")

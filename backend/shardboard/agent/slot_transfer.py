@@ -15,37 +15,37 @@ from typing import Any, TypeGuard
 
 from shardboard.agent import render, sealed
 from shardboard.agent.contract import MoveSlots
-from shardboard.agent.pace import TransferPace
+from shardboard.agent.pace import TransferThrottle
 from shardboard.agent.resp import Connection, EngineError
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 from shardboard.engine_text import ClusterLine, cluster_lines
-from shardboard.tasks import together
+from shardboard.tasks import run_concurrently
 
-PAGE = 200
+KEYS_PER_REQUEST = 200
 """Number of keys of a slot requested at once."""
 ANSWER_SECONDS = 5.0
 """Seconds within which an engine must reply to any command except MIGRATE."""
 MIGRATE_MS = 1000
 """Milliseconds that the source, which serves no requests during MIGRATE, waits for a silent target."""
-SLOWEST_COPY = 20_000
+MIN_COPY_RATE = 20_000
 """Bytes per millisecond: a large key gets more time."""
 
 
-class Ends:
+class MigrationEndpoints:
     """Source and target of a request, and its progress. They use separate connections, so that blocking commands do not delay
     samples. There is one connection per slot of a group, because SETSLOT waits for replicas and the waits must be concurrent, and
     one more for PINGs.
     """
 
-    def __init__(self, shard: Shard, order: MoveSlots, group: int) -> None:
+    def __init__(self, shard: LocalShard, request: MoveSlots, group: int) -> None:
         """`group` is the maximum number of slots in a group."""
         self._seal: ssl.SSLContext | None = None
-        self.order = order
+        self.request = request
         self.group = group
         self.engine_id = shard.record.spec.engine_id
         self.password = shard.record.bdb.admin_password
         self.moved = self.keys = 0
-        self.rest = 0.0
+        self.pause = 0.0
         """Seconds to pause before the next move."""
         self._shard = shard
         self._sources: list[Connection] = []
@@ -60,7 +60,7 @@ class Ends:
         return self._targets[0]
 
     @property
-    def quiet(self) -> tuple[Connection, Connection]:
+    def ping_connections(self) -> tuple[Connection, Connection]:
         """Connections without other traffic, for measuring reply times."""
         return self._sources[-1], self._targets[-1]
 
@@ -69,22 +69,26 @@ class Ends:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 if not self._targets:
-                    self._seal = await asyncio.to_thread(sealed.seal_of, self._shard.directory)
-                await together(
+                    self._seal = await asyncio.to_thread(sealed.load_tls_context, self._shard.directory)
+                await run_concurrently(
                     connecting
                     for _ in range(count - len(self._targets))
                     for connecting in (self._connect_source(), self._connect_target())
                 )
         except TimeoutError:
-            raise EngineError(f"{self.order.address}:{self.order.port} does not accept connections in time") from None
+            raise EngineError(
+                f"{self.request.address}:{self.request.port} does not accept connections in time"
+            ) from None
 
     async def _connect_source(self) -> None:
         socket = self._shard.directory / render.SOCKET
-        self._sources.append(await Connection.open(socket, render.ADMIN, self.password, self._shard.own, binary=True))
+        self._sources.append(
+            await Connection.open(socket, render.ADMIN, self.password, self._shard.own_traffic, binary=True)
+        )
 
     async def _connect_target(self) -> None:
-        order, seal = self.order, self._seal
-        self._targets.append(await Connection.reach(order.address, order.port, render.ADMIN, self.password, seal))
+        order, seal = self.request, self._seal
+        self._targets.append(await Connection.open_remote(order.address, order.port, render.ADMIN, self.password, seal))
 
     def close(self) -> None:
         for connection in (*self._sources, *self._targets):
@@ -102,15 +106,15 @@ class Ends:
 
     async def copy_functions(self) -> None:
         """Copy function libraries to the target. Each primary needs them, and a new one has none."""
-        known, required = await ask(self.target, "FUNCTION", "LIST"), await ask(self.source, "FUNCTION", "LIST")
+        known, required = await execute(self.target, "FUNCTION", "LIST"), await execute(self.source, "FUNCTION", "LIST")
         if len(known) < len(required):
-            await ask(self.target, "FUNCTION", "RESTORE", await ask(self.source, "FUNCTION", "DUMP"), "REPLACE")
+            await execute(self.target, "FUNCTION", "RESTORE", await execute(self.source, "FUNCTION", "DUMP"), "REPLACE")
 
 
 class SlotTransfer:
     """Moves one group of slots."""
 
-    def __init__(self, ends: Ends, slots: Sequence[int], pace: TransferPace, *, until: float) -> None:
+    def __init__(self, ends: MigrationEndpoints, slots: Sequence[int], pace: TransferThrottle, *, until: float) -> None:
         self._ends = ends
         self._slots = slots
         self._pace = pace
@@ -118,11 +122,11 @@ class SlotTransfer:
 
     async def run(self) -> bool:
         """Move the slots. Return False if time ran out before all keys were moved."""
-        target = self._ends.order.target_engine_id
+        target = self._ends.request.target_engine_id
         left = moving = await self._open()
         while left := await self._filled(left):
             for slot in left:
-                keys = await ask(self._ends.source, "CLUSTER", "GETKEYSINSLOT", str(slot), str(PAGE))
+                keys = await execute(self._ends.source, "CLUSTER", "GETKEYSINSLOT", str(slot), str(KEYS_PER_REQUEST))
                 if not await self._send(keys):
                     return False
         if moving:
@@ -137,7 +141,7 @@ class SlotTransfer:
         replies = await self._ends.set_at_target(self._slots, "IMPORTING", self._ends.engine_id)
         moving = _without(self._slots, replies, "already the owner")
         _raise_first_error(reply for reply in replies if "already the owner" not in str(reply))
-        replies = await self._ends.set_at_source(moving, "MIGRATING", self._ends.order.target_engine_id)
+        replies = await self._ends.set_at_source(moving, "MIGRATING", self._ends.request.target_engine_id)
         if strange := set(moving) - set(_without(moving, replies, "not the owner")):
             await self._ends.set_at_target(sorted(strange), "STABLE")
         _raise_first_error(replies)
@@ -147,14 +151,14 @@ class SlotTransfer:
         """Check that the source is still the owner in the target's view: only then does its emptiness count. If it has been
         replaced and returned as a replica that starts to copy, the keys are with the promoted replica.
         """
-        source, target = self._ends.engine_id, self._ends.order.target_engine_id
-        there, here = await view_of(self._ends.target), await view_of(self._ends.source)
+        source, target = self._ends.engine_id, self._ends.request.target_engine_id
+        there, here = await cluster_view(self._ends.target), await cluster_view(self._ends.source)
         seen, own, taker = there.get(source), here.get(source), here.get(target)
         if not _is_healthy_primary(seen) or not seen.owns(slots):
             raise EngineError("the source has been replaced during the move")
         if not _is_healthy_primary(taker):
             raise EngineError("the target has been replaced during the move")
-        if not _is_healthy_primary(own) or any(own.leaving.get(slot) != target for slot in slots):
+        if not _is_healthy_primary(own) or any(own.migrating.get(slot) != target for slot in slots):
             raise EngineError("the source is no longer migrating these slots")
 
     async def _filled(self, slots: Sequence[int]) -> list[int]:
@@ -171,11 +175,11 @@ class SlotTransfer:
             batch = self._pace.batch(left)
             left = left[len(batch) :]
             await self._migrate([key for key, _ in batch], sum(size for _, size in batch))
-            await self._pace.rest()
+            await self._pace.pause()
         return True
 
     async def _migrate(self, keys: Sequence[bytes], size: int) -> None:
-        order, patience = self._ends.order, MIGRATE_MS + size // SLOWEST_COPY
+        order, patience = self._ends.request, MIGRATE_MS + size // MIN_COPY_RATE
         where = ("MIGRATE", order.address, str(order.port), "", "0", str(patience), "REPLACE")
         login = ("AUTH2", render.ADMIN, self._ends.password)
         began = time.monotonic()
@@ -184,11 +188,11 @@ class SlotTransfer:
                 await self._ends.source.execute(*where, *login, "KEYS", *keys)
         except TimeoutError:
             raise EngineError("no answer to MIGRATE") from None
-        self._pace.learn(time.monotonic() - began)
+        self._pace.adjust(time.monotonic() - began)
         self._ends.keys += len(keys)
 
 
-async def ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
+async def execute(connection: Connection, command: str, *argv: str | bytes) -> Any:
     """Return the reply to a command, with a timeout. Raises EngineError."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -197,19 +201,19 @@ async def ask(connection: Connection, command: str, *argv: str | bytes) -> Any:
         raise EngineError(f"no answer to {command} within {ANSWER_SECONDS:g} s") from None
 
 
-async def view_of(connection: Connection) -> Mapping[str, ClusterLine]:
+async def cluster_view(connection: Connection) -> Mapping[str, ClusterLine]:
     """Return the cluster as this shard sees it, by engine id."""
-    return cluster_lines((await ask(connection, "CLUSTER", "NODES")).decode(errors="replace"))
+    return cluster_lines((await execute(connection, "CLUSTER", "NODES")).decode(errors="replace"))
 
 
 def _is_healthy_primary(line: ClusterLine | None) -> TypeGuard[ClusterLine]:
-    return line is not None and line.leads and line.is_well
+    return line is not None and line.is_primary and line.is_healthy
 
 
 async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            replies = await connection.many(commands)
+            replies = await connection.send_many(commands)
     except TimeoutError:
         raise EngineError(f"no answer within {ANSWER_SECONDS:g} s") from None
     _raise_first_error(replies)
@@ -219,7 +223,7 @@ async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...
 async def _set_slots(connections: Sequence[Connection], slots: Sequence[int], state: Sequence[str]) -> list[Any]:
     """Send CLUSTER SETSLOT for all slots concurrently. Return replies and errors in their order."""
     orders = [
-        ask(connection, "CLUSTER", "SETSLOT", str(slot), *state)
+        execute(connection, "CLUSTER", "SETSLOT", str(slot), *state)
         for slot, connection in zip(slots, connections, strict=False)
     ]
     return await asyncio.gather(*orders, return_exceptions=True)

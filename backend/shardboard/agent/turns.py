@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 
-class Turns:
+class KeyedLocks:
     """One lock per uid."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def of(self, uid: int) -> AsyncIterator[None]:
+    async def hold(self, uid: int) -> AsyncIterator[None]:
         """Hold the lock of this uid for the duration of the block."""
         lock = self._locks.get(uid)
         if lock is None:

@@ -9,11 +9,11 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader
-from shardboard.api.found import bdb_of
+from shardboard.api.deps import ReadSession
+from shardboard.api.found import get_bdb_or_404
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import AnyViewer, BdbViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.errors import NotAcceptable, NotFound
 
 router = APIRouter(tags=["absent"])
@@ -108,20 +108,20 @@ for _path, (_description, _reply) in REPLIES.items():
         name=f"get {_path[1:].replace('/', ' ')}",
         description=_description,
         response_model=dict[str, Any] if isinstance(_reply, dict) else list[Any],
-        responses=errors(),
+        responses=error_responses(),
     )
 
 
-@router.get("/bdbs/{uid}/sync_source_stats", responses=errors(404))
-@router.get("/bdbs/{uid}/syncer_state", responses=errors(404))
-async def get_replication_source(_viewer: BdbViewer, session: Reader, uid: Uid) -> None:
+@router.get("/bdbs/{uid}/sync_source_stats", responses=error_responses(404))
+@router.get("/bdbs/{uid}/syncer_state", responses=error_responses(404))
+async def get_replication_source(_viewer: BdbViewer, session: ReadSession, uid: Uid) -> None:
     """Return 404: Replica Of is not supported."""
-    await bdb_of(session, uid)
+    await get_bdb_or_404(session, uid)
     raise NotFound("not_found", "The database does not replicate another database.")
 
 
-@router.get("/bdbs/{uid}/peer_stats", responses=errors(404, 406))
-async def get_peer_stats(_viewer: BdbViewer, session: Reader, uid: Uid) -> None:
+@router.get("/bdbs/{uid}/peer_stats", responses=error_responses(404, 406))
+async def get_peer_stats(_viewer: BdbViewer, session: ReadSession, uid: Uid) -> None:
     """Return 406: Active-Active databases are not supported."""
-    await bdb_of(session, uid)
+    await get_bdb_or_404(session, uid)
     raise NotAcceptable("not_supported", "The database is not an Active-Active database.")

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Principal, Reader, Tx
+from shardboard.api.deps import Principal, ReadSession, WriteSession
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import AnyEditor, AnyViewer, BdbViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.errors import NotFound
 from shardboard.schemas import actions as schema
 from shardboard.services import actions as service
@@ -19,29 +19,31 @@ router = APIRouter(tags=["actions"])
 router_v2 = APIRouter(tags=["actions"])
 
 
-@router.get("/actions", summary="List actions", response_model=schema.Actions, responses=errors())
-async def list_actions_v1(viewer: AnyViewer, session: Reader) -> JSONResponse:
+@router.get("/actions", summary="List actions", response_model=schema.Actions, responses=error_responses())
+async def list_actions_v1(viewer: AnyViewer, session: ReadSession) -> JSONResponse:
     """Return the running and recent actions, newest first."""
-    return JSONResponse(schema.render_v1_list(await service.seen(session, viewer), datetime.now(UTC)))
+    return JSONResponse(schema.render_v1_list(await service.list_visible(session, viewer), datetime.now(UTC)))
 
 
-@router.get("/actions/bdb/{uid}", response_model=schema.Actions, responses=errors(404))
-async def list_bdb_actions(_viewer: BdbViewer, session: Reader, uid: Uid) -> JSONResponse:
+@router.get("/actions/bdb/{uid}", response_model=schema.Actions, responses=error_responses(404))
+async def list_bdb_actions(_viewer: BdbViewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return the running and past actions of a database, newest first."""
-    found = await actions.of_bdb(session, uid)
+    found = await actions.list_for_bdb(session, uid)
     if not found and await bdbs.by_uid(session, uid) is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
     return JSONResponse(schema.render_v1_list(found, datetime.now(UTC)))
 
 
-@router.get("/actions/{action_uid}", summary="Get action", response_model=schema.StateMachine, responses=errors(404))
-async def get_action_v1(viewer: AnyViewer, session: Reader, action_uid: str) -> JSONResponse:
+@router.get(
+    "/actions/{action_uid}", summary="Get action", response_model=schema.StateMachine, responses=error_responses(404)
+)
+async def get_action_v1(viewer: AnyViewer, session: ReadSession, action_uid: str) -> JSONResponse:
     """Return an action. Finished actions are kept for a limited time."""
     return JSONResponse(schema.render_v1(await _find(session, action_uid, viewer), datetime.now(UTC)))
 
 
-@router.delete("/actions/{action_uid}", response_model=schema.StateMachine, responses=errors(404, 409))
-async def cancel_action(editor: AnyEditor, session: Tx, action_uid: str) -> JSONResponse:
+@router.delete("/actions/{action_uid}", response_model=schema.StateMachine, responses=error_responses(404, 409))
+async def cancel_action(editor: AnyEditor, session: WriteSession, action_uid: str) -> JSONResponse:
     """Cancel a running action. The steps that have started are undone or completed; the status then becomes `cancelled`.
 
     Returns 409 if the action has ended (`not_running`) or cannot be cancelled (`not_cancellable`). Required role: `admin`,
@@ -51,21 +53,21 @@ async def cancel_action(editor: AnyEditor, session: Tx, action_uid: str) -> JSON
     return JSONResponse(schema.render_v1(action, datetime.now(UTC)))
 
 
-@router_v2.get("/actions", response_model=list[schema.Action], responses=errors())
-async def list_actions(viewer: AnyViewer, session: Reader) -> JSONResponse:
+@router_v2.get("/actions", response_model=list[schema.Action], responses=error_responses())
+async def list_actions(viewer: AnyViewer, session: ReadSession) -> JSONResponse:
     """Return the running and recent actions with their steps, newest first."""
-    return JSONResponse([schema.render_v2(action) for action in await service.seen(session, viewer)])
+    return JSONResponse([schema.render_v2(action) for action in await service.list_visible(session, viewer)])
 
 
-@router_v2.get("/actions/{action_uid}", response_model=schema.Action, responses=errors(404))
-async def get_action(viewer: AnyViewer, session: Reader, action_uid: str) -> JSONResponse:
+@router_v2.get("/actions/{action_uid}", response_model=schema.Action, responses=error_responses(404))
+async def get_action(viewer: AnyViewer, session: ReadSession, action_uid: str) -> JSONResponse:
     """Return an action with its steps. Finished actions are kept for a limited time."""
     return JSONResponse(schema.render_v2(await _find(session, action_uid, viewer)))
 
 
-async def _find(session: Reader, uid: str, by: Principal) -> Action:
+async def _find(session: ReadSession, uid: str, by: Principal) -> Action:
     # Query the store only for printable text: PostgreSQL rejects text with a NUL character.
     action = await actions.by_uid(session, uid) if uid.isprintable() and len(uid) <= 64 else None
-    if action is None or not await service.may_see(session, action, by):
+    if action is None or not await service.is_visible_to(session, action, by):
         raise NotFound("not_found", "The action does not exist. Finished actions are kept for a limited time only.")
     return action

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, Tx
-from shardboard.api.found import bdb_of, node_of
-from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.deps import ReadSession, WriteSession
+from shardboard.api.found import get_bdb_or_404, get_node_or_404
+from shardboard.api.parameters import DryRun, Uid, is_flag_set
 from shardboard.api.reach import AnyViewer, BdbEditor, BdbViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain import alert_settings
 from shardboard.errors import NotFound
 from shardboard.schemas import alerts as schema
@@ -21,38 +21,42 @@ from shardboard.state.nodes import Node
 
 router = APIRouter(tags=["alerts"])
 
-Name = Annotated[str, Path(max_length=64)]
+AlertName = Annotated[str, Path(max_length=64)]
 IgnoreSettings = Annotated[
     str | None, Query(description="Accepted without effect. Replies always contain all alerts, also disabled ones.")
 ]
 
 
-@router.get("/bdbs/alerts", response_model=dict[str, schema.Alerts], responses=errors())
-async def list_bdb_alerts(viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
+@router.get("/bdbs/alerts", response_model=dict[str, schema.Alerts], responses=error_responses())
+async def list_bdb_alerts(
+    viewer: AnyViewer, session: ReadSession, ignore_settings: IgnoreSettings = None
+) -> JSONResponse:
     """Return the alerts of all databases, by database uid."""
-    return JSONResponse(await _of_bdbs(session, [bdb for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)]))
+    return JSONResponse(
+        await _bdb_alerts(session, [bdb for bdb in await bdbs.list_all(session) if viewer.can_access_database(bdb.uid)])
+    )
 
 
-@router.get("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=errors(404))
+@router.get("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=error_responses(404))
 async def get_bdb_alerts(
-    _viewer: BdbViewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
+    _viewer: BdbViewer, session: ReadSession, uid: Uid, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return the alerts of a database, by alert name."""
-    return JSONResponse((await _of_bdbs(session, [await bdb_of(session, uid)]))[str(uid)])
+    return JSONResponse((await _bdb_alerts(session, [await get_bdb_or_404(session, uid)]))[str(uid)])
 
 
-@router.get("/bdbs/alerts/{uid}/{alert}", response_model=schema.Alert, responses=errors(404))
+@router.get("/bdbs/alerts/{uid}/{alert}", response_model=schema.Alert, responses=error_responses(404))
 async def get_bdb_alert(
-    _viewer: BdbViewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
+    _viewer: BdbViewer, session: ReadSession, uid: Uid, alert: AlertName, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return an alert of a database."""
-    found = await _of_bdbs(session, [await bdb_of(session, uid)])
+    found = await _bdb_alerts(session, [await get_bdb_or_404(session, uid)])
     return JSONResponse(_find_alert(found[str(uid)], alert))
 
 
-@router.post("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=errors(404, 406))
+@router.post("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=error_responses(404, 406))
 async def set_bdb_alerts(
-    editor: BdbEditor, session: Tx, uid: Uid, body: schema.BdbAlertSettings, dry_run: DryRun = None
+    editor: BdbEditor, session: WriteSession, uid: Uid, body: schema.BdbAlertSettings, dry_run: DryRun = None
 ) -> JSONResponse:
     """Enable or disable alerts of a database and set their thresholds. Omitted alerts and fields keep their values.
 
@@ -60,75 +64,82 @@ async def set_bdb_alerts(
     """
     # Lock the cluster row: concurrent requests that change different alerts must not overwrite each other.
     await cluster.load_for_update(session)
-    bdb = await bdb_of(session, uid)
-    service.change(session, bdb, body.given(), editor, dry_run=is_on(dry_run))
-    return JSONResponse((await _of_bdbs(session, [bdb]))[str(uid)])
+    bdb = await get_bdb_or_404(session, uid)
+    service.update_settings(session, bdb, body.settings_by_name(), editor, dry_run=is_flag_set(dry_run))
+    return JSONResponse((await _bdb_alerts(session, [bdb]))[str(uid)])
 
 
-@router.get("/nodes/alerts", response_model=dict[str, schema.Alerts], responses=errors())
-async def list_node_alerts(_viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None) -> JSONResponse:
+@router.get("/nodes/alerts", response_model=dict[str, schema.Alerts], responses=error_responses())
+async def list_node_alerts(
+    _viewer: AnyViewer, session: ReadSession, ignore_settings: IgnoreSettings = None
+) -> JSONResponse:
     """Return the alerts of all nodes, by node uid. The cluster's `alert_settings` configure them."""
-    return JSONResponse(await _of_nodes(session, await nodes.every(session)))
+    return JSONResponse(await _node_alerts(session, await nodes.list_all(session)))
 
 
-@router.get("/nodes/alerts/{uid}", response_model=schema.Alerts, responses=errors(404))
+@router.get("/nodes/alerts/{uid}", response_model=schema.Alerts, responses=error_responses(404))
 async def get_node_alerts(
-    _viewer: AnyViewer, session: Reader, uid: Uid, ignore_settings: IgnoreSettings = None
+    _viewer: AnyViewer, session: ReadSession, uid: Uid, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return the alerts of a node, by alert name."""
-    return JSONResponse((await _of_nodes(session, [await node_of(session, uid)]))[str(uid)])
+    return JSONResponse((await _node_alerts(session, [await get_node_or_404(session, uid)]))[str(uid)])
 
 
-@router.get("/nodes/alerts/{uid}/{alert}", response_model=schema.Alert, responses=errors(404))
+@router.get("/nodes/alerts/{uid}/{alert}", response_model=schema.Alert, responses=error_responses(404))
 async def get_node_alert(
-    _viewer: AnyViewer, session: Reader, uid: Uid, alert: Name, ignore_settings: IgnoreSettings = None
+    _viewer: AnyViewer, session: ReadSession, uid: Uid, alert: AlertName, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return an alert of a node."""
-    found = await _of_nodes(session, [await node_of(session, uid)])
+    found = await _node_alerts(session, [await get_node_or_404(session, uid)])
     return JSONResponse(_find_alert(found[str(uid)], alert))
 
 
-@router.get("/cluster/alerts", response_model=schema.Alerts, responses=errors())
+@router.get("/cluster/alerts", response_model=schema.Alerts, responses=error_responses())
 async def list_cluster_alerts(
-    _viewer: AnyViewer, session: Reader, ignore_settings: IgnoreSettings = None
+    _viewer: AnyViewer, session: ReadSession, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return the alerts of the cluster, by alert name. The cluster's `alert_settings` configure them."""
-    return JSONResponse(await _of_cluster(session))
+    return JSONResponse(await _cluster_alerts(session))
 
 
-@router.get("/cluster/alerts/{alert}", response_model=schema.Alert, responses=errors(404))
+@router.get("/cluster/alerts/{alert}", response_model=schema.Alert, responses=error_responses(404))
 async def get_cluster_alert(
-    _viewer: AnyViewer, session: Reader, alert: Name, ignore_settings: IgnoreSettings = None
+    _viewer: AnyViewer, session: ReadSession, alert: AlertName, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return an alert of the cluster."""
-    return JSONResponse(_find_alert(await _of_cluster(session), alert))
+    return JSONResponse(_find_alert(await _cluster_alerts(session), alert))
 
 
-async def _of_bdbs(session: Reader, rows: Sequence[Bdb]) -> dict[str, Any]:
+async def _bdb_alerts(session: ReadSession, rows: Sequence[Bdb]) -> dict[str, Any]:
     only = rows[0].uid if len(rows) == 1 else None
-    newest_events = await service.newest(session, alert_settings.BDB_DEFAULTS, bdb_uid=only)
+    newest_events = await service.newest_events(session, alert_settings.BDB_DEFAULTS, bdb_uid=only)
     return {
-        str(bdb.uid): schema.of_object(
-            alert_settings.of_bdb(bdb.alert_settings), newest_events.get(bdb.uid, {}), bdb.created_at, own=True
+        str(bdb.uid): schema.render_all(
+            alert_settings.settings_for_bdb(bdb.alert_settings),
+            newest_events.get(bdb.uid, {}),
+            bdb.created_at,
+            has_own_threshold=True,
         )
         for bdb in rows
     }
 
 
-async def _of_nodes(session: Reader, rows: Sequence[Node]) -> dict[str, Any]:
-    settings = alert_settings.of("node", (await cluster.load(session)).settings.alert_settings)
-    newest_events = await service.newest(session, settings, node_uid=rows[0].uid if len(rows) == 1 else None)
+async def _node_alerts(session: ReadSession, rows: Sequence[Node]) -> dict[str, Any]:
+    settings = alert_settings.settings_for_source("node", (await cluster.load(session)).settings.alert_settings)
+    newest_events = await service.newest_events(session, settings, node_uid=rows[0].uid if len(rows) == 1 else None)
     return {
-        str(node.uid): schema.of_object(settings, newest_events.get(node.uid, {}), node.joined_at, own=False)
+        str(node.uid): schema.render_all(
+            settings, newest_events.get(node.uid, {}), node.joined_at, has_own_threshold=False
+        )
         for node in rows
     }
 
 
-async def _of_cluster(session: Reader) -> dict[str, Any]:
+async def _cluster_alerts(session: ReadSession) -> dict[str, Any]:
     row = await cluster.load(session)
-    settings = alert_settings.of("cluster", row.settings.alert_settings)
-    newest_events = await service.newest(session, settings)
-    return schema.of_object(settings, newest_events.get(None, {}), row.created_at, own=False)
+    settings = alert_settings.settings_for_source("cluster", row.settings.alert_settings)
+    newest_events = await service.newest_events(session, settings)
+    return schema.render_all(settings, newest_events.get(None, {}), row.created_at, has_own_threshold=False)
 
 
 def _find_alert(found: Mapping[str, Any], alert: str) -> Any:

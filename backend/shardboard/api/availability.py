@@ -7,11 +7,11 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api import nodes as node_api
-from shardboard.api.deps import Evidence, Reader, TheConsole
-from shardboard.api.found import bdb_of
-from shardboard.api.parameters import Uid, is_on
+from shardboard.api.deps import ConsoleDep, LoginOrError, ReadSession
+from shardboard.api.found import get_bdb_or_404
+from shardboard.api.parameters import Uid, is_flag_set
 from shardboard.api.reach import AnyViewer, BdbViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain import availability
 from shardboard.domain.availability import AvailabilityFault
 from shardboard.errors import ApiError, Unavailable
@@ -29,10 +29,10 @@ _CODES: dict[AvailabilityFault, str] = {
 }
 
 
-@router.get("/v1/bdbs/{uid}/availability", responses=errors(404))
+@router.get("/v1/bdbs/{uid}/availability", responses=error_responses(404))
 async def get_availability(
     _viewer: BdbViewer,
-    session: Reader,
+    session: ReadSession,
     uid: Uid,
     extend_check: Annotated[
         Literal["lag"] | None, Query(description="Also require that all replicas are in sync.")
@@ -42,72 +42,74 @@ async def get_availability(
     ] = None,
 ) -> dict[str, Any]:
     """Return 200 if clients can read and write all slots of the database, and 503 with the reason otherwise."""
-    bdb = await bdb_of(session, uid)
-    rows = await shards.of_bdb(session, uid)
-    found = _faults(bdb, rows, await nodes.every(session))
+    bdb = await get_bdb_or_404(session, uid)
+    rows = await shards.list_for_bdb(session, uid)
+    found = _faults(bdb, rows, await nodes.list_all(session))
     if found:
-        raise Unavailable(_CODES[found[0]], " ".join(availability.SENTENCES[each] for each in found))
-    if extend_check == "lag" and (pairs := availability.behind(schema.copies(rows))):
+        raise Unavailable(_CODES[found[0]], " ".join(availability.MESSAGES[each] for each in found))
+    if extend_check == "lag" and (pairs := availability.pairs_out_of_sync(schema.copies(rows))):
         raise Unavailable("bdb_unavailable", f"A replica of shard pair {pairs[0]} is not in sync.")
     return {}
 
 
-@router.get("/v1/local/bdbs/{uid}/endpoint/availability", responses=errors(404))
-async def get_endpoint_availability(_viewer: BdbViewer, session: Reader, uid: Uid) -> dict[str, Any]:
+@router.get("/v1/local/bdbs/{uid}/endpoint/availability", responses=error_responses(404))
+async def get_endpoint_availability(_viewer: BdbViewer, session: ReadSession, uid: Uid) -> dict[str, Any]:
     """Return 200 if a proxy serves the endpoint of the database, and 503 otherwise. The reply covers all nodes."""
-    bdb = await bdb_of(session, uid)
-    if "port_unbound" in _faults(bdb, [], await nodes.every(session)):
-        raise Unavailable("bdb_endpoint_unavailable", availability.SENTENCES["port_unbound"])
+    bdb = await get_bdb_or_404(session, uid)
+    if "port_unbound" in _faults(bdb, [], await nodes.list_all(session)):
+        raise Unavailable("bdb_endpoint_unavailable", availability.MESSAGES["port_unbound"])
     return {}
 
 
-@router.get("/v1/local/node/master_healthcheck", responses=errors())
-async def get_master_healthcheck(session: Reader, proof: Evidence) -> dict[Literal["status"], Literal["active"]]:
+@router.get("/v1/local/node/master_healthcheck", responses=error_responses())
+async def get_master_healthcheck(
+    session: ReadSession, login_or_error: LoginOrError
+) -> dict[Literal["status"], Literal["active"]]:
     """Return `active`: the console that owns the store is always active, and there is only one.
 
     Requires authentication unless the policy `master_healthcheck_api_auth` is false.
     """
-    if isinstance(proof, ApiError) and (await cluster.load(session)).rules.master_healthcheck_api_auth:
-        raise proof
+    if isinstance(login_or_error, ApiError) and (await cluster.load(session)).rules.master_healthcheck_api_auth:
+        raise login_or_error
     return {"status": "active"}
 
 
-@router.get("/v4/cluster/health", response_model=schema.ClusterHealth, responses=errors())
+@router.get("/v4/cluster/health", response_model=schema.ClusterHealth, responses=error_responses())
 async def get_cluster_health(
     viewer: AnyViewer,
-    session: Reader,
-    console: TheConsole,
+    session: ReadSession,
+    console: ConsoleDep,
     issues_only: Annotated[
         str | None, Query(description="Return only nodes and databases that have a problem.")
     ] = None,
 ) -> JSONResponse:
     """Return the health of nodes and databases, and the active alarms of the cluster."""
-    machines, rows = await nodes.every(session), await shards.every(session)
+    machines, rows = await nodes.list_all(session), await shards.list_all(session)
     found = []
-    for bdb in await bdbs.every(session):
-        if not viewer.reaches(bdb.uid):
+    for bdb in await bdbs.list_all(session):
+        if not viewer.can_access_database(bdb.uid):
             continue
         own = [row for row in rows if row.bdb_uid == bdb.uid]
         found.append((bdb, own, _faults(bdb, own, machines)))
     report = schema.cluster(
         await cluster.load(session),
         machines,
-        await node_api.statuses(session, machines, console),
+        await node_api.render_node_statuses(session, machines, console),
         found,
-        [alarm for alarm in await events.open_alarms(session) if viewer.hears(alarm)],
+        [alarm for alarm in await events.list_open_alarms(session) if viewer.can_see_alarm(alarm)],
         on_flash=sum(len(own) for bdb, own, _ in found if bdb.on_flash),
-        issues_only=is_on(issues_only),
+        issues_only=is_flag_set(issues_only),
     )
     return JSONResponse(report)
 
 
-@router.get("/v4/db/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
-@router.get("/v4/bdb/{uid}/health", response_model=schema.DatabaseHealth, responses=errors(404))
-async def get_database_health(_viewer: BdbViewer, session: Reader, uid: Uid) -> JSONResponse:
+@router.get("/v4/db/{uid}/health", response_model=schema.DatabaseHealth, responses=error_responses(404))
+@router.get("/v4/bdb/{uid}/health", response_model=schema.DatabaseHealth, responses=error_responses(404))
+async def get_database_health(_viewer: BdbViewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return the health of a database: its shards, and the reasons why clients cannot use it."""
-    bdb, rows = await bdb_of(session, uid), await shards.of_bdb(session, uid)
-    found = _faults(bdb, rows, await nodes.every(session))
-    return JSONResponse(schema.database(bdb, rows, found, await events.open_alarms(session)))
+    bdb, rows = await get_bdb_or_404(session, uid), await shards.list_for_bdb(session, uid)
+    found = _faults(bdb, rows, await nodes.list_all(session))
+    return JSONResponse(schema.database(bdb, rows, found, await events.list_open_alarms(session)))
 
 
 def _faults(bdb: Bdb, rows: Sequence[Shard], machines: Sequence[Node]) -> list[AvailabilityFault]:

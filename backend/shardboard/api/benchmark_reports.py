@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 
-from shardboard.api.benchmarks import represent, series_of
-from shardboard.api.deps import Reader
+from shardboard.api.benchmarks import load_series, render_runs
+from shardboard.api.deps import ReadSession
 from shardboard.api.parameters import Uid
-from shardboard.api.reach import AnyViewer, RunViewer, insist_on_each, of_run
-from shardboard.api.replies import errors
+from shardboard.api.reach import AnyViewer, RunViewer, database_of_run, require_access_to_each
+from shardboard.api.replies import error_responses
 from shardboard.api.timeline import MAX_EVENTS, TYPES
 from shardboard.domain import benchmark_report
 from shardboard.errors import BadRequest, NotFound
@@ -29,28 +29,28 @@ from shardboard.state.events import Event
 
 router = APIRouter(tags=["benchmarks"])
 
-MOST_COMPARED = 6
+MAX_COMPARED = 6
 MARGIN = timedelta(seconds=5)
 """Time before and after a run that is included, to show causes and effects."""
 
 
-@router.get("/benchmarks/compare", response_model=compare_schema.Comparison, responses=errors(404))
+@router.get("/benchmarks/compare", response_model=compare_schema.Comparison, responses=error_responses(404))
 async def compare_benchmarks(
     viewer: AnyViewer,
-    session: Reader,
+    session: ReadSession,
     uids: Annotated[str, Query(description="Comma-separated uids of 2 to 6 runs. The first is the baseline.")],
 ) -> JSONResponse:
     """Compare 2 to 6 runs. Differences smaller than the variation between repetitions are not reported as differences."""
     words = [word.strip() for word in uids.split(",")]
-    if not 2 <= len(words) <= MOST_COMPARED or not all(
+    if not 2 <= len(words) <= MAX_COMPARED or not all(
         word.isascii() and word.isdigit() and len(word) < 10 for word in words
     ):
         raise BadRequest(
-            "bad_request", f"`uids` must be a comma-separated list of 2 to {MOST_COMPARED} runs.", field="uids"
+            "bad_request", f"`uids` must be a comma-separated list of 2 to {MAX_COMPARED} runs.", field="uids"
         )
-    await insist_on_each(session, viewer, of_run, map(int, words))
-    rows = [await service.find(session, int(word)) for word in words]
-    shown = {run["uid"]: run for run in await represent(session, rows)}
+    await require_access_to_each(session, viewer, database_of_run, map(int, words))
+    rows = [await service.get_run(session, int(word)) for word in words]
+    shown = {run["uid"]: run for run in await render_runs(session, rows)}
     return JSONResponse(compare_schema.render([shown[row.uid] for row in rows]))
 
 
@@ -59,22 +59,24 @@ Scale = Annotated[
 ]
 
 
-@router.get("/benchmarks/scenarios", response_model=list[scenario_schema.Scenario], responses=errors())
+@router.get("/benchmarks/scenarios", response_model=list[scenario_schema.Scenario], responses=error_responses())
 async def list_scenarios(_viewer: AnyViewer, scale: Scale = 0.01) -> JSONResponse:
     """Return the published benchmarks, scaled by `scale`, with the original values."""
-    return JSONResponse([scenario_schema.render(each, scale) for each in scenarios.every().values()])
+    return JSONResponse([scenario_schema.render(each, scale) for each in scenarios.list_all().values()])
 
 
-@router.get("/benchmarks/scenarios/{name}", response_model=scenario_schema.Scenario, responses=errors(404))
+@router.get("/benchmarks/scenarios/{name}", response_model=scenario_schema.Scenario, responses=error_responses(404))
 async def get_scenario(_viewer: AnyViewer, name: str, scale: Scale = 0.01) -> JSONResponse:
     """Return a published benchmark. Its `order`, completed with a database, is the body of a request to start a run."""
-    return JSONResponse(scenario_schema.render(scenarios.find(name), scale))
+    return JSONResponse(scenario_schema.render(scenarios.get_scenario(name), scale))
 
 
-@router.get("/benchmarks/{uid}/report", summary="Get benchmark report", responses=errors(404), response_class=Response)
-async def benchmark_report_of(
+@router.get(
+    "/benchmarks/{uid}/report", summary="Get benchmark report", responses=error_responses(404), response_class=Response
+)
+async def get_benchmark_report(
     _viewer: RunViewer,
-    session: Reader,
+    session: ReadSession,
     uid: Uid,
     format_: Annotated[
         Literal["markdown", "csv", "json", "html", "memtier"],
@@ -82,13 +84,13 @@ async def benchmark_report_of(
     ] = "markdown",
 ) -> Response:
     """Return the report of a run: Markdown, HTML, CSV (time series), JSON (everything), or JSON in memtier_benchmark's format."""
-    row = await service.find(session, uid)
-    run = (await represent(session, [row]))[0]
+    row = await service.get_run(session, uid)
+    run = (await render_runs(session, [row]))[0]
     if format_ == "markdown":
         return _file(benchmark_report.markdown(run), "text/markdown", uid, "md")
     if format_ == "memtier":
         return await _memtier(session, uid)
-    parts = await series_of(session, row)
+    parts = await load_series(session, row)
     if format_ == "json":
         return _file(json.dumps({"benchmark": run, "series": parts}), "application/json", uid, "json")
     if format_ == "csv":
@@ -99,12 +101,12 @@ async def benchmark_report_of(
 @router.get(
     "/benchmarks/{uid}/meanwhile",
     summary="Get cluster activity during benchmark",
-    response_model=meanwhile_schema.Meanwhile,
-    responses=errors(404),
+    response_model=meanwhile_schema.BenchmarkActivity,
+    responses=error_responses(404),
 )
-async def meanwhile(
+async def get_benchmark_activity(
     viewer: RunViewer,
-    session: Reader,
+    session: ReadSession,
     uid: Uid,
     max_points: Annotated[int, Query(ge=1, le=4_000)] = 1_000,
 ) -> JSONResponse:
@@ -112,12 +114,12 @@ async def meanwhile(
 
     Events are returned only to users whose role can read the log.
     """
-    row = await service.find(session, uid)
+    row = await service.get_run(session, uid)
     first = row.started_at or row.created_at
     last = row.finished_at or datetime.now(UTC)
     event_rows: Sequence[Event] = []
     if viewer.role in LOG_VIEWERS:
-        event_rows = await events.touching(
+        event_rows = await events.list_overlapping(
             session, TYPES, first - MARGIN, last + MARGIN, bdb_uids=viewer.bdbs, limit=MAX_EVENTS
         )
     columns: dict[str, Any] = {}
@@ -129,8 +131,8 @@ async def meanwhile(
     return JSONResponse({"uid": uid, "events": [logs.render(event) for event in event_rows], **columns})
 
 
-async def _memtier(session: Reader, uid: int) -> Response:
-    loads = await benchmarks.loads_of(session, [uid])
+async def _memtier(session: ReadSession, uid: int) -> Response:
+    loads = await benchmarks.list_loads(session, [uid])
     kept = await benchmarks.reports(session, [load.uid for load in loads])
     last = next((load for load in reversed(loads) if load.uid in kept), None)
     if last is None:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, TheConsole, Tx
+from shardboard.api.deps import ConsoleDep, ReadSession, WriteSession
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import AnyEditor, AnyViewer, RunEditor, RunViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain import benchmark_plan, benchmark_seconds
 from shardboard.schemas import benchmarks as schema
 from shardboard.schemas.benchmark_requests import BenchmarkCreate, BenchmarkUpdate, CommandLine
@@ -23,78 +23,87 @@ router = APIRouter(tags=["benchmarks"])
 MAX_PAGE = 200
 
 
-@router.get("/benchmarks", response_model=list[schema.Benchmark], responses=errors())
+@router.get("/benchmarks", response_model=list[schema.Benchmark], responses=error_responses())
 async def list_benchmarks(
     viewer: AnyViewer,
-    session: Reader,
+    session: ReadSession,
     bdb_uid: Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Return only runs on this database.")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = MAX_PAGE,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> JSONResponse:
     """Return benchmark runs, newest first."""
     if bdb_uid is not None:
-        viewer.insist_on_reaching(bdb_uid)
+        viewer.require_database_access(bdb_uid)
     chosen = viewer.bdbs if bdb_uid is None else {bdb_uid}
     return JSONResponse(
-        await represent(session, await benchmarks.page(session, bdb_uids=chosen, limit=limit, offset=offset))
+        await render_runs(session, await benchmarks.page(session, bdb_uids=chosen, limit=limit, offset=offset))
     )
 
 
-@router.post("/benchmarks", response_model=schema.Benchmark, responses=errors(404, 406, 409))
+@router.post("/benchmarks", response_model=schema.Benchmark, responses=error_responses(404, 406, 409))
 async def create_benchmark(
-    principal: AnyEditor, session: Tx, console: TheConsole, body: BenchmarkCreate
+    principal: AnyEditor, session: WriteSession, console: ConsoleDep, body: BenchmarkCreate
 ) -> JSONResponse:
     """Start a benchmark run. The load nodes execute it and do not depend on the console or the browser.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    principal.insist_on_reaching(body.bdb_uid)
-    row = await service.create(session, body.model_dump(mode="json"), principal, _live(console))
-    return JSONResponse((await represent(session, [row]))[0])
+    principal.require_database_access(body.bdb_uid)
+    row = await service.create(session, body.model_dump(mode="json"), principal, _latest_metrics(console))
+    return JSONResponse((await render_runs(session, [row]))[0])
 
 
 @router.post(
-    "/benchmarks/preflight", summary="Check benchmark", response_model=schema.Preflight, responses=errors(404, 406)
+    "/benchmarks/preflight",
+    summary="Check benchmark",
+    response_model=schema.Preflight,
+    responses=error_responses(404, 406),
 )
-async def preflight(editor: AnyEditor, session: Reader, console: TheConsole, body: BenchmarkCreate) -> JSONResponse:
+async def preflight(
+    editor: AnyEditor, session: ReadSession, console: ConsoleDep, body: BenchmarkCreate
+) -> JSONResponse:
     """Return what a run would do: phases, load nodes, keys and memory, and the reasons why it cannot start. Nothing is stored.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    editor.insist_on_reaching(body.bdb_uid)
-    return JSONResponse(schema.preflight(await service.examine(session, body.model_dump(mode="json"), _live(console))))
+    editor.require_database_access(body.bdb_uid)
+    return JSONResponse(
+        schema.preflight(await service.validate(session, body.model_dump(mode="json"), _latest_metrics(console)))
+    )
 
 
 @router.post(
     "/benchmarks/understand",
     summary="Parse memtier_benchmark command line",
-    response_model=schema.Understood,
-    responses=errors(406),
+    response_model=schema.ParsedCommandLineOut,
+    responses=error_responses(406),
 )
-async def understand_command_line(_viewer: AnyViewer, body: CommandLine) -> JSONResponse:
+async def parse_command_line(_viewer: AnyViewer, body: CommandLine) -> JSONResponse:
     """Convert a memtier_benchmark command line to a workload. Nothing is stored."""
-    found = service.understand(body.command_line)
+    found = service.parse_command_line(body.command_line)
     return JSONResponse({"workload": found.workload, "repetitions": found.repetitions, "ignored": found.ignored})
 
 
-@router.get("/benchmarks/{uid}", response_model=schema.Benchmark, responses=errors(404))
-async def get_benchmark(_viewer: RunViewer, session: Reader, uid: Uid) -> JSONResponse:
+@router.get("/benchmarks/{uid}", response_model=schema.Benchmark, responses=error_responses(404))
+async def get_benchmark(_viewer: RunViewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return a benchmark run."""
-    return JSONResponse((await represent(session, [await service.find(session, uid)]))[0])
+    return JSONResponse((await render_runs(session, [await service.get_run(session, uid)]))[0])
 
 
-@router.put("/benchmarks/{uid}", response_model=schema.Benchmark, responses=errors(404))
-async def update_benchmark(_principal: RunEditor, session: Tx, uid: Uid, body: BenchmarkUpdate) -> JSONResponse:
+@router.put("/benchmarks/{uid}", response_model=schema.Benchmark, responses=error_responses(404))
+async def update_benchmark(
+    _principal: RunEditor, session: WriteSession, uid: Uid, body: BenchmarkUpdate
+) -> JSONResponse:
     """Change the name, notes or tags of a run.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    row = await service.describe(session, uid, body.model_dump(mode="json", exclude_none=True))
-    return JSONResponse((await represent(session, [row]))[0])
+    row = await service.update_description(session, uid, body.model_dump(mode="json", exclude_none=True))
+    return JSONResponse((await render_runs(session, [row]))[0])
 
 
-@router.delete("/benchmarks/{uid}", response_model=schema.Removed, responses=errors(404, 409))
-async def delete_benchmark(_principal: RunEditor, session: Tx, uid: Uid) -> JSONResponse:
+@router.delete("/benchmarks/{uid}", response_model=schema.RemovedRun, responses=error_responses(404, 409))
+async def delete_benchmark(_principal: RunEditor, session: WriteSession, uid: Uid) -> JSONResponse:
     """Delete a finished run and all its measurements.
 
     Required role: `admin`, `cluster_member` or `db_member`.
@@ -103,21 +112,24 @@ async def delete_benchmark(_principal: RunEditor, session: Tx, uid: Uid) -> JSON
     return JSONResponse({"uid": uid})
 
 
-@router.post("/benchmarks/{uid}/stop", response_model=schema.Benchmark, responses=errors(404, 409))
-async def stop_benchmark(principal: RunEditor, session: Tx, uid: Uid) -> JSONResponse:
+@router.post("/benchmarks/{uid}/stop", response_model=schema.Benchmark, responses=error_responses(404, 409))
+async def stop_benchmark(principal: RunEditor, session: WriteSession, uid: Uid) -> JSONResponse:
     """Stop a run. Its measurements so far are kept.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    return JSONResponse((await represent(session, [await service.stop(session, uid, principal)]))[0])
+    return JSONResponse((await render_runs(session, [await service.stop(session, uid, principal)]))[0])
 
 
 @router.get(
-    "/benchmarks/{uid}/series", summary="Get benchmark series", response_model=schema.Series, responses=errors(404)
+    "/benchmarks/{uid}/series",
+    summary="Get benchmark series",
+    response_model=schema.Series,
+    responses=error_responses(404),
 )
-async def benchmark_series(
+async def get_benchmark_series(
     _viewer: RunViewer,
-    session: Reader,
+    session: ReadSession,
     uid: Uid,
     phase: Annotated[int | None, Query(ge=0, le=100, description="Return only this phase.")] = None,
     repetition: Annotated[int | None, Query(ge=0, le=100, description="Return only this repetition.")] = None,
@@ -125,13 +137,13 @@ async def benchmark_series(
     since: Annotated[int, Query(ge=0, le=10**9, description="Skip the seconds before this one of each load.")] = 0,
 ) -> JSONResponse:
     """Return the measurements per second, summed over all load nodes."""
-    row = await service.find(session, uid)
-    parts = await series_of(session, row, phase=phase, repetition=repetition, histograms=histograms, since=since)
+    row = await service.get_run(session, uid)
+    parts = await load_series(session, row, phase=phase, repetition=repetition, histograms=histograms, since=since)
     return JSONResponse({"uid": uid, "parts": parts})
 
 
-async def series_of(
-    session: Reader,
+async def load_series(
+    session: ReadSession,
     row: Benchmark,
     *,
     phase: int | None = None,
@@ -140,10 +152,10 @@ async def series_of(
     since: int = 0,
 ) -> list[dict[str, Any]]:
     """Return the measurements per second of each step (phase and repetition)."""
-    chosen: dict[benchmark_plan.Step, list[str]] = {}
-    for load in await benchmarks.loads_of(session, [row.uid]):
+    chosen: dict[benchmark_plan.PlanStep, list[str]] = {}
+    for load in await benchmarks.list_loads(session, [row.uid]):
         if phase in (None, load.phase) and repetition in (None, load.repetition):
-            chosen.setdefault(benchmark_plan.Step(load.phase, load.repetition), []).append(load.uid)
+            chosen.setdefault(benchmark_plan.PlanStep(load.phase, load.repetition), []).append(load.uid)
     parts = []
     for step, uids in sorted(chosen.items()):
         # Each second is one line; the line of the start of the load comes before them.
@@ -155,26 +167,31 @@ async def series_of(
 
 
 def _part(
-    step: benchmark_plan.Step, name: str, lines: Sequence[benchmarks.Kept], since: int, *, histograms: bool
+    step: benchmark_plan.PlanStep,
+    name: str,
+    lines: Sequence[benchmarks.StoredLoadRecord],
+    since: int,
+    *,
+    histograms: bool,
 ) -> list[dict[str, Any]]:
     """Return one part, or an empty list if there are no measurements.
 
     Lines are processed one by one, because a long run has hundreds of thousands.
     """
-    seconds = benchmark_seconds.by_second(each.said for each in lines)
+    seconds = benchmark_seconds.by_second(each.record for each in lines)
     selected = [(t, tally) for t, tally in seconds if t >= since]
     return [schema.part(step, name, selected, histograms=histograms)] if selected else []
 
 
-def _live(console: TheConsole) -> service.Live:
+def _latest_metrics(console: ConsoleDep) -> service.LatestMetrics:
     return lambda uid: console.live.latest("bdbs", str(uid))
 
 
-async def represent(session: Reader, rows: Sequence[Benchmark]) -> list[dict[str, Any]]:
+async def render_runs(session: ReadSession, rows: Sequence[Benchmark]) -> list[dict[str, Any]]:
     """Return runs in the format of the API and the event stream."""
     if not rows:
         return []
     loads_by_run: dict[int, list[Any]] = {row.uid: [] for row in rows}
-    for load in await benchmarks.loads_of(session, list(loads_by_run)):
+    for load in await benchmarks.list_loads(session, list(loads_by_run)):
         loads_by_run[load.benchmark_uid].append(load)
     return [schema.render(row, loads_by_run[row.uid]) for row in rows]

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
-from shardboard.api.deps import Evidence, Principal, Reader, TheConsole, Tx, insist_on_role
-from shardboard.api.replies import errors
-from shardboard.db import take_back
+from shardboard.api.deps import ConsoleDep, LoginOrError, Principal, ReadSession, WriteSession, check_principal_role
+from shardboard.api.replies import error_responses
+from shardboard.db import roll_back
 from shardboard.errors import ApiError, NotAcceptable, Unauthorized
 from shardboard.queries import machine
 from shardboard.schemas import bootstrap as schema
@@ -23,35 +23,39 @@ from shardboard.state import cluster
 
 router = APIRouter(tags=["cluster"])
 
-UNPROVEN = (
+CREDENTIALS_REQUIRED = (
     "Send the user name and password of the initial administrator (HTTP Basic). The console prints the generated password once, at "
     "its first start. `shardboard reset-admin-password` sets a new one."
 )
 
 
-async def creator(proof: Evidence) -> Principal:
+async def require_initial_admin(login_or_error: LoginOrError) -> Principal:
     """Return the administrator who creates the cluster."""
-    if isinstance(proof, ApiError):
-        raise Unauthorized(proof.code, UNPROVEN) if proof.code == "unauthorized" else proof
-    insist_on_role(proof.principal, ADMINS)
-    return proof.principal
+    if isinstance(login_or_error, ApiError):
+        raise (
+            Unauthorized(login_or_error.code, CREDENTIALS_REQUIRED)
+            if login_or_error.code == "unauthorized"
+            else login_or_error
+        )
+    check_principal_role(login_or_error.principal, ADMINS)
+    return login_or_error.principal
 
 
-Creator = Annotated[Principal, Depends(creator)]
+Creator = Annotated[Principal, Depends(require_initial_admin)]
 
 
-@router.get("/bootstrap", response_model=schema.BootstrapState, responses=errors())
-async def get_bootstrap(proof: Evidence, session: Reader, console: TheConsole) -> JSONResponse:
+@router.get("/bootstrap", response_model=schema.BootstrapState, responses=error_responses())
+async def get_bootstrap(login_or_error: LoginOrError, session: ReadSession, console: ConsoleDep) -> JSONResponse:
     """Return the state of the setup. Authenticated users also get a description of the console's machine."""
     row = await cluster.load(session)
     described = {}
-    if not isinstance(proof, ApiError):
+    if not isinstance(login_or_error, ApiError):
         described = await run_in_threadpool(machine.describe, str(console.settings.state_dir))
     return JSONResponse(schema.render(row, described))
 
 
-@router.post("/bootstrap/create_cluster", response_model=schema.BootstrapState, responses=errors(406, 409))
-async def create_cluster(admin: Creator, session: Tx, body: schema.CreateCluster) -> JSONResponse:
+@router.post("/bootstrap/create_cluster", response_model=schema.BootstrapState, responses=error_responses(406, 409))
+async def create_cluster(admin: Creator, session: WriteSession, body: schema.CreateCluster) -> JSONResponse:
     """Set the cluster name and replace the initial administrator. Requires the password of the initial administrator, which the
     console prints at its first start.
 
@@ -64,9 +68,12 @@ async def create_cluster(admin: Creator, session: Tx, body: schema.CreateCluster
 
 
 @router.post(
-    "/bootstrap", summary="Run bootstrap action", response_model=schema.BootstrapState, responses=errors(406, 409)
+    "/bootstrap",
+    summary="Run bootstrap action",
+    response_model=schema.BootstrapState,
+    responses=error_responses(406, 409),
 )
-async def bootstrap(admin: Creator, session: Tx, body: schema.Bootstrap) -> JSONResponse:
+async def bootstrap(admin: Creator, session: WriteSession, body: schema.Bootstrap) -> JSONResponse:
     """Run the action that the body names. Only `create_cluster` is supported. Required role: `admin`."""
     if body.action != "create_cluster":
         sentence = "`action` must be `create_cluster`. To add a node, run `shardboard agent --join` on it."
@@ -78,10 +85,12 @@ async def bootstrap(admin: Creator, session: Tx, body: schema.Bootstrap) -> JSON
     "/bootstrap/validate/{action}",
     summary="Validate bootstrap action",
     response_model=schema.BootstrapState,
-    responses=errors(406, 409),
+    responses=error_responses(406, 409),
 )
-async def validate_bootstrap(admin: Creator, session: Tx, action: str, body: schema.CreateCluster) -> JSONResponse:
+async def validate_bootstrap(
+    admin: Creator, session: WriteSession, action: str, body: schema.CreateCluster
+) -> JSONResponse:
     """Validate an action without running it. Required role: `admin`."""
     found = await bootstrap(admin, session, schema.Bootstrap(action=action, **body.model_dump()))
-    await take_back(session)
+    await roll_back(session)
     return found

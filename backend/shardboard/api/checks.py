@@ -7,13 +7,13 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from shardboard.api.deps import Reader
-from shardboard.api.found import node_of
+from shardboard.api.deps import ReadSession
+from shardboard.api.found import get_node_or_404
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import AnyViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.queries import hosts
-from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.absent import OptionalStr, without_none
 from shardboard.state import nodes
 from shardboard.state.nodes import Node
 
@@ -26,7 +26,7 @@ class NodeResult(BaseModel):
     error: OptionalStr
 
 
-class NodeOfCluster(BaseModel):
+class ClusterNodeResult(BaseModel):
     """Result of one node. `node_uid` is text here, as in the Redis Enterprise REST API."""
 
     node_uid: str
@@ -36,32 +36,32 @@ class NodeOfCluster(BaseModel):
 
 class ClusterResult(BaseModel):
     cluster_test_result: bool
-    nodes: list[NodeOfCluster]
+    nodes: list[ClusterNodeResult]
 
 
-@router.get("/cluster/check", response_model=ClusterResult, responses=errors())
-async def check_cluster(_viewer: AnyViewer, session: Reader) -> JSONResponse:
+@router.get("/cluster/check", response_model=ClusterResult, responses=error_responses())
+async def check_cluster(_viewer: AnyViewer, session: ReadSession) -> JSONResponse:
     """Check all nodes: whether the agent is reachable, the proxy runs and the machine is configured well.
 
     The reply contains the first problem of each node.
     """
-    machines = await nodes.every(session)
+    machines = await nodes.list_all(session)
     settings = await hosts.checks(session, machines)
     found = [_result(node, settings[node.uid]) for node in machines]
     shown = [{**each, "node_uid": str(each["node_uid"])} for each in found]
     return JSONResponse({"cluster_test_result": all(each["result"] for each in found), "nodes": shown})
 
 
-@router.get("/nodes/check/{uid}", response_model=NodeResult, responses=errors(404))
-async def check_node(_viewer: AnyViewer, session: Reader, uid: Uid) -> JSONResponse:
+@router.get("/nodes/check/{uid}", response_model=NodeResult, responses=error_responses(404))
+async def check_node(_viewer: AnyViewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Check a node in the same way as `/v1/cluster/check`. `/v1/nodes/{uid}/host` returns all settings of its machine."""
-    node = await node_of(session, uid)
+    node = await get_node_or_404(session, uid)
     return JSONResponse(_result(node, (await hosts.checks(session, [node]))[uid]))
 
 
 def _result(node: Node, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     error = next(_problems(node, settings), None)
-    return {"node_uid": node.uid, "result": error is None, **present(error=error)}
+    return {"node_uid": node.uid, "result": error is None, **without_none(error=error)}
 
 
 def _problems(node: Node, settings: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -9,11 +9,11 @@ from fastapi import Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import audited, directory
-from shardboard.api.gate import Gate, Verified, gate, note_failure
+from shardboard.api.gate import LoginState, VerifiedUser, get_login_state, record_failed_login
 from shardboard.console import Console
 from shardboard.db import Store
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
-from shardboard.origins import place
+from shardboard.origins import source_of
 from shardboard.services import logins, passwords, second_factor, service_tokens, sessions, tokens, user_accounts
 from shardboard.services.users import Principal, principal_of
 from shardboard.state import audit as trail
@@ -22,9 +22,11 @@ from shardboard.state.cluster import Cluster
 from shardboard.state.users import Password, User
 
 COOKIE = "shardboard_session"
-PAGE_HEADER = "x-requested-with"
-REFUSAL = "Wrong user name or password. After several failed attempts from your address, wait before you try again."
-SAME = "The new password must differ from the current one."
+CSRF_HEADER = "x-requested-with"
+WRONG_CREDENTIALS = (
+    "Wrong user name or password. After several failed attempts from your address, wait before you try again."
+)
+UNCHANGED_MESSAGE = "The new password must differ from the current one."
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Login:
     """Password that matched, if a password was sent."""
 
     @property
-    def proof(self) -> str:
+    def credential_type(self) -> str:
         """Return the type of credential for the audit log."""
         if self.password is not None:
             return "password"
@@ -49,9 +51,9 @@ class Login:
         return "token" if self.claims is not None else "service token"
 
 
-def origin(request: Request) -> str:
+def source_address_of(request: Request) -> str:
     """Return the source address of a request, for audit events."""
-    return audited.origin(request.scope)
+    return audited.source_address(request.scope)
 
 
 def set_cookie(response: Response, value: str, max_age: int) -> None:
@@ -63,35 +65,35 @@ def set_cookie(response: Response, value: str, max_age: int) -> None:
     response.set_cookie(COOKIE, value, max_age=max_age, secure=True, httponly=True, samesite="strict")
 
 
-def same(given: str, kept: str) -> bool:
+def equal_in_constant_time(actual: str, expected: str) -> bool:
     """Compare two secrets in constant time."""
-    return hmac.compare_digest(given.encode(), kept.encode())
+    return hmac.compare_digest(actual.encode(), expected.encode())
 
 
-def challenge(request: Request) -> dict[str, str]:
+def challenge_headers(request: Request) -> dict[str, str]:
     """Return the headers of a 401 reply. Browsers get no challenge, because they would open a password dialog."""
-    from_browser = PAGE_HEADER in request.headers or "sec-fetch-mode" in request.headers
+    from_browser = CSRF_HEADER in request.headers or "sec-fetch-mode" in request.headers
     return {} if from_browser else {"WWW-Authenticate": 'Basic realm="shardboard"'}
 
 
-async def prove(request: Request, console: Console) -> Login:
+async def authenticate(request: Request, console: Console) -> Login:
     """Return the identity of a request, from the first credentials that it contains. Raises ApiError if they are invalid."""
-    login = await _prove(request, console)
-    audited.proven(login.principal.username, login.proof)
+    login = await _authenticate_request(request, console)
+    audited.record_authenticated_user(login.principal.username, login.credential_type)
     return login
 
 
-async def _prove(request: Request, console: Console) -> Login:
+async def _authenticate_request(request: Request, console: Console) -> Login:
     authorization = request.headers.get("authorization")
     if authorization is not None:
         scheme, _, value = authorization.partition(" ")
         match scheme.lower():
             case "basic":
                 try:
-                    username, password = audited.split_basic(value)
+                    username, password = audited.parse_basic_credentials(value)
                 except ValueError:
                     raise Unauthorized("unauthorized", "The HTTP Basic credentials are malformed.") from None
-                found = await log_in(console, username, password, origin(request))
+                found = await verify_login(console, username, password, source_address_of(request))
                 return Login(await _principal(console.store, found.user), password=found.password)
             case "jwt" | "bearer":
                 token = value.strip()
@@ -102,7 +104,7 @@ async def _prove(request: Request, console: Console) -> Login:
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
         raise Unauthorized("unauthorized", "The request has no credentials. Sign in first.")
-    if request.method not in trail.SAFE_METHODS and request.headers.get(PAGE_HEADER) != "shardboard":
+    if request.method not in trail.SAFE_METHODS and request.headers.get(CSRF_HEADER) != "shardboard":
         # Another site can make a browser send the cookie, but not this header.
         raise Forbidden(
             "missing_header",
@@ -111,40 +113,40 @@ async def _prove(request: Request, console: Console) -> Login:
     return await _by_session(console.store, cookie)
 
 
-async def try_prove(request: Request, console: Console) -> Login | ApiError:
-    """Return the result of `prove`, or the error as a value."""
+async def try_authenticate(request: Request, console: Console) -> Login | ApiError:
+    """Return the result of `authenticate`, or the error as a value."""
     try:
-        return await prove(request, console)
+        return await authenticate(request, console)
     except ApiError as refusal:
         return refusal
 
 
-async def insist_on_password(store: Store, password: str, email: str, before: str) -> None:
+async def check_new_password(store: Store, password: str, email: str, current_password: str) -> None:
     """Check that the password may replace `before`. Raises ApiError otherwise."""
     async with store.read() as session:
-        await user_accounts.insist_on_password(session, password, email)
-    if password == before:
-        raise NotAcceptable("new_password_same_as_current", SAME, field="password")
+        await user_accounts.check_password(session, password, email)
+    if password == current_password:
+        raise NotAcceptable("new_password_same_as_current", UNCHANGED_MESSAGE, field="password")
 
 
-async def new_password(
-    store: Store, password: str, email: str, *, before: Sequence[str] = (), beside: str | None = None
-) -> user_accounts.NewPassword:
+async def hash_new_password(
+    store: Store, password: str, email: str, *, rejected_hashes: Sequence[str] = (), salt_of: str | None = None
+) -> user_accounts.PasswordHashes:
     """Return the hashes to store for a new password of a user.
 
     The password must not match one of the hashes in `before`. `beside` is the hash of a password that stays valid. Hashing runs
     under the same concurrency limit as a verification, and in no transaction.
     """
     async with store.read() as session:
-        await user_accounts.insist_on_password(session, password, email)
-    async with gate(store).verifier.turn(f"for {email}"):
-        if before and await passwords.matching(password, before) is not None:
-            raise NotAcceptable("new_password_same_as_current", SAME, field="password")
-        kept = await passwords.hashed(password, beside)
-    return user_accounts.NewPassword(kept, data_users.digest(password))
+        await user_accounts.check_password(session, password, email)
+    async with get_login_state(store).verifier.slot(f"for {email}"):
+        if rejected_hashes and await passwords.find_matching_hash(password, rejected_hashes) is not None:
+            raise NotAcceptable("new_password_same_as_current", UNCHANGED_MESSAGE, field="password")
+        kept = await passwords.hash_password(password, salt_of)
+    return user_accounts.PasswordHashes(kept, data_users.digest(password))
 
 
-async def log_in(
+async def verify_login(
     console: Console,
     username: str,
     password: str,
@@ -152,46 +154,60 @@ async def log_in(
     *,
     code: str | None = None,
     audit: bool = False,
-) -> Verified:
+) -> VerifiedUser:
     """Return the user with this password, and check `code` if the user has a second factor.
 
     Failures are counted in a separate transaction, because the transaction of the request is rolled back.
     """
     store = console.store
-    found, is_new = await _authenticate(console, username, password, source, code=code, anew=audit)
+    found, is_new = await _authenticate(console, username, password, source, code=code, bypass_cache=audit)
     if audit:  # a login, with login events in the audit log
-        audited.proven(found.user.email, "password")
+        audited.record_authenticated_user(found.user.email, "password")
     if not (audit or found.user.totp_secret is not None or (is_new and found.has_failed)):
         return found
     async with store.begin() as session:
         if not audit:
-            trail.aside(session)
-        return await note_login(session, found, source, code=code, audit=audit)
+            trail.without_audit(session)
+        return await record_login(session, found, source, code=code, audit=audit)
 
 
-async def verified(
-    console: Console, username: str, password: str, source: str, *, code: str | None, renewing: bool, enrolling: bool
-) -> Verified:
-    """Verify credentials like `log_in`, for a session or token that lasts. The caller has to call `note_login`.
+async def verify_lasting_login(
+    console: Console,
+    username: str,
+    password: str,
+    source: str,
+    *,
+    code: str | None,
+    allow_expired: bool,
+    allow_missing_second_factor: bool,
+) -> VerifiedUser:
+    """Verify credentials like `verify_login`, for a session or token that lasts. The caller has to call `record_login`.
 
-    The code is not used up until then. `renewing` accepts an expired password that is about to be replaced. `enrolling` accepts a
-    missing second factor that is about to be turned on.
+    The code is not used up until then. `allow_expired` accepts an expired password that is about to be replaced.
+    `allow_missing_second_factor` accepts a missing second factor that is about to be turned on.
     """
     found, _ = await _authenticate(
-        console, username, password, source, code=code, renewing=renewing, enrolling=enrolling, anew=True
+        console,
+        username,
+        password,
+        source,
+        code=code,
+        allow_expired=allow_expired,
+        allow_missing_second_factor=allow_missing_second_factor,
+        bypass_cache=True,
     )
-    audited.proven(found.user.email, "password")
+    audited.record_authenticated_user(found.user.email, "password")
     return found
 
 
-async def note_login(
-    session: AsyncSession, found: Verified, source: str, *, code: str | None, audit: bool = True
-) -> Verified:
+async def record_login(
+    session: AsyncSession, found: VerifiedUser, source: str, *, code: str | None, audit: bool = True
+) -> VerifiedUser:
     """Record a successful login. Raises Unauthorized if a concurrent change has made it invalid."""
-    user = await logins.succeeded(session, found.user.email, source, code=code, audit=audit)
+    user = await logins.record_success(session, found.user.email, source, code=code, audit=audit)
     if user is None or found.password.hash not in user.password_hashes:
-        raise Unauthorized("invalid_credentials", REFUSAL)
-    return Verified(user, found.password)
+        raise Unauthorized("invalid_credentials", WRONG_CREDENTIALS)
+    return VerifiedUser(user, found.password)
 
 
 async def _authenticate(
@@ -201,31 +217,33 @@ async def _authenticate(
     source: str,
     *,
     code: str | None,
-    renewing: bool = False,
-    enrolling: bool = False,
-    anew: bool,
-) -> tuple[Verified, bool]:
+    allow_expired: bool = False,
+    allow_missing_second_factor: bool = False,
+    bypass_cache: bool,
+) -> tuple[VerifiedUser, bool]:
     """Return the verified user, and whether the password was verified now rather than taken from the cache."""
-    audited.claimed(username)
+    audited.record_claimed_user(username)
     # A session or token lasts, so it requires a password that is valid now, not one from the cache.
-    found, is_new = await _check_password(console, username, password, source, anew=anew)
+    found, is_new = await _check_password(console, username, password, source, bypass_cache=bypass_cache)
     if found is None:
-        raise Unauthorized("invalid_credentials", REFUSAL)
+        raise Unauthorized("invalid_credentials", WRONG_CREDENTIALS)
     if found.user.totp_secret is not None:
-        await insist_on_code(console.store, found.user, source, code)
-    await _check_rules(console.store, found, renewing=renewing, enrolling=enrolling)
+        await require_second_factor_code(console.store, found.user, source, code)
+    await _check_rules(
+        console.store, found, allow_expired=allow_expired, allow_missing_second_factor=allow_missing_second_factor
+    )
     return found, is_new
 
 
-async def insist_on_code(store: Store, user: User, source: str, code: str | None) -> None:
+async def require_second_factor_code(store: Store, user: User, source: str, code: str | None) -> None:
     """Check a second-factor code without using it up. A wrong code counts as a failed login."""
     if code is None:
         sentence = f"{user.email} has a second factor: send a code of the authenticator app too. Use a service token for programs."
         raise Unauthorized("second_factor_required", sentence)
     async with store.read() as session:
-        waits = await logins.codes_wait(session, user)
-    if not second_factor.accepts(user, code, recovery_only=waits):
-        await note_failure(store, gate(store), user.email, source, counts=True, is_code=True)
+        waits = await logins.are_codes_throttled(session, user)
+    if not second_factor.is_code_valid(user, code, recovery_only=waits):
+        await record_failed_login(store, get_login_state(store), user.email, source, is_counted=True, is_code=True)
         if waits:
             sentence = "Too many wrong codes. Use a recovery code, or try a code of the authenticator app again later."
             raise Unauthorized("wrong_code", sentence)
@@ -233,18 +251,20 @@ async def insist_on_code(store: Store, user: User, source: str, code: str | None
         raise Unauthorized("wrong_code", sentence)
 
 
-async def _check_rules(store: Store, found: Verified, *, renewing: bool, enrolling: bool) -> None:
+async def _check_rules(
+    store: Store, found: VerifiedUser, *, allow_expired: bool, allow_missing_second_factor: bool
+) -> None:
     async with store.read() as session:
         cluster_row = await cluster.load(session)
     expiry = logins.expiry(found.user, found.password, cluster_row.settings)
-    if not renewing and expiry is not None and expiry <= datetime.now(UTC):
+    if not allow_expired and expiry is not None and expiry <= datetime.now(UTC):
         sentence = f"The password of {found.user.email} expired on {expiry:%Y-%m-%d}. Set a new one when you sign in."
         raise Unauthorized("password_expired", sentence)
-    if not enrolling:
-        insist_on_second_factor(found.user, cluster_row)
+    if not allow_missing_second_factor:
+        require_second_factor(found.user, cluster_row)
 
 
-def insist_on_second_factor(user: User, cluster_row: Cluster) -> None:
+def require_second_factor(user: User, cluster_row: Cluster) -> None:
     """Check that the user has a second factor if the policy requires one."""
     if logins.lacks_second_factor(user, cluster_row.rules):
         sentence = (
@@ -254,66 +274,74 @@ def insist_on_second_factor(user: User, cluster_row: Cluster) -> None:
         raise Unauthorized("second_factor_missing", sentence)
 
 
-async def password_of(console: Console, username: str, password: str, source: str) -> Password | None:
+async def match_password(console: Console, username: str, password: str, source: str) -> Password | None:
     """Return which of the user's passwords this is. A wrong one counts as a failed login; a correct one resets no counters."""
-    found, _ = await _check_password(console, username, password, source, anew=False)
+    found, _ = await _check_password(console, username, password, source, bypass_cache=False)
     return found.password if found is not None else None
 
 
 async def _check_password(
-    console: Console, username: str, password: str, source: str, *, anew: bool
-) -> tuple[Verified | None, bool]:
+    console: Console, username: str, password: str, source: str, *, bypass_cache: bool
+) -> tuple[VerifiedUser | None, bool]:
     """Verify a password.
 
-    Returns the verified user, and whether the password was verified now rather than taken from the cache. `anew` bypasses the
-    cache of passwords that a directory has confirmed.
+    Returns the verified user, and whether the password was verified now rather than taken from the cache. `bypass_cache` bypasses
+    the cache of passwords that a directory has confirmed.
     """
-    store, keeper = console.store, gate(console.store)
+    store, keeper = console.store, get_login_state(console.store)
     async with store.read() as session:
-        candidate = await logins.candidate(session, username, source)
+        candidate = await logins.find_candidate(session, username, source)
     if candidate is None:
-        directory_result = await directory.log_in(console, username, password, source, anew=anew)
+        directory_result = await directory.verify_directory_login(
+            console, username, password, source, bypass_cache=bypass_cache
+        )
         if directory_result is not None:
             return directory_result
     found = _cached(keeper, candidate, username, password)
     if found is not None:
         return found, False
-    attempt = (username, password, place(source))
-    return await keeper.verifier.once(attempt, lambda: _verify(store, keeper, username, password, source)), True
+    attempt = (username, password, source_of(source))
+    return await keeper.verifier.share_concurrent(
+        attempt, lambda: _verify(store, keeper, username, password, source)
+    ), True
 
 
-def _cached(keeper: Gate, candidate: logins.Candidate | None, username: str, password: str) -> Verified | None:
+def _cached(
+    login_state: LoginState, candidate: logins.LoginCandidate | None, username: str, password: str
+) -> VerifiedUser | None:
     if candidate is None:
         return None
     kept = candidate.user.passwords
-    known = next((each for each in kept if keeper.verifier.remembers(username, password, each.hash)), None)
-    return Verified(candidate.user, known, candidate.has_failed) if known is not None else None
+    known = next((each for each in kept if login_state.verifier.is_cached(username, password, each.hash)), None)
+    return VerifiedUser(candidate.user, known, candidate.has_failed) if known is not None else None
 
 
-async def _verify(store: Store, keeper: Gate, username: str, password: str, source: str) -> Verified | None:
-    async with keeper.verifier.turn(place(source)):
+async def _verify(
+    store: Store, login_state: LoginState, username: str, password: str, source: str
+) -> VerifiedUser | None:
+    async with login_state.verifier.slot(source_of(source)):
         # Read again: while this attempt was queued, other attempts may have exceeded the limit of failures.
         async with store.read() as session:
-            found = await logins.candidate(session, username, source)
-        matched = await passwords.matching(password, found.user.password_hashes if found else ())
+            found = await logins.find_candidate(session, username, source)
+        matched = await passwords.find_matching_hash(password, found.user.password_hashes if found else ())
         if found is None or matched is None:
-            await note_failure(store, keeper, username, source, counts=found is not None)
+            await record_failed_login(store, login_state, username, source, is_counted=found is not None)
             return None
-    keeper.verifier.remember(username, password, matched)
+    login_state.verifier.cache_success(username, password, matched)
     kept = next(each for each in found.user.passwords if each.hash == matched)
     if kept.data_hash is None:
         await _store_data_hash(store, found.user, password, matched)
-    return Verified(found.user, kept, found.has_failed)
+    return VerifiedUser(found.user, kept, found.has_failed)
 
 
 async def _store_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
     """Store the hash for databases, if a database granted the user access to data after the password was set."""
     async with store.read() as session:
-        if not await data_users.is_wanted(session, verified):
+        if not await data_users.needs_data_hash(session, verified):
             return
     async with store.begin() as session:
-        trail.aside(session)
-        await user_accounts.note_data_hash(session, verified.uid, password_hash, data_users.digest(password))
+        trail.without_audit(session)
+        await user_accounts.save_data_hash(session, verified.uid, password_hash, data_users.digest(password))
 
 
 async def _by_token(store: Store, token: str) -> Login:
@@ -327,7 +355,7 @@ async def _by_token(store: Store, token: str) -> Login:
     if principal is None or claims.password_mark not in marks:
         raise Unauthorized("token_expired", "The token is no longer valid. Sign in again.")
     if user is not None:
-        insist_on_second_factor(user, cluster_row)
+        require_second_factor(user, cluster_row)
     return Login(principal, claims)
 
 
@@ -344,21 +372,21 @@ async def _principal_of(session: AsyncSession, user: User) -> Principal:
 
 async def _by_session(store: Store, cookie: str) -> Login:
     async with store.read() as session:
-        found = await sessions.find(session, cookie)
-        insist_on_second_factor(found.user, await cluster.load(session))
+        found = await sessions.get_session(session, cookie)
+        require_second_factor(found.user, await cluster.load(session))
         principal = await _principal_of(session, found.user)
-    if found.is_due:
+    if found.use_needs_recording:
         async with store.begin() as session:
-            trail.aside(session)
-            await sessions.note_use(session, found.uid)
+            trail.without_audit(session)
+            await sessions.record_use(session, found.uid)
     return Login(principal, session_uid=found.uid)
 
 
 async def _by_service_token(store: Store, token: str) -> Login:
     async with store.read() as session:
-        principal, is_due = await service_tokens.who(session, token)
+        principal, is_due = await service_tokens.authenticate(session, token)
     if is_due:
         async with store.begin() as session:
-            trail.aside(session)
-            await service_tokens.note_use(session, token)
+            trail.without_audit(session)
+            await service_tokens.record_use(session, token)
     return Login(principal)

@@ -17,17 +17,17 @@ from shardboard.services.users import ADMINS, EDITORS, USER_ADMINS, VIEWERS, Pri
 
 __all__ = [
     "Admin",
+    "ConsoleDep",
     "CurrentLogin",
     "Editor",
     "Principal",
-    "Reader",
-    "TheConsole",
-    "Tx",
+    "ReadSession",
     "UserManager",
     "Viewer",
+    "WriteSession",
+    "check_principal_role",
     "get_console",
-    "insist_on_role",
-    "requires",
+    "require_full_access",
 ]
 
 
@@ -36,61 +36,61 @@ async def get_console(request: Request) -> Console:
     return console
 
 
-TheConsole = Annotated[Console, Depends(get_console)]
+ConsoleDep = Annotated[Console, Depends(get_console)]
 
 
-async def evidence(request: Request, console: TheConsole) -> Login | ApiError:
+async def login_or_error(request: Request, console: ConsoleDep) -> Login | ApiError:
     """Return the login of the request, or the reason why it has none. Only handlers that need a login raise the reason."""
-    return await credentials.try_prove(request, console)
+    return await credentials.try_authenticate(request, console)
 
 
-Evidence = Annotated[Login | ApiError, Depends(evidence)]
+LoginOrError = Annotated[Login | ApiError, Depends(login_or_error)]
 
 
-async def transaction(console: TheConsole, _evidence: Evidence) -> AsyncIterator[AsyncSession]:
+async def write_session(console: ConsoleDep, _login_or_error: LoginOrError) -> AsyncIterator[AsyncSession]:
     """Open one transaction per request, after the credentials: verifying them takes time and can write to the store."""
     async with console.store.begin() as session:
         yield session
 
 
-async def reading(console: TheConsole, _evidence: Evidence) -> AsyncIterator[AsyncSession]:
+async def read_session(console: ConsoleDep, _login_or_error: LoginOrError) -> AsyncIterator[AsyncSession]:
     async with console.store.read() as session:
         yield session
 
 
-Tx = Annotated[AsyncSession, Depends(transaction, scope="function")]
-Reader = Annotated[AsyncSession, Depends(reading, scope="function")]
+WriteSession = Annotated[AsyncSession, Depends(write_session, scope="function")]
+ReadSession = Annotated[AsyncSession, Depends(read_session, scope="function")]
 
 
-async def current_login(proof: Evidence) -> Login:
-    if isinstance(proof, ApiError):
-        raise proof
-    return proof
+async def current_login(login_or_error: LoginOrError) -> Login:
+    if isinstance(login_or_error, ApiError):
+        raise login_or_error
+    return login_or_error
 
 
 CurrentLogin = Annotated[Login, Depends(current_login)]
 
 
-def insist_on_role(principal: Principal, roles: frozenset[str]) -> None:
+def check_principal_role(principal: Principal, roles: frozenset[str]) -> None:
     if principal.role not in roles:
         raise Forbidden("unauthorized_action", f"The role {principal.role} does not allow this request.")
 
 
-def requires(roles: frozenset[str]) -> Callable[[Login], Awaitable[Principal]]:
+def require_full_access(roles: frozenset[str]) -> Callable[[Login], Awaitable[Principal]]:
     """Return a dependency that admits users with one of these management roles and access to all databases.
 
     The dependencies of `api/reach.py` also admit users whose role is limited to some databases.
     """
 
     async def check(login: CurrentLogin) -> Principal:
-        insist_on_role(login.principal, roles)
-        login.principal.insist_on_reaching_all()
+        check_principal_role(login.principal, roles)
+        login.principal.require_cluster_access()
         return login.principal
 
     return check
 
 
-Viewer = Annotated[Principal, Depends(requires(VIEWERS))]
-Editor = Annotated[Principal, Depends(requires(EDITORS))]
-Admin = Annotated[Principal, Depends(requires(ADMINS))]
-UserManager = Annotated[Principal, Depends(requires(USER_ADMINS))]
+Viewer = Annotated[Principal, Depends(require_full_access(VIEWERS))]
+Editor = Annotated[Principal, Depends(require_full_access(EDITORS))]
+Admin = Annotated[Principal, Depends(require_full_access(ADMINS))]
+UserManager = Annotated[Principal, Depends(require_full_access(USER_ADMINS))]

@@ -2,39 +2,52 @@
 
 import asyncio
 
-from shardboard.api.gate import Gate, Verified, gate, look_again, note_failure, note_unavailable
+from shardboard.api.gate import (
+    LoginState,
+    VerifiedUser,
+    get_login_state,
+    recheck_logins,
+    record_directory_unavailable,
+    record_failed_login,
+)
 from shardboard.console import Console
 from shardboard.db import Store
-from shardboard.domain.ldap import Ambiguous, Directory, Person
-from shardboard.domain.ldap import Unavailable as NoAnswer
+from shardboard.domain.ldap import Ambiguous, Directory, DirectoryUser
+from shardboard.domain.ldap import DirectoryUnavailable as NoAnswer
 from shardboard.errors import Forbidden, Unavailable
-from shardboard.origins import place
+from shardboard.origins import source_of
 from shardboard.services import ldap, logins, passwords
 from shardboard.state import cluster
 from shardboard.state.users import User
 
 
-async def log_in(
-    console: Console, username: str, password: str, source: str, *, anew: bool
-) -> tuple[Verified | None, bool] | None:
+async def verify_directory_login(
+    console: Console, username: str, password: str, source: str, *, bypass_cache: bool
+) -> tuple[VerifiedUser | None, bool] | None:
     """Verify a password against the directory.
 
-    Returns the verified user (None: rejected) and whether the directory was queried now, which `anew` forces. Returns None if the
-    directory is not responsible for the user name.
+    Returns the verified user (None: rejected) and whether the directory was queried now, which `bypass_cache` forces. Returns None
+    if the directory is not responsible for the user name.
     """
-    keeper = gate(console.store)
+    keeper = get_login_state(console.store)
     async with console.store.read() as session:
-        found = await ldap.user_of(session, username, keeper.aliases.get(username.lower()))
+        found = await ldap.find_directory_and_user(session, username, keeper.aliases.get(username.lower()))
     if found is None:
         return None
     directory, user = found
-    if not anew and user is not None and keeper.verifier.remembers(username, password, _cache_key(directory, user)):
+    if (
+        not bypass_cache
+        and user is not None
+        and keeper.verifier.is_cached(username, password, _cache_key(directory, user))
+    ):
         async with console.store.read() as session:
-            waits, has_failed = await logins.standing_from(session, user, source)
+            waits, has_failed = await logins.throttling_state(session, user, source)
         if not waits:
-            return Verified(user, user.passwords[0], has_failed), False
-    attempt = (username, password, place(source))
-    return await keeper.verifier.once(attempt, lambda: _verify(console, keeper, username, password, source)), True
+            return VerifiedUser(user, user.passwords[0], has_failed), False
+    attempt = (username, password, source_of(source))
+    return await keeper.verifier.share_concurrent(
+        attempt, lambda: _verify(console, keeper, username, password, source)
+    ), True
 
 
 def _cache_key(directory: Directory, user: User) -> str:
@@ -42,77 +55,86 @@ def _cache_key(directory: Directory, user: User) -> str:
     return f"{user.password_id} {directory.cache_ttl}"
 
 
-async def _verify(console: Console, keeper: Gate, username: str, password: str, source: str) -> Verified | None:
-    async with keeper.directory.turn(place(source)):
+async def _verify(
+    console: Console, login_state: LoginState, username: str, password: str, source: str
+) -> VerifiedUser | None:
+    async with login_state.directory.slot(source_of(source)):
         # Read again: while this attempt was queued, other attempts may have exceeded the limit of failures.
         async with console.store.read() as session:
-            found = await ldap.user_of(session, username, keeper.aliases.get(username.lower()))
+            found = await ldap.find_directory_and_user(session, username, login_state.aliases.get(username.lower()))
             rules = (await cluster.load(session)).rules
             if found is None:
                 return None
             directory, user = found
-            waits, has_failed = keeper.strangers.waits(username, source), False
+            waits, has_failed = login_state.unknown_user_throttle.is_throttled(username, source), False
             if user is not None:
-                waits, has_failed = await logins.standing_from(session, user, source)
-        person = await _query(console, keeper, directory, username, password, source, waits=waits)
+                waits, has_failed = await logins.throttling_state(session, user, source)
+        person = await _query(console, login_state, directory, username, password, source, waits=waits)
     if person is None:
         if user is None and not waits:
-            keeper.strangers.failed(username, source, rules)
+            login_state.unknown_user_throttle.record_failure(username, source, rules)
         name = user.email if user is not None else username
-        await note_failure(console.store, keeper, name, source, counts=user is not None and not waits)
+        await record_failed_login(console.store, login_state, name, source, is_counted=user is not None and not waits)
         return None
-    keeper.strangers.succeeded(username, source)
+    login_state.unknown_user_throttle.clear(username, source)
     user = await _sign_in(console.store, directory, username, person)
-    keeper.note_alias(username, user)
-    keeper.verifier.remember(username, password, _cache_key(directory, user), directory.cache_ttl)
-    return Verified(user, user.passwords[0], has_failed)
+    login_state.add_alias(username, user)
+    login_state.verifier.cache_success(username, password, _cache_key(directory, user), directory.cache_ttl)
+    return VerifiedUser(user, user.passwords[0], has_failed)
 
 
 async def _query(
-    console: Console, keeper: Gate, directory: Directory, username: str, password: str, source: str, *, waits: bool
-) -> Person | None:
+    console: Console,
+    login_state: LoginState,
+    directory: Directory,
+    username: str,
+    password: str,
+    source: str,
+    *,
+    waits: bool,
+) -> DirectoryUser | None:
     """Query the directory. Returns None for wrong passwords and for throttled attempts: clients must not distinguish them."""
     # The reply takes at least as long as for a user with a local password.
-    equalizer = asyncio.create_task(_equalize_time(keeper, password, source))
+    equalizer = asyncio.create_task(_equalize_time(login_state, password, source))
     try:
         return None if waits else await console.ldap.authenticate(directory, username, password)
     except Ambiguous as reason:
-        await note_unavailable(console.store, keeper, str(reason))
+        await record_directory_unavailable(console.store, login_state, str(reason))
         return None
     except NoAnswer as reason:
-        await note_unavailable(console.store, keeper, str(reason))
+        await record_directory_unavailable(console.store, login_state, str(reason))
         sentence = "The LDAP directory does not respond. Try again later. Users with a local password can sign in."
         raise Unavailable("ldap_unavailable", sentence) from reason
     finally:
         await equalizer  # raises for both kinds of users if too many attempts are queued
 
 
-async def _equalize_time(keeper: Gate, password: str, source: str) -> None:
-    async with keeper.verifier.turn(place(source)):
-        await passwords.matching(password, ())
+async def _equalize_time(login_state: LoginState, password: str, source: str) -> None:
+    async with login_state.verifier.slot(source_of(source)):
+        await passwords.find_matching_hash(password, ())
 
 
-async def _sign_in(store: Store, directory: Directory, username: str, person: Person) -> User:
+async def _sign_in(store: Store, directory: Directory, username: str, directory_user: DirectoryUser) -> User:
     async with store.read() as session:
-        user = await ldap.known(session, directory, person)
+        user = await ldap.find_unchanged_user(session, directory, directory_user)
     if user is not None:
         return user
     try:
         async with store.begin() as session:
-            user = await ldap.sign_in(session, directory, username, person)
+            user = await ldap.sign_in(session, directory, username, directory_user)
     except Forbidden as refusal:
         if refusal.code == "no_role":
-            await _sign_out(store, person)
+            await _sign_out(store, directory_user)
         raise
-    look_again(store)  # the role may have changed
+    recheck_logins(store)  # the role may have changed
     return user
 
 
-async def _sign_out(store: Store, person: Person) -> None:
+async def _sign_out(store: Store, directory_user: DirectoryUser) -> None:
     """Sign the user out. Does nothing if that has been done, since a program can repeat its requests without a role."""
     async with store.read() as session:
-        if await ldap.with_role(session, person) is None:
+        if await ldap.find_user_with_role(session, directory_user) is None:
             return
     async with store.begin() as session:
-        await ldap.sign_out(session, person)
-    look_again(store)
+        await ldap.sign_out(session, directory_user)
+    recheck_logins(store)

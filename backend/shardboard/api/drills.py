@@ -5,15 +5,15 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Admin, Tx
+from shardboard.api.deps import Admin, WriteSession
 from shardboard.api.parameters import Uid
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.services import drills as service
 
 router = APIRouter(tags=["nodes"])
 
 
-class DrillOrder(BaseModel):
+class DrillRequest(BaseModel):
     """Fault to inject on a node."""
 
     model_config = ConfigDict(strict=True)
@@ -31,18 +31,18 @@ class DrillOrder(BaseModel):
     confirm: str = Field(description='Confirmation: the words "node <uid>".')
 
 
-class DrillReply(BaseModel):
+class QueuedDrill(BaseModel):
     action_uid: str
     status: str = "queued"
 
 
-@router.post("/nodes/{uid}/actions/drill", summary="Start drill", responses=errors(403, 404, 406))
-async def drill(admin: Admin, session: Tx, uid: Uid, body: DrillOrder) -> DrillReply:
+@router.post("/nodes/{uid}/actions/drill", summary="Start drill", responses=error_responses(403, 404, 406))
+async def start_drill(admin: Admin, session: WriteSession, uid: Uid, body: DrillRequest) -> QueuedDrill:
     """Start a failure drill on a node. The action and the timeline show its progress.
 
     Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
     """
-    action = await service.order(
+    action = await service.schedule(
         session,
         uid,
         admin,
@@ -51,4 +51,4 @@ async def drill(admin: Admin, session: Tx, uid: Uid, body: DrillOrder) -> DrillR
         shard_uid=int(body.shard_uid) if body.shard_uid is not None else None,
         confirm=body.confirm,
     )
-    return DrillReply(action_uid=action.uid)
+    return QueuedDrill(action_uid=action.uid)

@@ -7,13 +7,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from shardboard.api.credentials import challenge
-from shardboard.api.limits import TOO_LARGE, LastResort, Limits
+from shardboard.api.credentials import challenge_headers
+from shardboard.api.limits import BODY_TOO_LARGE, RequestLimitMiddleware, UnhandledErrorMiddleware
 from shardboard.api.options import allowed_methods
-from shardboard.api.replies import ERROR_REPLIES, failure
+from shardboard.api.replies import ERROR_REPLIES, error_reply
 from shardboard.errors import ApiError
 
-__all__ = ["ERROR_REPLIES", "install"]
+__all__ = ["ERROR_REPLIES", "install_error_handlers"]
 
 _MISSING = {
     "name": (406, "missing_db_name", "`name` is missing. A database needs a name."),
@@ -46,20 +46,20 @@ _LIMITS = (
 )
 
 
-def install(app: FastAPI) -> None:
+def install_error_handlers(app: FastAPI) -> None:
     """Register the handlers and middleware that render every failure of `app`."""
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_middleware(Limits)
-    app.add_middleware(LastResort)
+    app.add_middleware(RequestLimitMiddleware)
+    app.add_middleware(UnhandledErrorMiddleware)
 
 
 async def _api_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, ApiError)  # noqa: S101 - registered for this class only
-    answer = failure(error.status, error.code, error.description, error.field)
+    answer = error_reply(error.status, error.code, error.description, error.field)
     if error.status == 401:
-        answer.headers.update(challenge(request))
+        answer.headers.update(challenge_headers(request))
     return answer
 
 
@@ -68,20 +68,20 @@ async def _invalid_request(_request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     location, kind = [str(step) for step in first["loc"]], first["type"]
     if kind == "json_invalid":
-        return failure(400, "bad_request", "The body is not valid JSON.")
+        return error_reply(400, "bad_request", "The body is not valid JSON.")
     if location[0] == "path":
-        return failure(404, "not_found", f"The {location[-1]} does not exist.", location[-1])
+        return error_reply(404, "not_found", f"The {location[-1]} does not exist.", location[-1])
     field = ".".join(location[1:])
     if kind == "missing" and location[0] == "body" and field in _MISSING:
         status, code, sentence = _MISSING[field]
-        return failure(status, code, sentence, field)
+        return error_reply(status, code, sentence, field)
     if kind == "field":
         field = first["ctx"]["field"]
-        return failure(400, "bad_request", f"{field} {first['ctx']['what']}.", field)
+        return error_reply(400, "bad_request", f"{field} {first['ctx']['what']}.", field)
     if not field:
         sentence = "The request needs a JSON object as its body (Content-Type: application/json)."
-        return failure(400, "bad_request", sentence)
-    return failure(400, "bad_request", f"{field} {_describe(first)}.", field)
+        return error_reply(400, "bad_request", sentence)
+    return error_reply(400, "bad_request", f"{field} {_describe(first)}.", field)
 
 
 def _describe(error: dict[str, Any]) -> str:
@@ -104,9 +104,9 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
         400: ("bad_request", "The body is not valid JSON."),
         404: ("not_found", f"The path {request.url.path} does not exist."),
         405: ("method_not_allowed", f"{request.url.path} does not support the method {request.method}."),
-        413: ("body_too_large", TOO_LARGE),
+        413: ("body_too_large", BODY_TOO_LARGE),
     }.get(status, ("error", str(error.detail)))
-    answer = failure(status, code, sentence)
+    answer = error_reply(status, code, sentence)
     if status == error.status_code:
         answer.headers.update(headers)
     return answer

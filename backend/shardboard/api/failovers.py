@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, Field, StrictInt
 
-from shardboard.api.deps import Tx
+from shardboard.api.deps import WriteSession
 from shardboard.api.parameters import Uid
-from shardboard.api.reach import AnyEditor, ShardEditor, insist_on_each, of_shard
-from shardboard.api.replies import errors
+from shardboard.api.reach import AnyEditor, ShardEditor, database_of_shard, require_access_to_each
+from shardboard.api.replies import error_responses
 from shardboard.services import failovers as service
 from shardboard.state.actions import Action
 
@@ -17,7 +17,7 @@ ShardUids = list[str | StrictInt]
 """Text in the Redis Enterprise REST API; some clients send numbers."""
 
 
-class FailoverOrder(BaseModel):
+class FailoverRequest(BaseModel):
     """Body of a failover request. `force` is an extension of the Redis Enterprise REST API."""
 
     dry_run: bool = False
@@ -27,7 +27,7 @@ class FailoverOrder(BaseModel):
     )
 
 
-class ManyFailoverOrder(FailoverOrder):
+class MultiFailoverRequest(FailoverRequest):
     shard_uids: ShardUids = Field(default=[], max_length=1024, description="Primaries of one database.")
 
 
@@ -36,30 +36,34 @@ class FailoverReply(BaseModel):
     description: str
 
 
-@router.post("/shards/actions/failover", summary="Fail over several shards", responses=errors(400, 404, 406, 409))
-async def fail_over_many(editor: AnyEditor, session: Tx, body: ManyFailoverOrder) -> FailoverReply:
+@router.post(
+    "/shards/actions/failover", summary="Fail over several shards", responses=error_responses(400, 404, 406, 409)
+)
+async def fail_over_shards(editor: AnyEditor, session: WriteSession, body: MultiFailoverRequest) -> FailoverReply:
     """Fail over several primaries of one database to their replicas.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    uids = uids_of(body.shard_uids)
-    await insist_on_each(session, editor, of_shard, uids)
-    return _reply(await service.order(session, uids, editor, force=body.force, dry_run=body.dry_run))
+    uids = parse_shard_uids(body.shard_uids)
+    await require_access_to_each(session, editor, database_of_shard, uids)
+    return _reply(await service.schedule(session, uids, editor, force=body.force, dry_run=body.dry_run))
 
 
-@router.post("/shards/{uid}/actions/failover", summary="Fail over shard", responses=errors(400, 404, 406, 409))
-async def fail_over(editor: ShardEditor, session: Tx, uid: Uid, body: FailoverOrder | None = None) -> FailoverReply:
+@router.post("/shards/{uid}/actions/failover", summary="Fail over shard", responses=error_responses(400, 404, 406, 409))
+async def fail_over_shard(
+    editor: ShardEditor, session: WriteSession, uid: Uid, body: FailoverRequest | None = None
+) -> FailoverReply:
     """Fail over a primary to its replica.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    given = body or FailoverOrder()
-    return _reply(await service.order(session, [uid], editor, force=given.force, dry_run=given.dry_run))
+    given = body or FailoverRequest()
+    return _reply(await service.schedule(session, [uid], editor, force=given.force, dry_run=given.dry_run))
 
 
-def uids_of(given: ShardUids) -> list[int]:
+def parse_shard_uids(uids: ShardUids) -> list[int]:
     """Return the uids as numbers. A text that cannot be a uid becomes 0, the uid of no shard."""
-    texts = [str(uid) for uid in given]
+    texts = [str(uid) for uid in uids]
     return [int(uid) if uid.isascii() and uid.isdigit() and len(uid) < 10 else 0 for uid in texts]
 
 

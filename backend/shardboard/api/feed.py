@@ -14,23 +14,23 @@ from shardboard.api import benchmarks as benchmarks_api
 from shardboard.api import cluster as cluster_api
 from shardboard.api import nodes as nodes_api
 from shardboard.api import shards as shards_api
-from shardboard.away import is_away, reason
+from shardboard.away import describe_error, is_transient
 from shardboard.console import Console
-from shardboard.frames import told
+from shardboard.frames import make_frame
 from shardboard.schemas import actions as action_schema
 from shardboard.schemas import logs as event_schema
-from shardboard.services.actions import databases_of
+from shardboard.services.actions import affected_databases
 from shardboard.state import actions, bdbs, benchmarks, cluster, events, nodes, outages, shards
 
 log = logging.getLogger(__name__)
 
-GATHER_SECONDS = 0.05
+BATCH_SECONDS = 0.05
 """Time to collect changes, such as the creation of hundreds of shards, so that each object is published once."""
 
-AGAIN_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 """Time until changes that could not be read are retried."""
 
-ORDER = ("shard", "node", "action", "bdb", "benchmark", "cluster", "outage", "event")
+PUBLICATION_ORDER = ("shard", "node", "action", "bdb", "benchmark", "cluster", "outage", "event")
 """Kinds of objects, in the order of publication. Shards come before their database: a reader may render between two frames and must
 not see an active database whose shards do not exist yet."""
 
@@ -46,14 +46,14 @@ class Feed:
         pending: set[tuple[str, Any]] = set()
         with self._console.bus.listen("change") as changes:
             while True:
-                first = await changes.get(timeout=AGAIN_SECONDS if pending else None)
-                await asyncio.sleep(GATHER_SECONDS)
+                first = await changes.get(timeout=RETRY_SECONDS if pending else None)
+                await asyncio.sleep(BATCH_SECONDS)
                 pending |= {message[1] for message in (first, *changes.drain()) if message is not None}
                 try:
                     await self._publish(pending)
                 except Exception as error:  # one failure must not end the feed
-                    if is_away(error):
-                        log.warning("feed: %s changes wait for the store: %s", len(pending), reason(error))
+                    if is_transient(error):
+                        log.warning("feed: %s changes wait for the store: %s", len(pending), describe_error(error))
                         continue
                     log.exception("feed: cannot publish changes: %s", pending)
                     changes.overflowed = True
@@ -63,14 +63,14 @@ class Feed:
                     self._console.bus.publish("closing")
 
     async def _publish(self, keys: Iterable[tuple[str, Any]]) -> None:
-        if not self._console.bus.heard("object"):
+        if not self._console.bus.has_listeners("object"):
             return  # streams that open later start with all objects
         uids_by_kind: dict[str, set[Any]] = defaultdict(set)
         for kind, uid in keys:
             uids_by_kind[kind].add(uid)
         async with self._console.store.read() as session:
             # A database shows its number of shards in sync and the progress of its action, so it changes with them.
-            changed = await shards.some(session, uids_by_kind["shard"]) if uids_by_kind["shard"] else []
+            changed = await shards.list_by_uids(session, uids_by_kind["shard"]) if uids_by_kind["shard"] else []
             uids_by_kind["bdb"] |= {row.bdb_uid for row in changed}
             open_actions = [await actions.by_uid(session, uid) for uid in uids_by_kind["action"]]
             uids_by_kind["bdb"] |= {
@@ -80,10 +80,10 @@ class Feed:
                 row.object_uid for row in open_actions if row is not None and row.object_type == "benchmark"
             }
             found = await self._load(session, uids_by_kind)
-        for kind in ORDER:
+        for kind in PUBLICATION_ORDER:
             for uid in sorted(uids_by_kind[kind], key=str):
                 shown, bdb_uids = found.get((kind, uid), (None, frozenset()))
-                frame = told("change", {"kind": kind, "uid": uid, "object": shown})
+                frame = make_frame("change", {"kind": kind, "uid": uid, "object": shown})
                 full_frame = replace(frame, kind=kind, bdb_uids=bdb_uids, is_gone=shown is None)
                 self._console.bus.publish("object", full_frame)
 
@@ -97,28 +97,30 @@ class Feed:
         console = self._console
         found: dict[tuple[str, Any], tuple[Any, frozenset[int]]] = {}
         rows = (
-            [row for row in await bdbs.every(session) if row.uid in uids_by_kind["bdb"]] if uids_by_kind["bdb"] else []
+            [row for row in await bdbs.list_all(session) if row.uid in uids_by_kind["bdb"]]
+            if uids_by_kind["bdb"]
+            else []
         )
-        shown = await bdbs_api.represent(session, rows) if rows else []
+        shown = await bdbs_api.render_bdbs(session, rows) if rows else []
         found |= {("bdb", row.uid): (item, frozenset({row.uid})) for row, item in zip(rows, shown, strict=True)}
         machines = (
-            [row for row in await nodes.every(session) if row.uid in uids_by_kind["node"]]
+            [row for row in await nodes.list_all(session) if row.uid in uids_by_kind["node"]]
             if uids_by_kind["node"]
             else []
         )
-        shown = await nodes_api.represent(session, machines, console) if machines else []
+        shown = await nodes_api.render_nodes(session, machines, console) if machines else []
         found |= {("node", row.uid): (item, frozenset()) for row, item in zip(machines, shown, strict=True)}
-        parts = await shards.some(session, uids_by_kind["shard"]) if uids_by_kind["shard"] else []
-        shown = await shards_api.represent(session, parts, console) if parts else []
+        parts = await shards.list_by_uids(session, uids_by_kind["shard"]) if uids_by_kind["shard"] else []
+        shown = await shards_api.render_shards(session, parts, console) if parts else []
         found |= {("shard", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(parts, shown, strict=True)}
-        runs = await benchmarks.some(session, uids_by_kind["benchmark"]) if uids_by_kind["benchmark"] else []
-        shown = await benchmarks_api.represent(session, runs)
+        runs = await benchmarks.list_by_uids(session, uids_by_kind["benchmark"]) if uids_by_kind["benchmark"] else []
+        shown = await benchmarks_api.render_runs(session, runs)
         found |= {
             ("benchmark", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(runs, shown, strict=True)
         }
         for uid in uids_by_kind["action"]:
             if (action := await actions.by_uid(session, uid)) is not None:
-                found["action", uid] = action_schema.render_v2(action), await databases_of(session, action)
+                found["action", uid] = action_schema.render_v2(action), await affected_databases(session, action)
         for uid in sorted(uids_by_kind["event"]):
             if (event := await events.by_uid(session, uid)) is not None:
                 found["event", uid] = event_schema.render(event), _uid_set(event.bdb_uid)
@@ -128,7 +130,7 @@ class Feed:
                 found["outage", uid] = summary, _uid_set(outage.bdb_uid)
         if uids_by_kind["cluster"]:
             row = await cluster.load(session)
-            found["cluster", row.uid] = cluster_api.represent(row, console.settings), frozenset()
+            found["cluster", row.uid] = cluster_api.render_cluster(row, console.settings), frozenset()
         return found
 
 

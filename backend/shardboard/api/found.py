@@ -1,20 +1,20 @@
 """Lookups of the object in the path. They raise NotFound."""
 
-from shardboard.api.deps import Reader
+from shardboard.api.deps import ReadSession
 from shardboard.errors import NotFound
 from shardboard.state import bdbs, nodes
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
 
 
-async def bdb_of(session: Reader, uid: int) -> Bdb:
+async def get_bdb_or_404(session: ReadSession, uid: int) -> Bdb:
     bdb = await bdbs.by_uid(session, uid)
     if bdb is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
     return bdb
 
 
-async def node_of(session: Reader, uid: int) -> Node:
+async def get_node_or_404(session: ReadSession, uid: int) -> Node:
     node = await nodes.by_uid(session, uid)
     if node is None:
         raise NotFound("node_not_found", f"Node {uid} does not exist.")

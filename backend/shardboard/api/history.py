@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from shardboard.api.deps import Reader
+from shardboard.api.deps import ReadSession
 from shardboard.api.reach import AnyViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain import endpoints
 from shardboard.domain.flash_rates import ALL_DATABASES
 from shardboard.domain.intervals import BY_STEP
@@ -33,16 +33,16 @@ Topic = Annotated[
         description="cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>",
     ),
 ]
-Second = Annotated[int, Query(ge=0, le=2**40, description="Epoch seconds.")]
+EpochSecond = Annotated[int, Query(ge=0, le=2**40, description="Epoch seconds.")]
 
 
-@router.get("/history", response_model=schema.History, responses=errors(404))
+@router.get("/history", response_model=schema.History, responses=error_responses(404))
 async def get_history(
     viewer: AnyViewer,
-    session: Reader,
+    session: ReadSession,
     topic: Topic,
     metrics: Annotated[str, Query(description="Comma-separated names of metrics.")],
-    first: Annotated[Second, Query(alias="from")],
+    first: Annotated[EpochSecond, Query(alias="from")],
     last: Annotated[
         int | None, Query(alias="to", ge=0, le=2**40, description="Epoch seconds, exclusive. Default: now.")
     ] = None,
@@ -54,10 +54,10 @@ async def get_history(
     names = _names(metrics, kind)
     chosen = _uids(uids)
     if bdb_uid:
-        viewer.insist_on_reaching(int(bdb_uid))
+        viewer.require_database_access(int(bdb_uid))
         if await bdbs.by_uid(session, int(bdb_uid)) is None:
             raise NotFound("db_not_found", f"Database {bdb_uid} does not exist.")
-        own = {shard.uid for shard in await shards.of_bdb(session, int(bdb_uid))}
+        own = {shard.uid for shard in await shards.list_for_bdb(session, int(bdb_uid))}
         chosen = own if chosen is None else chosen & own
     elif viewer.bdbs is not None and (accessible := await _accessible_uids(session, kind, viewer.bdbs)) is not None:
         chosen = accessible if chosen is None else chosen & accessible
@@ -66,12 +66,14 @@ async def get_history(
     first = min(first, last)
     found = await queries.history(session, kind, chosen, names, first, last, max_points, now)
     series = ((_uid_text(kind, uid), found.series(index)) for index, uid in enumerate(found.uids))
-    text = schema.history(BY_STEP[found.step].name, found.first, found.step, found.count, names, series)
+    text = schema.render_history(BY_STEP[found.step].name, found.first, found.step, found.count, names, series)
     return StreamingResponse(text, media_type="application/json")
 
 
-@router.get("/history/retention", summary="Get metrics retention", response_model=schema.Retention, responses=errors())
-async def get_retention(_viewer: AnyViewer, session: Reader, topic: Topic = "cluster") -> JSONResponse:
+@router.get(
+    "/history/retention", summary="Get metrics retention", response_model=schema.Retention, responses=error_responses()
+)
+async def get_retention(_viewer: AnyViewer, session: ReadSession, topic: Topic = "cluster") -> JSONResponse:
     """Return the stored time range of each resolution, and the size of the store."""
     ranges = [
         {
@@ -81,7 +83,7 @@ async def get_retention(_viewer: AnyViewer, session: Reader, topic: Topic = "clu
             "to": kept.last,
             "retention": kept.resolution.retention,
         }
-        for kept in await queries.kept(session, topic.partition(":")[0])
+        for kept in await queries.retained_ranges(session, topic.partition(":")[0])
     ]
     taken = {
         "storage_bytes": await state.size(session) + await latency.size(session),
@@ -92,7 +94,7 @@ async def get_retention(_viewer: AnyViewer, session: Reader, topic: Topic = "clu
     return JSONResponse({"topic": topic, **taken, "ranges": ranges})
 
 
-async def _accessible_uids(session: Reader, kind: str, bdb_uids: Collection[int]) -> set[int] | None:
+async def _accessible_uids(session: ReadSession, kind: str, bdb_uids: Collection[int]) -> set[int] | None:
     """Return the uids of the objects of this kind that concern the databases; None if the kind is not about databases."""
     match kind:
         case "bdbs":
@@ -100,7 +102,9 @@ async def _accessible_uids(session: Reader, kind: str, bdb_uids: Collection[int]
         case "flash":
             return {ALL_DATABASES, *bdb_uids}
         case "endpoints":
-            return {endpoints.number(bdb_uid, node.uid) for bdb_uid in bdb_uids for node in await nodes.every(session)}
+            return {
+                endpoints.number(bdb_uid, node.uid) for bdb_uid in bdb_uids for node in await nodes.list_all(session)
+            }
     return None
 
 

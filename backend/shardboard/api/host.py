@@ -4,10 +4,10 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from shardboard.api.deps import Reader
+from shardboard.api.deps import ReadSession
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import AnyViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.errors import NotFound
 from shardboard.queries import hosts as service
 from shardboard.state import nodes
@@ -15,7 +15,7 @@ from shardboard.state import nodes
 router = APIRouter(tags=["nodes"])
 
 
-class Check(BaseModel):
+class MachineCheck(BaseModel):
     """A setting of the machine and whether it is good."""
 
     name: str
@@ -25,8 +25,13 @@ class Check(BaseModel):
     mends: str = Field(description="Command that fixes the setting.")
 
 
-@router.get("/nodes/{uid}/host", summary="Check host settings", response_model=list[Check], responses=errors(404))
-async def host_checks(_viewer: AnyViewer, session: Reader, uid: Uid) -> JSONResponse:
+@router.get(
+    "/nodes/{uid}/host",
+    summary="Check host settings",
+    response_model=list[MachineCheck],
+    responses=error_responses(404),
+)
+async def list_host_checks(_viewer: AnyViewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return the settings of the node's machine that affect latency or the safety of data. Unreadable settings are omitted."""
     node = await nodes.by_uid(session, uid)
     if node is None:

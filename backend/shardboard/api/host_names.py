@@ -11,20 +11,20 @@ from collections.abc import Collection
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from shardboard.api.middleware import HEADERS
-from shardboard.api.replies import failure
+from shardboard.api.middleware import SECURITY_HEADERS
+from shardboard.api.replies import error_reply
 from shardboard.console import Console
 from shardboard.tls import normal_name
 
 _HOST = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
 
 
-def protected(app: ASGIApp, console: Console, address: str) -> ASGIApp:
+def with_host_check(app: ASGIApp, console: Console, address: str) -> ASGIApp:
     """Return the app for a listener on `address`. On a loopback address, it accepts known host names only."""
-    return KnownHosts(app, console) if _is_loopback(address) else app
+    return HostCheckMiddleware(app, console) if _is_loopback(address) else app
 
 
-class KnownHosts:
+class HostCheckMiddleware:
     """Middleware that accepts loopback names, SHARDBOARD_PUBLIC_NAMES and the names in the console's certificates."""
 
     def __init__(self, app: ASGIApp, console: Console) -> None:
@@ -32,23 +32,23 @@ class KnownHosts:
         self._console = console
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or is_known(Headers(scope=scope).get("host", ""), self._names()):
+        if scope["type"] != "http" or is_allowed_host(Headers(scope=scope).get("host", ""), self._names()):
             await self._app(scope, receive, send)
             return
         message = (
             "This port does not serve the host name of the request. To allow a name, add it to SHARDBOARD_PUBLIC_NAMES and restart "
             "the console."
         )
-        reply = failure(421, "unknown_host", message)
-        reply.headers.update({**HEADERS, "Cache-Control": "no-store"})
+        reply = error_reply(421, "unknown_host", message)
+        reply.headers.update({**SECURITY_HEADERS, "Cache-Control": "no-store"})
         await reply(scope, receive, send)
 
     def _names(self) -> set[str]:
         public = {normal_name(name) for name in self._console.settings.public_names}
-        return {*public, *self._console.authority.names, *map(normal_name, self._console.certificate.identity.names)}
+        return {*public, *self._console.ca.names, *map(normal_name, self._console.certificate.identity.names)}
 
 
-def is_known(host: str, names: Collection[str]) -> bool:
+def is_allowed_host(host: str, names: Collection[str]) -> bool:
     """Return whether the host of a `Host` header is a loopback name or in `names`, which can contain wildcards."""
     found = _HOST.fullmatch(host)
     if found is None:

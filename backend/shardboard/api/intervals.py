@@ -9,17 +9,17 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from shardboard.api.deps import Reader
-from shardboard.api.logs import Time, moment
+from shardboard.api.deps import ReadSession
+from shardboard.api.logs import TimeParameter, parse_time
 from shardboard.console import Console
 from shardboard.domain import endpoints
 from shardboard.domain.intervals import RESOLUTIONS, named
-from shardboard.domain.rollup import Frame
+from shardboard.domain.rollup import TopicFrame
 from shardboard.queries import metrics as queries
-from shardboard.queries.metrics import Found
+from shardboard.queries.metrics import FramesByResolution
 from shardboard.schemas import stats as schema
 
-UNSTORED = {
+LIVE_ONLY_METRICS = {
     "last_save_time": "last_save",
     "sync_full": "sync_full",
     "sync_partial_ok": "sync_partial_ok",
@@ -36,7 +36,7 @@ The units are epoch seconds, counts since the start, and bytes.
 """
 
 
-class Wanted:
+class StatsQuery:
     """Query parameters that all statistics share."""
 
     def __init__(
@@ -44,11 +44,11 @@ class Wanted:
         interval: Annotated[
             str | None, Query(description="1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all.")
         ] = None,
-        stime: Time = None,
-        etime: Time = None,
+        stime: TimeParameter = None,
+        etime: TimeParameter = None,
         metrics: Annotated[str, Query(description="Comma-separated names of metrics. Default: all.")] = "",
     ) -> None:
-        since, until = moment(stime, "stime"), moment(etime, "etime")
+        since, until = parse_time(stime, "stime"), parse_time(etime, "etime")
         self.since = int(since.timestamp()) if since is not None else None
         self.until = int(until.timestamp()) if until is not None else None
         # Redis Enterprise does not document unknown intervals, and some clients send other values. They mean all intervals.
@@ -56,38 +56,40 @@ class Wanted:
         self.resolutions = RESOLUTIONS if resolution is None else (resolution,)
         self.metrics = frozenset(name.strip() for name in metrics.split(",") if name.strip())
 
-    def shows(self, metric: str) -> bool:
+    def includes(self, metric: str) -> bool:
         return metric[0] != "#" and (not self.metrics or metric in self.metrics)
 
-    async def read(self, session: Reader, topic: str, uids: Collection[int] | None = None) -> Found:
+    async def read(self, session: ReadSession, topic: str, uids: Collection[int] | None = None) -> FramesByResolution:
         """Read the frames of these objects, or of all."""
         now = int(time.time())
-        return await queries.recent(session, topic, self.resolutions, self.since, self.until, now, uids, self.metrics)
+        return await queries.recent_frames(
+            session, topic, self.resolutions, self.since, self.until, now, uids, self.metrics
+        )
 
 
-Asked = Annotated[Wanted, Depends()]
+StatsQueryDep = Annotated[StatsQuery, Depends()]
 
 
-def streamed(found: Found, uids: dict[int, Any], wanted: Wanted) -> StreamingResponse:
+def stream_objects(found: FramesByResolution, uids: dict[int, Any], query: StatsQuery) -> StreamingResponse:
     """Return a streamed reply with the intervals of all objects."""
     positions: dict[bytes, dict[int, int]] = {}
-    objects = (_of_object(found, uid, shown, wanted, positions) for uid, shown in uids.items())
-    return StreamingResponse(schema.listed(objects), media_type="application/json")
+    objects = (_render_object(found, uid, shown, query, positions) for uid, shown in uids.items())
+    return StreamingResponse(schema.json_array(objects), media_type="application/json")
 
 
-async def one(found: Found, uid: int, shown: Any, wanted: Wanted) -> Response:
+async def object_reply(found: FramesByResolution, uid: int, shown: Any, query: StatsQuery) -> Response:
     """Return a reply with the intervals of one object."""
-    return await rendered(lambda: _of_object(found, uid, shown, wanted, {}))
+    return await json_reply(lambda: _render_object(found, uid, shown, query, {}))
 
 
-async def rendered(make: Callable[[], Any]) -> Response:
+async def json_reply(make: Callable[[], Any]) -> Response:
     # Rendering years of intervals takes CPU time. It runs in a thread so that other requests do not wait.
     text = await asyncio.to_thread(lambda: json.dumps(make(), separators=(",", ":")))
     return Response(text, media_type="application/json")
 
 
-def _of_object(
-    found: Found, uid: int, shown: Any, wanted: Wanted, positions: dict[bytes, dict[int, int]]
+def _render_object(
+    found: FramesByResolution, uid: int, shown: Any, query: StatsQuery, positions: dict[bytes, dict[int, int]]
 ) -> dict[str, Any]:
     """Return one object. `positions` caches the positions of uids by frame layout and is shared by all objects."""
     listed = []
@@ -97,22 +99,22 @@ def _of_object(
             if layout not in positions:
                 positions[layout] = {known: position for position, known in enumerate(frame.uids)}
             if (position := positions[layout].get(uid)) is not None:
-                values = only(values_of(frame, position), wanted)
-                listed.append(schema.interval(resolution.name, frame.t, resolution.step, values))
+                values = filter_metrics(frame_values(frame, position), query)
+                listed.append(schema.render_interval(resolution.name, frame.t, resolution.step, values))
     return {"uid": shown, "intervals": listed}
 
 
-def newest(console: Console, topic: str) -> tuple[int, Frame | None]:
+def newest_frame(console: Console, topic: str) -> tuple[int, TopicFrame | None]:
     """Return the newest second and its frame, with the values that are derived from other topics."""
     live, t = console.live, console.live.newest
     frame = live.frame(topic, t)
     if frame is None:
         return t, None
-    if topic in queries.ON_FLASH:
-        beside = live.frame(queries.ON_FLASH[topic], t)
+    if topic in queries.FLASH_TOPICS:
+        beside = live.frame(queries.FLASH_TOPICS[topic], t)
         frame = queries.with_flash([frame], [beside] if beside is not None else [])[0]
-    if topic in queries.MEASURED:
-        return t, queries.with_latency(topic, frame, live.endpoints.latencies.of(t))
+    if topic in queries.HISTOGRAM_TOPICS:
+        return t, queries.with_latency(topic, frame, live.endpoints.latencies.histograms_at(t))
     if topic == "endpoints":
         return t, queries.with_average(frame)
     if topic == "nodes":
@@ -121,23 +123,23 @@ def newest(console: Console, topic: str) -> tuple[int, Frame | None]:
     return t, frame
 
 
-def last(console: Console, topic: str, uids: Iterable[int], wanted: Wanted) -> JSONResponse:
-    t, frame = newest(console, topic)
+def last_second_reply(console: Console, topic: str, uids: Iterable[int], query: StatsQuery) -> JSONResponse:
+    t, frame = newest_frame(console, topic)
     positions = {uid: index for index, uid in enumerate(frame.uids)} if frame is not None else {}
-    raw = console.live.raw()[1] if topic == "shards" else {}
+    raw = console.live.latest_raw()[1] if topic == "shards" else {}
     shown = {}
     for uid in uids:
         if frame is not None and uid in positions:
-            interval = schema.interval("1sec", t, 1, only(values_of(frame, positions[uid]), wanted))
-            own = ((name, raw[uid][field]) for name, field in UNSTORED.items()) if uid in raw else ()
-            interval |= {name: value for name, value in own if value is not None and wanted.shows(name)}
+            interval = schema.render_interval("1sec", t, 1, filter_metrics(frame_values(frame, positions[uid]), query))
+            own = ((name, raw[uid][field]) for name, field in LIVE_ONLY_METRICS.items()) if uid in raw else ()
+            interval |= {name: value for name, value in own if value is not None and query.includes(name)}
             shown[endpoints.name(uid) if topic == "endpoints" else str(uid)] = interval
     return JSONResponse(shown)
 
 
-def values_of(frame: Frame, index: int) -> Iterator[tuple[str, float]]:
+def frame_values(frame: TopicFrame, index: int) -> Iterator[tuple[str, float]]:
     return ((name, column[index]) for name, column in frame.columns.items())
 
 
-def only(values: Iterable[tuple[str, float]], wanted: Wanted) -> Iterator[tuple[str, float]]:
-    return ((name, value) for name, value in values if wanted.shows(name))
+def filter_metrics(values: Iterable[tuple[str, float]], query: StatsQuery) -> Iterator[tuple[str, float]]:
+    return ((name, value) for name, value in values if query.includes(name))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from shardboard.agent.contract import NodeFacts, Port, protocol
 from shardboard.api import audited
-from shardboard.api.deps import Admin, TheConsole, Tx
+from shardboard.api.deps import Admin, ConsoleDep, WriteSession
 from shardboard.api.errors import ERROR_REPLIES
 from shardboard.console import Console
 from shardboard.errors import NotAcceptable
@@ -53,12 +53,12 @@ class JoinReply(BaseModel):
 
 @router.post("/join_tokens")
 async def create_join_token(
-    request: Request, console: TheConsole, session: Tx, admin: Admin, body: JoinTokenRequest | None = None
+    request: Request, console: ConsoleDep, session: WriteSession, admin: Admin, body: JoinTokenRequest | None = None
 ) -> JoinTokenOut:
     """Create a join token, with which one agent can join once, until the token expires. Required role: `admin`."""
     body = body or JoinTokenRequest()
     token, expires_at = await services.create_token(
-        session, console.authority, originator=admin.username, ttl=body.ttl, addr=body.address
+        session, console.ca, originator=admin.username, ttl=body.ttl, addr=body.address
     )
     command = ["shardboard", "agent", "--join", _url(console, request), "--token", token]
     command += ["--address", body.address or "ADDRESS-OF-THE-NODE"]
@@ -66,35 +66,37 @@ async def create_join_token(
 
 
 @router.get("/ca", summary="Get CA certificate", response_class=PlainTextResponse)
-async def ca_certificate(console: TheConsole) -> str:
+async def get_ca_certificate(console: ConsoleDep) -> str:
     """Return the console's CA certificate (PEM). Compare its fingerprint with the one in the join token before you trust it.
 
     No credentials are required.
     """
-    return console.authority.ca_pem
+    return console.ca.ca_pem
 
 
 @router.post("/bootstrap/join", summary="Join node")
-async def join(
-    request: Request, body: JoinRequest, console: TheConsole, session: Tx, after: BackgroundTasks
+async def join_node(
+    request: Request, body: JoinRequest, console: ConsoleDep, session: WriteSession, after: BackgroundTasks
 ) -> JoinReply:
     """Admit an agent that has a join token. Its release must be at most one release older or newer than the console's.
 
     Authenticated by the join token in the body.
     """
-    if apart := protocol.apart(protocol.told_by(request.headers.get(protocol.HEADER)), "the agent"):
+    if apart := protocol.incompatibility(
+        protocol.protocol_from_header(request.headers.get(protocol.HEADER)), "the agent"
+    ):
         raise NotAcceptable("wrong_release", f"{apart[0].upper()}{apart[1:]}.")
-    audited.claimed(f"agent of {body.addr}")
-    applicant = services.Applicant(
+    audited.record_claimed_user(f"agent of {body.addr}")
+    applicant = services.JoinRequest(
         token=body.token,
         csr=body.csr,
         addr=body.addr,
         agent_port=body.agent_port,
         facts=body.facts.model_dump(),
-        renews=body.renews,
+        renews_certificates=body.renews,
     )
-    admission = await services.admit(session, console.authority, applicant)
-    audited.proven(f"agent of {body.addr}", "join token")
+    admission = await services.accept(session, console.ca, applicant)
+    audited.record_authenticated_user(f"agent of {body.addr}", "join token")
     after.add_task(console.bus.publish, "nodes", admission.node_uid)
     return JoinReply(
         node_uid=admission.node_uid,
@@ -107,7 +109,7 @@ async def join(
 def _url(console: Console, request: Request) -> str:
     """Return the console's URL. Uses the host name of the request if the console's certificate is valid for it."""
     host = normal_name(request.url.hostname or "")
-    known = {*console.authority.names, *console.certificate.identity.names}
+    known = {*console.ca.names, *console.certificate.identity.names}
     if console.certificate.source != "settings" and host not in known:
         host = socket.gethostname()
     return f"https://{f'[{host}]' if ':' in host else host}:{console.settings.https_port}"

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.reach import AnyViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain import rule_schemas
 from shardboard.domain.cluster_settings import ClusterSettings
 from shardboard.domain.policy import Policy
@@ -21,13 +21,13 @@ router = APIRouter(tags=["cluster"])
 OBJECTS: dict[str, Callable[[], dict[str, Any]]] = {
     "bdb": BdbCreate.model_json_schema,
     "benchmark": BenchmarkCreate.model_json_schema,
-    "cluster": lambda: rule_schemas.of_table(ClusterSettings),
+    "cluster": lambda: rule_schemas.table_schema(ClusterSettings),
     "node": NodeUpdate.model_json_schema,
-    "policy": lambda: rule_schemas.of_table(Policy),
+    "policy": lambda: rule_schemas.table_schema(Policy),
 }
 
 
-@router.get("/jsonschema", summary="Get JSON Schema", responses=errors())
+@router.get("/jsonschema", summary="Get JSON Schema", responses=error_responses())
 async def get_jsonschema(
     _viewer: AnyViewer, name: Annotated[str, Query(alias="object", description=f"One of {', '.join(OBJECTS)}.")]
 ) -> JSONResponse:

@@ -6,15 +6,15 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api.deps import Principal, Reader
-from shardboard.api.history import Second
+from shardboard.api.deps import Principal, ReadSession
+from shardboard.api.history import EpochSecond
 from shardboard.api.reach import AnyViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain import endpoints, heat
 from shardboard.domain.latency import SERVED
 from shardboard.errors import BadRequest, NotFound
 from shardboard.queries import latency as queries
-from shardboard.queries.latency import Subject
+from shardboard.queries.latency import RequestSelection
 from shardboard.schemas import latency as schema
 from shardboard.state import bdbs
 
@@ -22,14 +22,14 @@ router = APIRouter(tags=["statistics"])
 
 MAX_POINTS = 1_000
 MAX_STEP = 4 * 366 * 86_400
-Kind = Literal["all", "read", "write", "other", "blocking"]
+CommandKind = Literal["all", "read", "write", "other", "blocking"]
 
 
-@router.get("/history/latency", response_model=schema.LatencyHistory, responses=errors(404))
+@router.get("/history/latency", response_model=schema.LatencyHistory, responses=error_responses(404))
 async def get_latency_history(
     viewer: AnyViewer,
-    session: Reader,
-    first: Annotated[Second, Query(alias="from")],
+    session: ReadSession,
+    first: Annotated[EpochSecond, Query(alias="from")],
     last: Annotated[
         int | None, Query(alias="to", ge=0, le=2**40, description="Epoch seconds, exclusive. Default: now.")
     ] = None,
@@ -37,7 +37,9 @@ async def get_latency_history(
         int | None, Query(ge=1, le=2**31 - 1, description="Uid of a database. Default: all databases.")
     ] = None,
     endpoint: Annotated[str, Query(description="`<database>:1:<node>`: return the measurements of one proxy.")] = "",
-    kind: Annotated[Kind, Query(description="Kind of commands. `all` does not include blocking commands.")] = "all",
+    kind: Annotated[
+        CommandKind, Query(description="Kind of commands. `all` does not include blocking commands.")
+    ] = "all",
     points: Annotated[int, Query(ge=1, le=MAX_POINTS, description="Maximum number of columns.")] = 300,
     step: Annotated[
         int | None,
@@ -56,7 +58,7 @@ async def get_latency_history(
     Counts are sums of stored histograms, in the finest resolution that covers the time range. Latency is measured at the endpoints.
     The bounds of rows are accurate to 1.5 %.
     """
-    subject = await _subject(session, bdb, endpoint, kind, viewer)
+    subject = await _selection(session, bdb, endpoint, kind, viewer)
     now = int(time.time())
     last = now if last is None else min(last, now)
     first = min(first, last)
@@ -82,7 +84,9 @@ async def get_latency_history(
     )
 
 
-async def _subject(session: AsyncSession, bdb: int | None, endpoint: str, kind: Kind, viewer: Principal) -> Subject:
+async def _selection(
+    session: AsyncSession, bdb: int | None, endpoint: str, kind: CommandKind, viewer: Principal
+) -> RequestSelection:
     number = None
     if endpoint:
         if not endpoints.is_name(endpoint):
@@ -94,7 +98,7 @@ async def _subject(session: AsyncSession, bdb: int | None, endpoint: str, kind: 
             )
         bdb = endpoints.database(number)
     if bdb is not None:
-        viewer.insist_on_reaching(bdb)
+        viewer.require_database_access(bdb)
     if bdb is not None and await bdbs.by_uid(session, bdb) is None:
         raise NotFound("db_not_found", f"Database {bdb} does not exist.")
-    return Subject(bdb, number, SERVED if kind == "all" else (kind,))
+    return RequestSelection(bdb, number, SERVED if kind == "all" else (kind,))

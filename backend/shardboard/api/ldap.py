@@ -6,26 +6,26 @@ from typing import Annotated, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Admin, Reader, TheConsole, UserManager
-from shardboard.api.gate import look_again
-from shardboard.api.parameters import DryRun, is_on
-from shardboard.api.replies import errors
+from shardboard.api.deps import Admin, ConsoleDep, ReadSession, UserManager
+from shardboard.api.gate import recheck_logins
+from shardboard.api.parameters import DryRun, is_flag_set
+from shardboard.api.replies import error_responses
 from shardboard.domain import ldap
-from shardboard.domain.ldap import Directory, Unavailable
+from shardboard.domain.ldap import Directory, DirectoryUnavailable
 from shardboard.errors import NotAcceptable
 from shardboard.services import ldap as service
 from shardboard.state import cluster
 
 router = APIRouter(prefix="/cluster/ldap", tags=["users"])
 
-Text = Annotated[str, Field(max_length=ldap.LONGEST)]
+Text = Annotated[str, Field(max_length=ldap.MAX_LENGTH)]
 
 
 class LdapQuery(BaseModel):
     model_config = ConfigDict(strict=True)
 
     base: Text = ""
-    filter: Annotated[str, Field(min_length=1, max_length=ldap.LONGEST)]
+    filter: Annotated[str, Field(min_length=1, max_length=ldap.MAX_LENGTH)]
     scope: Literal["base", "one", "subtree"] = "subtree"
 
 
@@ -36,7 +36,7 @@ class NewLdapSettings(BaseModel):
 
     uris: Annotated[
         list[Text] | None,
-        Field(max_length=ldap.MOST_URIS, description="LDAP servers. The first one that responds is used."),
+        Field(max_length=ldap.MAX_URIS, description="LDAP servers. The first one that responds is used."),
     ] = None
     control_plane: Annotated[
         bool | None, Field(description="Whether users of the console sign in with the directory.")
@@ -73,8 +73,8 @@ class NewLdapSettings(BaseModel):
         Field(
             max_length=1_000,
             repr=False,
-            description=f"Password of `bind_dn`. Omit it or send {service.HIDDEN} to keep it. It is removed if `uris`, `bind_dn`, "
-            "`ca_cert` or `starttls` change.",
+            description=f"Password of `bind_dn`. Omit it or send {service.PLACEHOLDER} to keep it. It is removed if `uris`, "
+            "`bind_dn`, `ca_cert` or `starttls` change.",
         ),
     ] = None
 
@@ -100,43 +100,45 @@ class LdapOut(BaseModel):
     dn_group_query: LdapQuery | None = None
 
 
-@router.get("", summary="Get LDAP settings", responses=errors(), response_model_exclude_none=True)
-async def get_directory(_manager: UserManager, session: Reader) -> LdapOut:
+@router.get("", summary="Get LDAP settings", responses=error_responses(), response_model_exclude_none=True)
+async def get_ldap_settings(_manager: UserManager, session: ReadSession) -> LdapOut:
     """Return the LDAP settings, or the defaults if no directory is configured. Required role: `admin` or `user_manager`."""
     return _render(service.directory_of(await cluster.load(session)) or Directory(()))
 
 
-@router.put("", summary="Set LDAP settings", responses=errors(406), response_model_exclude_none=True)
-async def set_directory(admin: Admin, console: TheConsole, body: NewLdapSettings, dry_run: DryRun = None) -> LdapOut:
+@router.put("", summary="Set LDAP settings", responses=error_responses(406), response_model_exclude_none=True)
+async def set_ldap_settings(
+    admin: Admin, console: ConsoleDep, body: NewLdapSettings, dry_run: DryRun = None
+) -> LdapOut:
     """Change the LDAP settings. If `control_plane` is on, the console first checks that the directory works with them.
 
     Returns 406 `ldap_unavailable` if the check fails. Required role: `admin`.
     """
     payload = body.model_dump(exclude={"data_plane", "cba"})
     async with console.store.read() as session:
-        directory = await service.examine(session, payload)
+        directory = await service.validate(session, payload)
     if directory.control_plane:
         try:
-            await console.ldap.look(directory)
-        except Unavailable as reason:
+            await console.ldap.check(directory)
+        except DirectoryUnavailable as reason:
             raise NotAcceptable("ldap_unavailable", str(reason), field="uris") from reason
-    if not is_on(dry_run):
+    if not is_flag_set(dry_run):
         async with console.store.begin() as session:
             directory = await service.configure(session, payload, admin)
-        look_again(console.store)
+        recheck_logins(console.store)
     return _render(directory)
 
 
-@router.delete("", summary="Remove LDAP settings", responses=errors(404))
-async def remove_directory(admin: Admin, console: TheConsole) -> dict[str, str]:
+@router.delete("", summary="Remove LDAP settings", responses=error_responses(404))
+async def remove_ldap_settings(admin: Admin, console: ConsoleDep) -> dict[str, str]:
     """Remove the LDAP directory. Its users are signed out and cannot sign in, but are not deleted. Required role: `admin`."""
     async with console.store.begin() as session:
         await service.remove(session, admin)
-    look_again(console.store)
+    recheck_logins(console.store)
     return {}
 
 
 def _render(directory: Directory) -> LdapOut:
     fields = {**asdict(directory), "uris": list(directory.uris)}
-    fields["bind_pass"] = service.HIDDEN if directory.bind_pass else ""
+    fields["bind_pass"] = service.PLACEHOLDER if directory.bind_pass else ""
     return LdapOut(**fields)

@@ -5,17 +5,17 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Reader, Tx, UserManager
-from shardboard.api.parameters import DryRun, Uid, is_on
-from shardboard.api.replies import errors
-from shardboard.db import take_back
+from shardboard.api.deps import ReadSession, UserManager, WriteSession
+from shardboard.api.parameters import DryRun, Uid, is_flag_set
+from shardboard.api.replies import error_responses
+from shardboard.db import roll_back
 from shardboard.services import ldap as service
 from shardboard.state import ldap_mappings as state
 from shardboard.state.ldap_mappings import LdapMapping
 
 router = APIRouter(prefix="/ldap_mappings", tags=["users"])
 
-Name = Annotated[str, Field(max_length=service.LONGEST_NAME)]
+MappingName = Annotated[str, Field(max_length=service.MAX_NAME_LENGTH)]
 Dn = Annotated[str, Field(max_length=1_000, description="DN of the group.")]
 RoleUids = Annotated[
     list[Annotated[int, Field(ge=1, le=2**31 - 1)]],
@@ -29,14 +29,14 @@ class MappingChanges(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    name: Name | None = None
+    name: MappingName | None = None
     dn: Dn | None = None
     role_uids: RoleUids | None = None
     email: Email | None = None
 
 
 class NewMapping(MappingChanges):
-    name: Name
+    name: MappingName
     dn: Dn
     role_uids: RoleUids
     email: Email = ""
@@ -50,31 +50,33 @@ class MappingOut(BaseModel):
     email: str
 
 
-@router.get("", summary="List LDAP mappings", responses=errors())
-async def list_mappings(_manager: UserManager, session: Reader) -> list[MappingOut]:
+@router.get("", summary="List LDAP mappings", responses=error_responses())
+async def list_mappings(_manager: UserManager, session: ReadSession) -> list[MappingOut]:
     """Return all LDAP mappings by uid. The first mapping whose group contains a user defines the user's role.
 
     Required role: `admin` or `user_manager`.
     """
-    return [_render(row) for row in await state.every(session)]
+    return [_render(row) for row in await state.list_all(session)]
 
 
-@router.post("", summary="Create LDAP mapping", responses=errors(406, 409))
-async def create_mapping(manager: UserManager, session: Tx, body: NewMapping, dry_run: DryRun = None) -> MappingOut:
+@router.post("", summary="Create LDAP mapping", responses=error_responses(406, 409))
+async def create_mapping(
+    manager: UserManager, session: WriteSession, body: NewMapping, dry_run: DryRun = None
+) -> MappingOut:
     """Add an LDAP mapping. Required role: `admin` or `user_manager`."""
     row = await service.create_mapping(session, body.name, body.dn, body.role_uids[0], body.email, manager)
     return await _result(session, row, dry_run)
 
 
-@router.get("/{uid}", summary="Get LDAP mapping", responses=errors(404))
-async def get_mapping(_manager: UserManager, session: Reader, uid: Uid) -> MappingOut:
+@router.get("/{uid}", summary="Get LDAP mapping", responses=error_responses(404))
+async def get_mapping(_manager: UserManager, session: ReadSession, uid: Uid) -> MappingOut:
     """Return an LDAP mapping. Required role: `admin` or `user_manager`."""
-    return _render(await service.mapping(session, uid))
+    return _render(await service.get_mapping(session, uid))
 
 
-@router.put("/{uid}", summary="Update LDAP mapping", responses=errors(404, 406, 409))
+@router.put("/{uid}", summary="Update LDAP mapping", responses=error_responses(404, 406, 409))
 async def update_mapping(
-    manager: UserManager, session: Tx, uid: Uid, body: MappingChanges, dry_run: DryRun = None
+    manager: UserManager, session: WriteSession, uid: Uid, body: MappingChanges, dry_run: DryRun = None
 ) -> MappingOut:
     """Change an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`."""
     role_uid = body.role_uids[0] if body.role_uids else None
@@ -84,18 +86,18 @@ async def update_mapping(
     return await _result(session, row, dry_run)
 
 
-@router.delete("/{uid}", summary="Delete LDAP mapping", responses=errors(404))
-async def delete_mapping(manager: UserManager, session: Tx, uid: Uid) -> dict[str, Any]:
+@router.delete("/{uid}", summary="Delete LDAP mapping", responses=error_responses(404))
+async def delete_mapping(manager: UserManager, session: WriteSession, uid: Uid) -> dict[str, Any]:
     """Delete an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`."""
     await service.remove_mapping(session, uid, manager)
     return {}
 
 
-async def _result(session: Tx, row: LdapMapping, dry_run: str | None) -> MappingOut:
+async def _result(session: WriteSession, row: LdapMapping, dry_run: str | None) -> MappingOut:
     """Return the mapping, and roll back in a dry run."""
     shown = _render(row)
-    if is_on(dry_run):
-        await take_back(session)
+    if is_flag_set(dry_run):
+        await roll_back(session)
     return shown
 
 

@@ -9,8 +9,8 @@ from fastapi import HTTPException
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shardboard.api.replies import failure
-from shardboard.away import is_away, reason
+from shardboard.api.replies import error_reply
+from shardboard.away import describe_error, is_transient
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ API_VERSIONS = frozenset({"1", "1.0", "2", "2.0"})
 """Accepted values of the `x-api-version` header."""
 
 
-class LastResort:
+class UnhandledErrorMiddleware:
     """Middleware that returns 500 for unhandled exceptions. It runs inside the middleware that adds the common headers.
 
     Returns 503 instead if the store is temporarily unavailable and the same request may succeed later.
@@ -44,17 +44,17 @@ class LastResort:
         except Exception as error:
             if started:
                 raise
-            if is_away(error):
-                log.warning("api: %s %s failed: %s", scope["method"], scope["path"], reason(error))
-                answer = failure(503, "store_unavailable", AWAY)
+            if is_transient(error):
+                log.warning("api: %s %s failed: %s", scope["method"], scope["path"], describe_error(error))
+                answer = error_reply(503, "store_unavailable", STORE_UNAVAILABLE)
                 answer.headers["Retry-After"] = "5"
             else:
                 log.exception("api: %s %s failed", scope["method"], scope["path"])
-                answer = failure(500, "internal_error", "An internal error occurred. See the log of the console.")
+                answer = error_reply(500, "internal_error", "An internal error occurred. See the log of the console.")
             await answer(scope, receive, send)
 
 
-class Limits:
+class RequestLimitMiddleware:
     """Middleware that rejects bodies larger than MAX_BODY (announced or streamed) and unsupported API versions."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -68,20 +68,20 @@ class Limits:
         version = headers.get("x-api-version")
         if version is not None and version not in API_VERSIONS:
             sentence = f"Version {version[:16]} of the API is not supported. Set the header x-api-version to 1 or 2."
-            await failure(505, "unsupported_api_version", sentence)(scope, receive, send)
+            await error_reply(505, "unsupported_api_version", sentence)(scope, receive, send)
             return
         announced = headers.get("content-length", "0")
         if not announced.isdecimal() or len(announced) > 18 or int(announced) > MAX_BODY:
-            await failure(413, "body_too_large", TOO_LARGE)(scope, receive, send)
+            await error_reply(413, "body_too_large", BODY_TOO_LARGE)(scope, receive, send)
             return
         await self._app(scope, _counting(receive), send)
 
 
-AWAY = (
+STORE_UNAVAILABLE = (
     "The console's store does not respond; the reason is in the console's log. Shards and endpoints are not affected. "
     "The request was either executed completely or not at all. Check the state, then send the request again."
 )
-TOO_LARGE = f"The body must not be larger than {MAX_BODY} bytes."
+BODY_TOO_LARGE = f"The body must not be larger than {MAX_BODY} bytes."
 
 
 def _counting(receive: Receive) -> Receive:
@@ -93,7 +93,7 @@ def _counting(receive: Receive) -> Receive:
         received += len(message.get("body", b""))
         if received > MAX_BODY:
             # While it reads a body, FastAPI passes on its own HTTPException but no other exceptions.
-            raise HTTPException(413, TOO_LARGE)
+            raise HTTPException(413, BODY_TOO_LARGE)
         return message
 
     return count

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Principal, Reader, requires
+from shardboard.api.deps import Principal, ReadSession, require_full_access
 from shardboard.api.reach import AnyLogViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.errors import BadRequest
 from shardboard.schemas import logs as schema
 from shardboard.services.users import LOG_VIEWERS
@@ -17,27 +17,27 @@ from shardboard.state import events
 router = APIRouter(tags=["log"])
 
 MAX_PAGE = 10_000
-LogViewer = Annotated[Principal, Depends(requires(LOG_VIEWERS))]
-Number = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
-Time = Annotated[
+LogViewer = Annotated[Principal, Depends(require_full_access(LOG_VIEWERS))]
+UidFilter = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
+TimeParameter = Annotated[
     str | None, Query(description="ISO 8601. The default time zone is UTC.", examples=["2025-10-14T00:01:22Z"])
 ]
 
 
-@router.get("/logs", response_model=list[schema.Event], responses=errors())
+@router.get("/logs", response_model=list[schema.Event], responses=error_responses())
 async def list_events(
     viewer: AnyLogViewer,
-    session: Reader,
+    session: ReadSession,
     order: Annotated[Literal["asc", "desc"], Query(description="`desc`: newest first.")] = "asc",
     limit: Annotated[int, Query(ge=0, le=MAX_PAGE)] = MAX_PAGE,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
-    stime: Time = None,
-    etime: Time = None,
+    stime: TimeParameter = None,
+    etime: TimeParameter = None,
     severity: Annotated[str, Query(description="Comma-separated list of " + ", ".join(schema.SEVERITIES))] = "",
     source: Annotated[str, Query(description="Comma-separated list of " + ", ".join(schema.SOURCES))] = "",
     text: Annotated[str, Query(max_length=200, description="Text in the description.")] = "",
-    bdb_uid: Number = None,
-    node_uid: Number = None,
+    bdb_uid: UidFilter = None,
+    node_uid: UidFilter = None,
 ) -> JSONResponse:
     """Return events from `stime` (inclusive) to `etime` (exclusive) that match all filters.
 
@@ -48,8 +48,8 @@ async def list_events(
         newest_first=order == "desc",
         limit=limit,
         offset=offset,
-        since=moment(stime, "stime"),
-        until=moment(etime, "etime"),
+        since=parse_time(stime, "stime"),
+        until=parse_time(etime, "etime"),
         severities=_choices(severity, schema.SEVERITIES, "severity"),
         sources=_choices(source, schema.SOURCES, "source"),
         text=text.replace("\0", ""),
@@ -60,7 +60,7 @@ async def list_events(
     return JSONResponse([schema.render(event) for event in found])
 
 
-def moment(text: str | None, field: str) -> datetime | None:
+def parse_time(text: str | None, field: str) -> datetime | None:
     if text is None:
         return None
     try:

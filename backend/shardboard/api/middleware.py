@@ -4,10 +4,10 @@ from fastapi import FastAPI
 from starlette.datastructures import URL, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shardboard.api.page import OF_API
+from shardboard.api.page import API_PATH
 from shardboard.console import Console
 
-HEADERS = {
+SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",
@@ -21,7 +21,7 @@ HEADERS = {
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-TRANSPORT = "max-age=31536000"
+HSTS = "max-age=31536000"
 """One year: a browser that has visited the site never uses plain HTTP again. Not sent for `localhost`, because its other ports can
 belong to other programs."""
 METRICS = "/metrics"
@@ -29,11 +29,11 @@ DOCS = "/docs"
 """Path of the API documentation. FastAPI's page starts with an inline script, which is allowed only there."""
 
 
-def install(app: FastAPI) -> None:
-    app.add_middleware(ReplyHeaders)
+def install_response_headers(app: FastAPI) -> None:
+    app.add_middleware(ResponseHeadersMiddleware)
 
 
-class ReplyHeaders:
+class ResponseHeadersMiddleware:
     """Middleware that adds the headers. It is plain ASGI because wrapping the response would buffer the event stream."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -49,14 +49,14 @@ class ReplyHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["cluster-state-id"] = str(console.store.state_id)
-                for name, value in HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 if scope["scheme"] == "https" and not _is_localhost(scope):
-                    headers.setdefault("Strict-Transport-Security", TRANSPORT)
+                    headers.setdefault("Strict-Transport-Security", HSTS)
                 if scope["path"] == DOCS:
-                    policy = HEADERS["Content-Security-Policy"]
+                    policy = SECURITY_HEADERS["Content-Security-Policy"]
                     headers["Content-Security-Policy"] = f"{policy}; script-src 'self' 'unsafe-inline'"
-                if OF_API.match(scope["path"]) or scope["path"] == METRICS:
+                if API_PATH.match(scope["path"]) or scope["path"] == METRICS:
                     headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from fastapi import APIRouter
 from pydantic import AliasChoices, BaseModel, Field
 
-from shardboard.api.deps import Tx
-from shardboard.api.failovers import ShardUids, uids_of
+from shardboard.api.deps import WriteSession
+from shardboard.api.failovers import ShardUids, parse_shard_uids
 from shardboard.api.parameters import Uid
-from shardboard.api.reach import AnyEditor, ShardEditor, insist_on_each, of_shard
-from shardboard.api.replies import errors
+from shardboard.api.reach import AnyEditor, ShardEditor, database_of_shard, require_access_to_each
+from shardboard.api.replies import error_responses
 from shardboard.schemas import plans
 from shardboard.schemas.plans import AddressChange
 from shardboard.services import migrations as service
-from shardboard.services.addresses import Change, told
+from shardboard.services.addresses import EndpointAddressChange, messages_text
 from shardboard.state.actions import Action
 
 router = APIRouter(tags=["shards"])
 
 
-class MigrationOrder(BaseModel):
+class MigrationRequest(BaseModel):
     """Body of a migration request, as in the Redis Enterprise REST API."""
 
     target_node_uid: int = Field(
@@ -35,7 +35,7 @@ class MigrationOrder(BaseModel):
     )
 
 
-class ManyMigrationOrder(MigrationOrder):
+class MultiMigrationRequest(MigrationRequest):
     shard_uids: ShardUids = Field(default=[], max_length=1024, description="Shards of one or more databases.")
     max_concurrent_bdb_migrations: int = Field(
         default=0, ge=0, description="Maximum number of databases to migrate at the same time; 0 = all."
@@ -48,39 +48,39 @@ class MigrationReply(BaseModel):
     address_changes: list[AddressChange] = Field(description="Addresses that clients have to stop using (extension).")
 
 
-@router.post("/shards/actions/migrate", summary="Move several shards", responses=errors(404, 406, 409))
-async def migrate_many(editor: AnyEditor, session: Tx, body: ManyMigrationOrder) -> MigrationReply:
+@router.post("/shards/actions/migrate", summary="Move several shards", responses=error_responses(404, 406, 409))
+async def migrate_shards(editor: AnyEditor, session: WriteSession, body: MultiMigrationRequest) -> MigrationReply:
     """Move several shards to a node.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    uids = uids_of(body.shard_uids)
-    await insist_on_each(session, editor, of_shard, uids)
-    action, left = await service.order(
+    uids = parse_shard_uids(body.shard_uids)
+    await require_access_to_each(session, editor, database_of_shard, uids)
+    action, left = await service.schedule(
         session,
         uids,
         body.target_node_uid,
         editor,
         dry_run=body.dry_run,
-        at_once=body.max_concurrent_bdb_migrations,
+        concurrent_databases=body.max_concurrent_bdb_migrations,
     )
     return _reply(action, left, dry_run=body.dry_run)
 
 
-@router.post("/shards/{uid}/actions/migrate", summary="Move shard", responses=errors(404, 406, 409))
-async def migrate(editor: ShardEditor, session: Tx, uid: Uid, body: MigrationOrder) -> MigrationReply:
+@router.post("/shards/{uid}/actions/migrate", summary="Move shard", responses=error_responses(404, 406, 409))
+async def migrate_shard(editor: ShardEditor, session: WriteSession, uid: Uid, body: MigrationRequest) -> MigrationReply:
     """Move a shard to a node. The shard is copied; a copy of a primary is promoted; then the old shard is removed.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    action, left = await service.order(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
+    action, left = await service.schedule(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
     return _reply(action, left, dry_run=body.dry_run)
 
 
-def _reply(action: Action | None, left: Sequence[Change], *, dry_run: bool) -> MigrationReply:
+def _reply(action: Action | None, left: Sequence[EndpointAddressChange], *, dry_run: bool) -> MigrationReply:
     uid, done = (
         (action.uid, action.description) if action is not None else (None, "The shards are on this node already.")
     )
     if dry_run:
-        done = "The migration is possible. Nothing was changed (dry run)." + told(left)
+        done = "The migration is possible. Nothing was changed (dry run)." + messages_text(left)
     return MigrationReply(action_uid=uid, description=done, address_changes=plans.render_changes(left))

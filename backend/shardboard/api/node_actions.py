@@ -6,9 +6,9 @@ from fastapi import APIRouter, Path
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Admin, Reader, Tx, Viewer
+from shardboard.api.deps import Admin, ReadSession, Viewer, WriteSession
 from shardboard.api.parameters import Uid
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.errors import NotFound
 from shardboard.schemas import node_actions as schema
 from shardboard.schemas import plans
@@ -17,14 +17,14 @@ from shardboard.services import actions as action_service
 from shardboard.services import nodes as service
 from shardboard.services import snapshots as snapshot_service
 from shardboard.state import actions, nodes, snapshots
-from shardboard.state.actions import OPEN, Action
+from shardboard.state.actions import OPEN_STATUSES, Action
 
 router = APIRouter(tags=["nodes"])
 
-Name = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]
+NameInPath = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]
 
 
-class MaintenanceOn(BaseModel):
+class MaintenanceOnRequest(BaseModel):
     """Body of a request to start maintenance, as in the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="ignore")
@@ -38,7 +38,7 @@ class MaintenanceOn(BaseModel):
     keep_slave_shards: bool = Field(default=False, description="Deprecated: same as `evict_ha_replica` false.")
 
 
-class MaintenanceOff(BaseModel):
+class MaintenanceOffRequest(BaseModel):
     """Body of a request to end maintenance, as in the Redis Enterprise REST API."""
 
     snapshot_name: str = Field(
@@ -49,7 +49,7 @@ class MaintenanceOff(BaseModel):
     )
 
 
-class Removal(BaseModel):
+class RemovalRequest(BaseModel):
     """Body of a request to remove a node, as in the Redis Enterprise REST API."""
 
     wait_for_persistence: bool | None = Field(
@@ -57,13 +57,17 @@ class Removal(BaseModel):
     )
 
 
-@router.post("/nodes/{uid}/actions/maintenance_on", summary="Start maintenance", responses=errors(404, 406, 409))
-async def maintenance_on(admin: Admin, session: Tx, uid: Uid, body: MaintenanceOn | None = None) -> schema.Queued:
+@router.post(
+    "/nodes/{uid}/actions/maintenance_on", summary="Start maintenance", responses=error_responses(404, 406, 409)
+)
+async def start_maintenance(
+    admin: Admin, session: WriteSession, uid: Uid, body: MaintenanceOnRequest | None = None
+) -> schema.Queued:
     """Start maintenance of a node: its primaries fail over, its replicas move to other nodes, and it gets no new shards.
 
     Required role: `admin`.
     """
-    options = body or MaintenanceOn()
+    options = body or MaintenanceOnRequest()
     action = await service.maintenance_on(
         session,
         uid,
@@ -72,42 +76,50 @@ async def maintenance_on(admin: Admin, session: Tx, uid: Uid, body: MaintenanceO
         evict=options.evict_ha_replica and not options.keep_slave_shards,
         evict_dbs=options.evict_dbs,
     )
-    return schema.queued(action)
+    return schema.render_queued(action)
 
 
-@router.post("/nodes/{uid}/actions/maintenance_off", summary="End maintenance", responses=errors(404, 406, 409))
-async def maintenance_off(admin: Admin, session: Tx, uid: Uid, body: MaintenanceOff | None = None) -> schema.Queued:
+@router.post(
+    "/nodes/{uid}/actions/maintenance_off", summary="End maintenance", responses=error_responses(404, 406, 409)
+)
+async def end_maintenance(
+    admin: Admin, session: WriteSession, uid: Uid, body: MaintenanceOffRequest | None = None
+) -> schema.Queued:
     """End maintenance of a node: the placement and the roles of its shards are restored from the snapshot.
 
     Required role: `admin`.
     """
-    options = body or MaintenanceOff()
+    options = body or MaintenanceOffRequest()
     action = await service.maintenance_off(
         session, uid, admin, snapshot_name=options.snapshot_name, skip_shards_restore=options.skip_shards_restore
     )
-    return schema.queued(action)
+    return schema.render_queued(action)
 
 
 @router.post(
-    "/nodes/{uid}/actions/enslave_node", summary="Fail over all primaries of node", responses=errors(404, 406, 409)
+    "/nodes/{uid}/actions/enslave_node",
+    summary="Fail over all primaries of node",
+    responses=error_responses(404, 406, 409),
 )
-async def enslave_node(admin: Admin, session: Tx, uid: Uid) -> schema.Queued:
+async def switch_over_node(admin: Admin, session: WriteSession, uid: Uid) -> schema.Queued:
     """Fail over all primaries of the node to their replicas on other nodes. Required role: `admin`."""
-    return schema.queued(await service.enslave(session, uid, admin))
+    return schema.render_queued(await service.switch_over_primaries(session, uid, admin))
 
 
-@router.post("/nodes/{uid}/actions/remove", responses=errors(404, 406, 409))
-async def remove_node(admin: Admin, session: Tx, uid: Uid, body: Removal | None = None) -> schema.Queued:
+@router.post("/nodes/{uid}/actions/remove", responses=error_responses(404, 406, 409))
+async def remove_node(
+    admin: Admin, session: WriteSession, uid: Uid, body: RemovalRequest | None = None
+) -> schema.Queued:
     """Remove a node from the cluster after its shards have moved to other nodes.
 
     A node that is down can be removed if each of its shards has a healthy copy on another node. Required role: `admin`.
     """
-    return schema.queued(await service.remove(session, uid, admin))
+    return schema.render_queued(await service.remove(session, uid, admin))
 
 
-@router.get("/nodes/{uid}/address_changes", summary="List address changes", responses=errors(404))
-async def address_changes(
-    _viewer: Viewer, session: Tx, uid: Uid, order: Literal["maintenance_on", "remove"]
+@router.get("/nodes/{uid}/address_changes", summary="List address changes", responses=error_responses(404))
+async def list_node_address_changes(
+    _viewer: Viewer, session: WriteSession, uid: Uid, order: Literal["maintenance_on", "remove"]
 ) -> list[AddressChange]:
     """Return the addresses that clients would have to stop using after maintenance or removal of the node (extension).
 
@@ -116,53 +128,53 @@ async def address_changes(
     return plans.render_changes(await service.address_changes(session, uid, order))
 
 
-@router.get("/nodes/actions", response_model=schema.NodeActions, responses=errors())
-async def list_all_actions(_viewer: Viewer, session: Reader) -> JSONResponse:
+@router.get("/nodes/actions", response_model=schema.NodeActions, responses=error_responses())
+async def list_all_actions(_viewer: Viewer, session: ReadSession) -> JSONResponse:
     """Return the running and past actions of all nodes, newest first."""
-    found = await actions.of_object(session, "node")
+    found = await actions.list_for_object(session, "node")
     return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
 
 
-@router.get("/nodes/{uid}/actions", response_model=schema.NodeActions, responses=errors(404))
-async def list_actions(_viewer: Viewer, session: Reader, uid: Uid) -> JSONResponse:
+@router.get("/nodes/{uid}/actions", response_model=schema.NodeActions, responses=error_responses(404))
+async def list_actions(_viewer: Viewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return the running and past actions of a node, newest first."""
     await _require_node(session, uid)
-    found = await actions.of_object(session, "node", uid)
+    found = await actions.list_for_object(session, "node", uid)
     return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
 
 
-@router.get("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=errors(404))
-async def get_action(_viewer: Viewer, session: Reader, uid: Uid, action: Name) -> JSONResponse:
+@router.get("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=error_responses(404))
+async def get_action(_viewer: Viewer, session: ReadSession, uid: Uid, action: NameInPath) -> JSONResponse:
     """Return the newest action with this name: `maintenance_on`, `maintenance_off`, `enslave_node`, `remove` or `drill`."""
     return JSONResponse(schema.render(await _newest(session, uid, action)))
 
 
-@router.delete("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=errors(404, 409))
-async def cancel_action(admin: Admin, session: Tx, uid: Uid, action: Name) -> JSONResponse:
+@router.delete("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=error_responses(404, 409))
+async def cancel_action(admin: Admin, session: WriteSession, uid: Uid, action: NameInPath) -> JSONResponse:
     """Cancel a running action, or delete the result of a finished one. Required role: `admin`."""
     found = await _newest(session, uid, action)
-    if found.status in OPEN:
+    if found.status in OPEN_STATUSES:
         await action_service.cancel(session, found, admin)
     else:
         await session.delete(found)
     return JSONResponse(schema.render(found))
 
 
-@router.get("/nodes/{uid}/snapshots", response_model=list[schema.Snapshot], responses=errors(404))
-async def list_snapshots(_admin: Admin, session: Reader, uid: Uid) -> JSONResponse:
+@router.get("/nodes/{uid}/snapshots", response_model=list[schema.Snapshot], responses=error_responses(404))
+async def list_snapshots(_admin: Admin, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return the placement snapshots of a node, newest first. Required role: `admin`."""
     await _require_node(session, uid)
-    return JSONResponse([schema.render_snapshot(each) for each in await snapshots.of_node(session, uid)])
+    return JSONResponse([schema.render_snapshot(each) for each in await snapshots.list_for_node(session, uid)])
 
 
-@router.post("/nodes/{uid}/snapshots/{name}", response_model=schema.Snapshot, responses=errors(404, 409))
-async def create_snapshot(admin: Admin, session: Tx, uid: Uid, name: Name) -> JSONResponse:
+@router.post("/nodes/{uid}/snapshots/{name}", response_model=schema.Snapshot, responses=error_responses(404, 409))
+async def create_snapshot(admin: Admin, session: WriteSession, uid: Uid, name: NameInPath) -> JSONResponse:
     """Store the current placement of the node's shards as a snapshot. Required role: `admin`."""
     return JSONResponse(schema.render_snapshot(await snapshot_service.create(session, uid, name, admin)))
 
 
-@router.delete("/nodes/{uid}/snapshots/{name}", response_model=schema.Snapshot, responses=errors(404))
-async def delete_snapshot(admin: Admin, session: Tx, uid: Uid, name: Name) -> JSONResponse:
+@router.delete("/nodes/{uid}/snapshots/{name}", response_model=schema.Snapshot, responses=error_responses(404))
+async def delete_snapshot(admin: Admin, session: WriteSession, uid: Uid, name: NameInPath) -> JSONResponse:
     """Delete a snapshot. Maintenance snapshots cannot be deleted (403); they are removed when maintenance ends.
 
     Required role: `admin`.
@@ -172,7 +184,7 @@ async def delete_snapshot(admin: Admin, session: Tx, uid: Uid, name: Name) -> JS
 
 async def _newest(session: Any, uid: int, name: str) -> Action:
     state_machine = schema.STATE_MACHINES.get(name)
-    found = await actions.of_object(session, "node", uid)
+    found = await actions.list_for_object(session, "node", uid)
     newest = next((action for action in found if action.name == state_machine), None)
     if newest is None:
         raise NotFound("not_found", f"Node {uid} does not have an action {name}.")

@@ -7,11 +7,11 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Admin, Reader, TheConsole, Tx
-from shardboard.api.found import node_of
-from shardboard.api.parameters import Fields, Uid, only
+from shardboard.api.deps import Admin, ConsoleDep, ReadSession, WriteSession
+from shardboard.api.found import get_node_or_404
+from shardboard.api.parameters import Fields, Uid, select_fields
 from shardboard.api.reach import AnyViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.console import Console
 from shardboard.schemas import nodes as schema
 from shardboard.services import node_settings as service
@@ -22,49 +22,51 @@ from shardboard.state.shards import Shard
 router = APIRouter(tags=["nodes"])
 
 
-@router.get("/nodes", response_model=list[schema.Node], responses=errors())
-async def list_nodes(_viewer: AnyViewer, session: Reader, console: TheConsole, fields: Fields = "") -> JSONResponse:
+@router.get("/nodes", response_model=list[schema.Node], responses=error_responses())
+async def list_nodes(
+    _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, fields: Fields = ""
+) -> JSONResponse:
     """Return all nodes."""
-    shown = await represent(session, await nodes.every(session), console)
-    return JSONResponse([only(node, fields) for node in shown])
+    shown = await render_nodes(session, await nodes.list_all(session), console)
+    return JSONResponse([select_fields(node, fields) for node in shown])
 
 
-@router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=errors())
-async def list_node_statuses(_viewer: AnyViewer, session: Reader, console: TheConsole) -> JSONResponse:
+@router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=error_responses())
+async def list_node_statuses(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
     """Return the memory and the shards of all nodes, by node uid."""
-    found = await statuses(session, await nodes.every(session), console)
+    found = await render_node_statuses(session, await nodes.list_all(session), console)
     return JSONResponse({str(uid): status for uid, status in found.items()})
 
 
-@router.get("/nodes/{uid}", response_model=schema.Node, responses=errors(404))
+@router.get("/nodes/{uid}", response_model=schema.Node, responses=error_responses(404))
 async def get_node(
-    _viewer: AnyViewer, session: Reader, console: TheConsole, uid: Uid, fields: Fields = ""
+    _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: Uid, fields: Fields = ""
 ) -> JSONResponse:
     """Return a node."""
-    shown = await represent(session, [await node_of(session, uid)], console)
-    return JSONResponse(only(shown[0], fields))
+    shown = await render_nodes(session, [await get_node_or_404(session, uid)], console)
+    return JSONResponse(select_fields(shown[0], fields))
 
 
-@router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=errors(404))
-async def get_node_status(_viewer: AnyViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+@router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=error_responses(404))
+async def get_node_status(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: Uid) -> JSONResponse:
     """Return the memory and the shards of a node."""
-    node = await node_of(session, uid)
-    return JSONResponse((await statuses(session, [node], console))[uid])
+    node = await get_node_or_404(session, uid)
+    return JSONResponse((await render_node_statuses(session, [node], console))[uid])
 
 
-@router.put("/nodes/{uid}", response_model=schema.Node, responses=errors(404))
+@router.put("/nodes/{uid}", response_model=schema.Node, responses=error_responses(404))
 async def update_node(
-    admin: Admin, session: Tx, console: TheConsole, uid: Uid, body: schema.NodeUpdate
+    admin: Admin, session: WriteSession, console: ConsoleDep, uid: Uid, body: schema.NodeUpdate
 ) -> JSONResponse:
     """Change the settings of a node. Required role: `admin`."""
-    node = await service.configure(session, await node_of(session, uid), body.changes(), admin)
-    return JSONResponse((await represent(session, [node], console))[0])
+    node = await service.configure(session, await get_node_or_404(session, uid), body.changes(), admin)
+    return JSONResponse((await render_nodes(session, [node], console))[0])
 
 
-async def represent(session: Reader, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
+async def render_nodes(session: ReadSession, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
     """Return nodes in the format of the API and the event stream."""
-    all_shards = await shards.every(session)
-    on_flash = {bdb.uid for bdb in await bdbs.every(session) if bdb.on_flash}
+    all_shards = await shards.list_all(session)
+    on_flash = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.on_flash}
     now = datetime.now(UTC)
     return [
         schema.render(
@@ -74,12 +76,14 @@ async def represent(session: Reader, rows: Sequence[Node], console: Console) -> 
     ]
 
 
-async def statuses(session: Reader, machines: Sequence[Node], console: Console) -> dict[int, dict[str, Any]]:
+async def render_node_statuses(
+    session: ReadSession, machines: Sequence[Node], console: Console
+) -> dict[int, dict[str, Any]]:
     """Return the status of these nodes by uid. The number of queries does not depend on the number of nodes."""
-    promises = {bdb.uid: bdb.share for bdb in await bdbs.every(session)}
-    all_shards = await shards.occupying(session)
-    kept = await snapshots.newest(session, "maintenance")
-    leader = min((node.uid for node in await nodes.every(session)), default=None)
+    promises = {bdb.uid: bdb.shard_memory for bdb in await bdbs.list_all(session)}
+    all_shards = await shards.list_occupying(session)
+    kept = await snapshots.newest_by_node(session, "maintenance")
+    leader = min((node.uid for node in await nodes.list_all(session)), default=None)
     found = {}
     for node in machines:
         own = _shards_of(node, all_shards)

@@ -4,7 +4,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import iter_route_contexts
 from starlette.routing import compile_path
 
-from shardboard.api.deps import TheConsole
+from shardboard.api.deps import ConsoleDep
 from shardboard.errors import ApiError, NotFound
 from shardboard.state import cluster
 
@@ -18,7 +18,7 @@ class OptionsForbidden(ApiError):
 
 
 @router.api_route("/{path:path}", methods=["OPTIONS"])
-async def options(request: Request, console: TheConsole, path: str) -> Response:
+async def options(request: Request, console: ConsoleDep, path: str) -> Response:
     """Return the allowed methods of any route of the API."""
     methods = allowed_methods(request.app, f"/{path}")
     if not methods:

@@ -10,10 +10,10 @@ from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Res
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
-from shardboard.api.deps import TheConsole
+from shardboard.api.deps import ConsoleDep
 from shardboard.errors import NotFound
 
-OF_API = re.compile(r"/v\d+(/|$)")
+API_PATH = re.compile(r"/v\d+(/|$)")
 """Paths of the API, including versions that do not exist. They never return the web UI."""
 
 router = APIRouter(include_in_schema=False)
@@ -31,7 +31,7 @@ class Assets(StaticFiles):
         return response
 
 
-def mount_page(app: FastAPI, directory: Path) -> None:
+def mount_web_ui(app: FastAPI, directory: Path) -> None:
     """Add routes for all paths outside the API. If the web UI is not built, they return how to build it."""
     assets = Assets(directory=directory / "assets", check_dir=False)
     app.mount("/assets", GZipMiddleware(assets, compresslevel=6), name="assets")
@@ -51,8 +51,8 @@ def documentation(request: Request) -> HTMLResponse:
 
 
 @router.api_route("/{path:path}", methods=["GET", "HEAD"])
-def page(path: str, request: Request, console: TheConsole) -> Response:
-    if OF_API.match(request.url.path):
+def serve_web_ui(path: str, request: Request, console: ConsoleDep) -> Response:
+    if API_PATH.match(request.url.path):
         raise NotFound("not_found", f"The path {request.url.path} does not exist.")
     directory = console.settings.page_dir
     file = _inside(directory, path)

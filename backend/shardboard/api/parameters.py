@@ -16,12 +16,12 @@ DryRun = Annotated[
 ]
 
 
-def is_on(flag: str | None) -> bool:
+def is_flag_set(flag: str | None) -> bool:
     """Return whether a query flag is set. A flag without a value is set."""
     return flag is not None and flag.lower() not in ("false", "0", "no")
 
 
-def only(shown: Mapping[str, Any], fields: str) -> dict[str, Any]:
+def select_fields(shown: Mapping[str, Any], fields: str) -> dict[str, Any]:
     """Return only the fields that are named in `fields`; all fields if it is empty."""
     names = {name.strip() for name in fields.split(",")} - {""}
     return {name: value for name, value in shown.items() if not names or name in names}

@@ -5,8 +5,8 @@ from fastapi.responses import PlainTextResponse
 
 from shardboard.api import audited
 from shardboard.api import errors as failures
-from shardboard.api.deps import Evidence, Reader, TheConsole, current_login, insist_on_role
-from shardboard.api.replies import errors
+from shardboard.api.deps import ConsoleDep, LoginOrError, ReadSession, check_principal_role, current_login
+from shardboard.api.replies import error_responses
 from shardboard.console import Console
 from shardboard.queries.exposition import expose
 from shardboard.schemas.exposition import MEDIA_TYPE
@@ -16,21 +16,21 @@ from shardboard.state import cluster
 router = APIRouter(tags=["statistics"])
 
 
-@router.get("/metrics", response_class=PlainTextResponse, responses=errors())
-async def get_metrics(session: Reader, console: TheConsole, proof: Evidence) -> PlainTextResponse:
+@router.get("/metrics", response_class=PlainTextResponse, responses=error_responses())
+async def get_metrics(session: ReadSession, console: ConsoleDep, login_or_error: LoginOrError) -> PlainTextResponse:
     """Return the metrics of the newest second in the Prometheus text format.
 
     If the policy `metrics_auth` is on, requires any role except `none` that is not limited to some databases.
     """
     if (await cluster.load(session)).rules.metrics_auth:
-        login = await current_login(proof)
-        insist_on_role(login.principal, VIEWERS)
-        login.principal.insist_on_reaching_all()
-    raw_nodes, raw_shards = console.live.raw()
+        login = await current_login(login_or_error)
+        check_principal_role(login.principal, VIEWERS)
+        login.principal.require_cluster_access()
+    raw_nodes, raw_shards = console.live.latest_raw()
     live = console.live
-    tiers = live.raw_tiers()
+    tiers = live.latest_raw_tiers()
     totals, latencies = live.endpoints.totals, live.endpoints.latencies.totals
-    commands = await console.command_looks.look_at_all()
+    commands = await console.command_count_cache.get_all()
     text = await expose(session, raw_nodes, raw_shards, tiers, totals, latencies, commands)
     return PlainTextResponse(text, media_type=MEDIA_TYPE)
 
@@ -41,6 +41,6 @@ def create_app(console: Console) -> FastAPI:
     app.state.console = console
     for path in ("/", "/v2", "/metrics"):
         app.get(path, include_in_schema=False)(get_metrics)
-    audited.install(app)
-    failures.install(app)
+    audited.install_audit_middleware(app)
+    failures.install_error_handlers(app)
     return app

@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader, TheConsole
+from shardboard.api.deps import ConsoleDep, ReadSession
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import BdbViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.errors import NotAcceptable, NotFound
 from shardboard.schemas import ram_curve as schema
 from shardboard.state import bdbs
@@ -14,8 +14,8 @@ from shardboard.state import bdbs
 router = APIRouter(tags=["databases"])
 
 
-@router.get("/bdbs/{uid}/ram_curve", response_model=schema.RamCurve, responses=errors(404, 406))
-async def get_ram_curve(_viewer: BdbViewer, session: Reader, console: TheConsole, uid: Uid) -> JSONResponse:
+@router.get("/bdbs/{uid}/ram_curve", response_model=schema.RamCurve, responses=error_responses(404, 406))
+async def get_ram_curve(_viewer: BdbViewer, session: ReadSession, console: ConsoleDep, uid: Uid) -> JSONResponse:
     """Return the expected RAM hit ratio of a database on flash by the size of its RAM.
 
     The estimate is based on the accesses to a few thousand sampled keys of each primary, and on the assumption that the most
@@ -25,7 +25,7 @@ async def get_ram_curve(_viewer: BdbViewer, session: Reader, console: TheConsole
     bdb = await bdbs.by_uid(session, uid)
     if bdb is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    told = await console.ram_curves.look(uid)
+    told = await console.ram_curve_cache.get(uid)
     if told is None:
         raise NotAcceptable("not_supported", f"Database {bdb.name} is not on flash. All its values are in RAM.")
     return JSONResponse(schema.render(bdb, told, console.live.latest("flash", str(uid)).get("ram_hit_ratio")))

@@ -10,67 +10,69 @@ from typing import Annotated, Any
 from fastapi import Depends
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api.deps import CurrentLogin, Principal, TheConsole, insist_on_role
+from shardboard.api.deps import ConsoleDep, CurrentLogin, Principal, check_principal_role
 from shardboard.api.parameters import Uid
 from shardboard.services.users import EDITORS, LOG_VIEWERS, VIEWERS
 from shardboard.state import benchmarks, shards
 
-Find = Callable[[AsyncSession, int], Awaitable[int | None]]
+FindDatabase = Callable[[AsyncSession, int], Awaitable[int | None]]
 """Returns the uid of the database that an object belongs to; None if the object does not exist."""
 
 
-def letting_in(roles: frozenset[str], find: Find | None = None) -> Any:
+def require_role(roles: frozenset[str], find: FindDatabase | None = None) -> Any:
     """Return a dependency that requires one of these roles, and access to the database of the object `uid` in the path."""
 
     async def check_role(login: CurrentLogin) -> Principal:
-        insist_on_role(login.principal, roles)
+        check_principal_role(login.principal, roles)
         return login.principal
 
     if find is None:
         return Depends(check_role)
 
-    async def check(login: CurrentLogin, console: TheConsole, uid: Uid) -> Principal:
+    async def check(login: CurrentLogin, console: ConsoleDep, uid: Uid) -> Principal:
         principal = login.principal
-        insist_on_role(principal, roles)
+        check_principal_role(principal, roles)
         if principal.bdbs is not None:
             async with console.store.read() as session:
                 bdb_uid = await find(session, uid)
-            principal.insist_on_reaching(bdb_uid)
+            principal.require_database_access(bdb_uid)
         return principal
 
     return Depends(check)
 
 
-async def itself(_session: AsyncSession, uid: int) -> int:
+async def database_of_bdb(_session: AsyncSession, uid: int) -> int:
     return uid
 
 
-async def of_shard(session: AsyncSession, uid: int) -> int | None:
+async def database_of_shard(session: AsyncSession, uid: int) -> int | None:
     shard = await shards.by_uid(session, uid)
     return shard.bdb_uid if shard is not None else None
 
 
-async def of_run(session: AsyncSession, uid: int) -> int | None:
+async def database_of_run(session: AsyncSession, uid: int) -> int | None:
     run = await benchmarks.by_uid(session, uid)
     return run.bdb_uid if run is not None else None
 
 
-AnyViewer = Annotated[Principal, letting_in(VIEWERS)]
-"""For handlers that return no data of databases, or filter it with `reaches`."""
-AnyLogViewer = Annotated[Principal, letting_in(LOG_VIEWERS)]
-AnyEditor = Annotated[Principal, letting_in(EDITORS)]
+AnyViewer = Annotated[Principal, require_role(VIEWERS)]
+"""For handlers that return no data of databases, or filter it with `can_access_database`."""
+AnyLogViewer = Annotated[Principal, require_role(LOG_VIEWERS)]
+AnyEditor = Annotated[Principal, require_role(EDITORS)]
 """For handlers that check the access to databases themselves."""
-BdbViewer = Annotated[Principal, letting_in(VIEWERS, itself)]
+BdbViewer = Annotated[Principal, require_role(VIEWERS, database_of_bdb)]
 """The path parameter `uid` is a database. For `Shard…` it is a shard, and for `Run…` a benchmark run."""
-BdbEditor = Annotated[Principal, letting_in(EDITORS, itself)]
-ShardViewer = Annotated[Principal, letting_in(VIEWERS, of_shard)]
-ShardEditor = Annotated[Principal, letting_in(EDITORS, of_shard)]
-RunViewer = Annotated[Principal, letting_in(VIEWERS, of_run)]
-RunEditor = Annotated[Principal, letting_in(EDITORS, of_run)]
+BdbEditor = Annotated[Principal, require_role(EDITORS, database_of_bdb)]
+ShardViewer = Annotated[Principal, require_role(VIEWERS, database_of_shard)]
+ShardEditor = Annotated[Principal, require_role(EDITORS, database_of_shard)]
+RunViewer = Annotated[Principal, require_role(VIEWERS, database_of_run)]
+RunEditor = Annotated[Principal, require_role(EDITORS, database_of_run)]
 
 
-async def insist_on_each(session: AsyncSession, principal: Principal, find: Find, uids: Iterable[int]) -> None:
+async def require_access_to_each(
+    session: AsyncSession, principal: Principal, find: FindDatabase, uids: Iterable[int]
+) -> None:
     """Require access to the databases of all objects that a request names."""
     if principal.bdbs is not None:
         for uid in uids:
-            principal.insist_on_reaching(await find(session, uid))
+            principal.require_database_access(await find(session, uid))

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from shardboard.api.deps import Tx
-from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.deps import WriteSession
+from shardboard.api.parameters import DryRun, Uid, is_flag_set
 from shardboard.api.reach import BdbEditor, BdbViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain.layout import Layout
 from shardboard.schemas import plans
 from shardboard.schemas.plans import AddressChange, BlueprintNode, BlueprintPair
@@ -17,11 +17,11 @@ from shardboard.services import rebalance as service
 
 router = APIRouter(tags=["databases"])
 
-Flag = Annotated[
+OnlyFailovers = Annotated[
     str | None,
     Query(description="Only change roles, move no shards. `?only_failovers` alone means true.", examples=["true"]),
 ]
-Most = Annotated[
+MaxOperations = Annotated[
     int | None, Query(ge=0, le=100_000, description="Maximum number of failovers and moves. Failovers come first.")
 ]
 
@@ -31,58 +31,62 @@ class RebalanceReply(BaseModel):
     description: str
 
 
-@router.put("/bdbs/{uid}/actions/rebalance", summary="Rebalance database", responses=errors(404, 409))
-async def rebalance(
+@router.put("/bdbs/{uid}/actions/rebalance", summary="Rebalance database", responses=error_responses(404, 409))
+async def rebalance_bdb(
     editor: BdbEditor,
-    session: Tx,
+    session: WriteSession,
     uid: Uid,
     body: dict[str, Any] | None = None,
     dry_run: DryRun = None,
-    only_failovers: Flag = None,
-    max_operations: Most = None,
+    only_failovers: OnlyFailovers = None,
+    max_operations: MaxOperations = None,
 ) -> RebalanceReply | list[BlueprintPair]:
     """Move shards so that they match the placement policy, with as few copies as possible.
 
     A dry run returns the resulting placement of each shard pair. Required role: `admin`, `cluster_member` or `db_member`.
     """
-    handovers = is_on(only_failovers)
-    if is_on(dry_run):
+    handovers = is_flag_set(only_failovers)
+    if is_flag_set(dry_run):
         return _blueprint(
             uid, *await service.preview(session, uid, only_failovers=handovers, max_operations=max_operations)
         )
-    action = await service.order(session, uid, editor, only_failovers=handovers, max_operations=max_operations)
+    action = await service.schedule(session, uid, editor, only_failovers=handovers, max_operations=max_operations)
     if action is None:
         return RebalanceReply(action_uid=None, description="The placement is correct already.")
     return RebalanceReply(action_uid=action.uid, description=action.description)
 
 
-@router.get("/bdbs/{uid}/address_changes", summary="List address changes", responses=errors(404, 409))
-async def address_changes(
-    _viewer: BdbViewer, session: Tx, uid: Uid, only_failovers: Flag = None, max_operations: Most = None
+@router.get("/bdbs/{uid}/address_changes", summary="List address changes", responses=error_responses(404, 409))
+async def list_bdb_address_changes(
+    _viewer: BdbViewer,
+    session: WriteSession,
+    uid: Uid,
+    only_failovers: OnlyFailovers = None,
+    max_operations: MaxOperations = None,
 ) -> list[AddressChange]:
     """Return the addresses that clients would have to stop using after a rebalance (extension). Nothing is changed."""
-    handovers = is_on(only_failovers)
+    handovers = is_flag_set(only_failovers)
     return plans.render_changes(
         await service.address_changes(session, uid, only_failovers=handovers, max_operations=max_operations)
     )
 
 
-@router.put("/bdbs/{uid}/actions/return_primaries", responses=errors(404, 409))
-async def return_primaries(editor: BdbEditor, session: Tx, uid: Uid) -> RebalanceReply:
+@router.put("/bdbs/{uid}/actions/return_primaries", responses=error_responses(404, 409))
+async def return_primaries(editor: BdbEditor, session: WriteSession, uid: Uid) -> RebalanceReply:
     """Return primaries to the nodes that they had before an outage (`lost_lead` of a shard). Only roles change; no data moves.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    action = await primaries_return.order(session, uid, editor)
+    action = await primaries_return.schedule(session, uid, editor)
     return RebalanceReply(action_uid=action.uid, description=action.description)
 
 
-def _blueprint(uid: int, board: Layout, ranges: dict[int, str]) -> list[BlueprintPair]:
+def _blueprint(uid: int, layout: Layout, ranges: dict[int, str]) -> list[BlueprintPair]:
     return [
         BlueprintPair(
             nodes=[
-                BlueprintNode(node_uid=str(copy.node), role="master" if copy.leads else "slave")
-                for copy in sorted(board.pair(uid, pair), key=lambda copy: not copy.leads)
+                BlueprintNode(node_uid=str(copy.node), role="master" if copy.is_primary else "slave")
+                for copy in sorted(layout.pair(uid, pair), key=lambda copy: not copy.is_primary)
             ],
             slot_range=slots,
         )

@@ -22,14 +22,14 @@ _MEANINGS = {
 _ALWAYS = (400, 401, 403, 413, 503, 505)
 
 
-def errors(*more: int) -> dict[int | str, dict[str, Any]]:
+def error_responses(*more: int) -> dict[int | str, dict[str, Any]]:
     """Return `responses=` of a route: the errors that all endpoints can return, and those in `more`."""
     return {status: {"model": Error, "description": _MEANINGS[status]} for status in sorted((*_ALWAYS, *more))}
 
 
-ERROR_REPLIES = errors(404, 406, 409)
+ERROR_REPLIES = error_responses(404, 406, 409)
 
 
-def failure(status: int, code: str, description: str, field: str | None = None) -> JSONResponse:
-    audited.failed(code, description)
+def error_reply(status: int, code: str, description: str, field: str | None = None) -> JSONResponse:
+    audited.record_error(code, description)
     return JSONResponse(render(code, description, field), status)

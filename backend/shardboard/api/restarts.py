@@ -3,15 +3,15 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Admin, Tx
+from shardboard.api.deps import Admin, WriteSession
 from shardboard.api.parameters import Uid
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.services import restarts as service
 
 router = APIRouter(tags=["shards"])
 
 
-class RestartOrder(BaseModel):
+class RestartRequest(BaseModel):
     """Body of a restart request, for a shard that is down and has no replica that could be promoted."""
 
     model_config = ConfigDict(strict=True)
@@ -29,13 +29,15 @@ class RestartReply(BaseModel):
     description: str
 
 
-@router.post("/shards/{uid}/actions/restart", summary="Restart shard", responses=errors(400, 403, 404, 406, 409))
-async def restart(admin: Admin, session: Tx, uid: Uid, body: RestartOrder) -> RestartReply:
+@router.post(
+    "/shards/{uid}/actions/restart", summary="Restart shard", responses=error_responses(400, 403, 404, 406, 409)
+)
+async def restart_shard(admin: Admin, session: WriteSession, uid: Uid, body: RestartRequest) -> RestartReply:
     """Restart a shard that is down, from its persistence files or without data. `description` is the data loss.
 
     Required role: `admin`.
     """
-    action, loss = await service.order(
+    action, loss = await service.schedule(
         session, uid, admin, confirm=body.confirm, discard_data=body.discard_data, dry_run=body.dry_run
     )
     return RestartReply(action_uid=action.uid if action is not None else None, description=loss)

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Tx
-from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.deps import WriteSession
+from shardboard.api.parameters import DryRun, Uid, is_flag_set
 from shardboard.api.reach import BdbEditor
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.schemas.bdb_requests import Placement
 from shardboard.schemas.plans import BlueprintPair
 from shardboard.services import bdbs as service
@@ -17,7 +17,7 @@ from shardboard.services import bdbs as service
 router = APIRouter(tags=["databases"])
 
 
-class RevampOrder(BaseModel):
+class RevampRequest(BaseModel):
     """Body of a revamp request, as in the Redis Enterprise REST API: only the fields to change."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -40,13 +40,15 @@ class RevampReply(BaseModel):
 
 
 @router.put(
-    "/bdbs/{uid}/actions/revamp", response_model=RevampReply | list[BlueprintPair], responses=errors(404, 406, 409)
+    "/bdbs/{uid}/actions/revamp",
+    response_model=RevampReply | list[BlueprintPair],
+    responses=error_responses(404, 406, 409),
 )
 async def revamp_bdb(
     editor: BdbEditor,
-    session: Tx,
+    session: WriteSession,
     uid: Uid,
-    body: RevampOrder,
+    body: RevampRequest,
     dry_run: DryRun = None,
     pause_persistence: Annotated[str | None, Query(description="Accepted without effect.")] = None,
 ) -> JSONResponse:
@@ -56,8 +58,8 @@ async def revamp_bdb(
     `cluster_member` or `db_member`.
     """
     changes = body.model_dump(exclude_unset=True, exclude={"avoid_nodes"})
-    bdb, blueprint = await service.revamp(session, uid, changes, body.avoid_nodes, editor, dry_run=is_on(dry_run))
-    if is_on(dry_run):
+    bdb, blueprint = await service.revamp(session, uid, changes, body.avoid_nodes, editor, dry_run=is_flag_set(dry_run))
+    if is_flag_set(dry_run):
         return JSONResponse(blueprint)
     return JSONResponse(_reply(bdb.action_uid, bdb.name))
 

@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.deps import Reader, TheConsole, Tx, UserManager
-from shardboard.api.gate import look_again
+from shardboard.api.deps import ConsoleDep, ReadSession, UserManager, WriteSession
+from shardboard.api.gate import recheck_logins
 from shardboard.api.parameters import Uid
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain.roles import ManagementRole, uid_of
 from shardboard.errors import NotAcceptable
 from shardboard.schemas.times import iso
@@ -29,8 +29,8 @@ class NewServiceToken(BaseModel):
     ttl: Annotated[
         int | None,
         Field(
-            ge=service.SHORTEST,
-            le=service.LONGEST,
+            ge=service.MIN_SECONDS,
+            le=service.MAX_SECONDS,
             description="Lifetime in seconds. Default: the token does not expire.",
         ),
     ] = None
@@ -53,40 +53,42 @@ class ServiceTokenOut(BaseModel):
     """Accurate to the minute; null if the token was never used."""
 
 
-class MadeServiceToken(ServiceTokenOut):
+class CreatedServiceToken(ServiceTokenOut):
     token: Annotated[
         str, Field(repr=False, description="The token, returned only once. Send it as `Authorization: Bearer <token>`.")
     ]
 
 
-@router.get("", responses=errors())
-async def list_service_tokens(_: UserManager, session: Reader) -> list[ServiceTokenOut]:
+@router.get("", responses=error_responses())
+async def list_service_tokens(_: UserManager, session: ReadSession) -> list[ServiceTokenOut]:
     """Return all service tokens, by name. Required role: `admin` or `user_manager`."""
-    return [ServiceTokenOut(**_render(row)) for row in await service.every(session)]
+    return [ServiceTokenOut(**_render(row)) for row in await service.list_all(session)]
 
 
-@router.post("", responses=errors(406, 409))
-async def create_service_token(manager: UserManager, session: Tx, body: NewServiceToken) -> MadeServiceToken:
+@router.post("", responses=error_responses(406, 409))
+async def create_service_token(
+    manager: UserManager, session: WriteSession, body: NewServiceToken
+) -> CreatedServiceToken:
     """Create a service token for a program. Only administrators can create tokens with the role `admin`.
 
     Required role: `admin` or `user_manager`.
     """
-    role = await access.chosen(session, body.role, body.role_uids)
+    role = await access.requested_role(session, body.role, body.role_uids)
     if role is None:
         raise NotAcceptable("config_error", "A service token needs a role: set `role` or `role_uids`.", field="role")
     row, token = await service.create(session, body.name, role, body.ttl, manager)
-    return MadeServiceToken(**_render(row), token=token)
+    return CreatedServiceToken(**_render(row), token=token)
 
 
-@router.delete("/{uid}", responses=errors(404))
-async def delete_service_token(manager: UserManager, console: TheConsole, uid: Uid) -> dict[str, str]:
+@router.delete("/{uid}", responses=error_responses(404))
+async def delete_service_token(manager: UserManager, console: ConsoleDep, uid: Uid) -> dict[str, str]:
     """Delete a service token. Requests and event streams with the token are rejected immediately.
 
     Required role: `admin` or `user_manager`.
     """
     async with console.store.begin() as session:
         await service.remove(session, uid, manager)
-    look_again(console.store)
+    recheck_logins(console.store)
     return {}
 
 

@@ -8,11 +8,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
 from shardboard.api import credentials
-from shardboard.api.deps import CurrentLogin, Principal, Reader, TheConsole
+from shardboard.api.deps import ConsoleDep, CurrentLogin, Principal, ReadSession
 from shardboard.api.errors import ERROR_REPLIES
-from shardboard.api.gate import Verified, look_again
+from shardboard.api.gate import VerifiedUser, recheck_logins
 from shardboard.api.reach import AnyViewer
-from shardboard.api.second_factor import Secret
+from shardboard.api.second_factor import SecondFactorSecret
 from shardboard.console import Console
 from shardboard.errors import Conflict, NotAcceptable, Unauthorized
 from shardboard.schemas.times import iso
@@ -25,12 +25,12 @@ from shardboard.state.users import User
 router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_REPLIES)
 
 
-class Named(BaseModel):
+class UserCredentials(BaseModel):
     username: Annotated[str, Field(min_length=1, max_length=254)]
     password: Annotated[str, Field(min_length=1, max_length=256, repr=False)]
 
 
-class LoginForm(Named):
+class LoginForm(UserCredentials):
     code: Annotated[
         str | None,
         Field(
@@ -79,40 +79,42 @@ class SessionInfo(BaseModel):
 
 
 @router.post("", summary="Sign in")
-async def log_in(form: LoginForm, request: Request, response: Response, console: TheConsole) -> SessionInfo:
+async def sign_in(form: LoginForm, request: Request, response: Response, console: ConsoleDep) -> SessionInfo:
     """Sign in. The session lasts 12 hours.
 
     Returns 401 `second_factor_required` if `code` is missing, 401 `password_expired` if `new_password` is required, and 401
     `second_factor_missing` if a `secret` and its `code` are required. A request is executed completely or not at all. Authenticated
     by the credentials in the body.
     """
-    source, new_password = credentials.origin(request), form.new_password
+    source, new_password = credentials.source_address_of(request), form.new_password
     if new_password is not None:
-        await credentials.insist_on_password(console.store, new_password, form.username, form.password)
-    found = await credentials.verified(
+        await credentials.check_new_password(console.store, new_password, form.username, form.password)
+    found = await credentials.verify_lasting_login(
         console,
         form.username,
         form.password,
         source,
         code=form.code,
-        renewing=new_password is not None,
-        enrolling=form.secret is not None,
+        allow_expired=new_password is not None,
+        allow_missing_second_factor=form.secret is not None,
     )
     if form.secret is not None:
         await _check_new_factor(console, found.user, form.secret, form.code or "")
     password = None
     if new_password is not None:
         before = found.user.password_hashes
-        password = await credentials.new_password(console.store, new_password, found.user.email, before=before)
+        password = await credentials.hash_new_password(
+            console.store, new_password, found.user.email, rejected_hashes=before
+        )
     async with console.store.begin() as session:
         await cluster.load_for_update(session)  # changes of users lock the cluster row first
         found, codes = await _complete_login(session, found, source, form, password)
         browser = request.headers.get("user-agent", "")
-        token = await sessions.begin(session, found.user, found.password, source, browser)
+        token = await sessions.start(session, found.user, found.password, source, browser)
         shown = await _render(session, found.user)
     if password is not None or codes is not None:
-        look_again(console.store)
-    credentials.set_cookie(response, token, sessions.SECONDS)
+        recheck_logins(console.store)
+    credentials.set_cookie(response, token, sessions.SESSION_SECONDS)
     return shown.model_copy(update={"recovery_codes": codes})
 
 
@@ -128,7 +130,7 @@ async def _check_new_factor(console: Console, user: User, secret: str, code: str
         )
     async with console.store.read() as session:
         await _require_enrollment(session, user)
-    second_factor.check_new(secret, code)
+    second_factor.verify_enrollment(secret, code)
 
 
 async def _require_enrollment(session: AsyncSession, user: User) -> Cluster:
@@ -142,38 +144,42 @@ async def _require_enrollment(session: AsyncSession, user: User) -> Cluster:
 
 
 async def _complete_login(
-    session: AsyncSession, found: Verified, source: str, form: LoginForm, password: user_accounts.NewPassword | None
-) -> tuple[Verified, list[str] | None]:
+    session: AsyncSession,
+    found: VerifiedUser,
+    source: str,
+    form: LoginForm,
+    password: user_accounts.PasswordHashes | None,
+) -> tuple[VerifiedUser, list[str] | None]:
     """Record the login and apply its changes. Returns the user, and the recovery codes of a new second factor."""
     user, by, codes = found.user, Principal(found.user.email, found.user.role), None
-    found = await credentials.note_login(session, found, source, code=form.code if form.secret is None else None)
+    found = await credentials.record_login(session, found, source, code=form.code if form.secret is None else None)
     if password is not None:
-        changed = await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
-        found = Verified(changed, changed.passwords[0])
+        changed = await user_accounts.change(session, user.uid, user_accounts.AccountChanges(password=password), by)
+        found = VerifiedUser(changed, changed.passwords[0])
     if form.secret is not None:
-        codes = await user_accounts.switch_second_factor_on(session, user.uid, form.secret, form.code or "", by)
-        found = Verified(found.user, found.user.password_of(found.password.hash))
+        codes = await user_accounts.enable_second_factor(session, user.uid, form.secret, form.code or "", by)
+        found = VerifiedUser(found.user, found.user.password_of(found.password.hash))
     return found, codes
 
 
 @router.post("/second_factor", summary="Create second-factor secret at sign-in")
-async def propose(form: Named, request: Request, console: TheConsole) -> Secret:
+async def create_sign_in_secret(form: UserCredentials, request: Request, console: ConsoleDep) -> SecondFactorSecret:
     """Return a new secret for the authenticator app of a user who cannot sign in without a second factor.
 
     Nothing changes until the secret is sent back with a code. Authenticated by the user name and password in the body.
     """
-    source = credentials.origin(request)
-    found = await credentials.verified(
-        console, form.username, form.password, source, code=None, renewing=True, enrolling=True
+    source = credentials.source_address_of(request)
+    found = await credentials.verify_lasting_login(
+        console, form.username, form.password, source, code=None, allow_expired=True, allow_missing_second_factor=True
     )
     async with console.store.read() as session:
         cluster_row = await _require_enrollment(session, found.user)
     secret = second_factor.new_secret()
-    return Secret(secret=secret, uri=second_factor.uri(secret, found.user.email, cluster_row.name))
+    return SecondFactorSecret(secret=secret, uri=second_factor.uri(secret, found.user.email, cluster_row.name))
 
 
 @router.get("", summary="Get session")
-async def current(session: Reader, principal: AnyViewer) -> SessionInfo:
+async def get_session(session: ReadSession, principal: AnyViewer) -> SessionInfo:
     """Return the signed-in user."""
     user = await users.by_email(session, principal.username)
     if user is None:
@@ -182,12 +188,12 @@ async def current(session: Reader, principal: AnyViewer) -> SessionInfo:
 
 
 @router.delete("", summary="Sign out")
-async def log_out(response: Response, login: CurrentLogin, console: TheConsole) -> dict[str, str]:
+async def sign_out(response: Response, login: CurrentLogin, console: ConsoleDep) -> dict[str, str]:
     """Sign out. The session ends immediately, including for copies of its cookie."""
     if login.session_uid is not None:
         async with console.store.begin() as session:
-            await sessions.log_out(session, login.session_uid, login.principal)
-        look_again(console.store)
+            await sessions.sign_out(session, login.session_uid, login.principal)
+        recheck_logins(console.store)
     credentials.set_cookie(response, "", 0)
     return {}
 

@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from shardboard.api.deps import CurrentLogin, Reader, TheConsole
-from shardboard.api.gate import look_again
+from shardboard.api.deps import ConsoleDep, CurrentLogin, ReadSession
+from shardboard.api.gate import recheck_logins
 from shardboard.api.parameters import Uid
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.schemas.times import iso
 from shardboard.services import sessions as service
 
@@ -29,13 +29,13 @@ class SessionOut(BaseModel):
     """Whether this is the session of the request."""
 
 
-class Ended(BaseModel):
+class EndedSessions(BaseModel):
     ended: int
     """Number of sessions that were ended."""
 
 
-@router.get("", responses=errors(404))
-async def list_sessions(login: CurrentLogin, session: Reader, uid: Uid) -> list[SessionOut]:
+@router.get("", responses=error_responses(404))
+async def list_sessions(login: CurrentLogin, session: ReadSession, uid: Uid) -> list[SessionOut]:
     """Return the sessions of a user, newest first. For other users, requires the role `admin` or `user_manager`."""
     return [
         SessionOut(
@@ -47,23 +47,23 @@ async def list_sessions(login: CurrentLogin, session: Reader, uid: Uid) -> list[
             expires_at=iso(row.expires_at),
             current=row.uid == login.session_uid,
         )
-        for row in await service.of_user(session, uid, login.principal)
+        for row in await service.list_for_user(session, uid, login.principal)
     ]
 
 
-@router.delete("", responses=errors(404))
-async def end_sessions(login: CurrentLogin, console: TheConsole, uid: Uid) -> Ended:
+@router.delete("", responses=error_responses(404))
+async def end_sessions(login: CurrentLogin, console: ConsoleDep, uid: Uid) -> EndedSessions:
     """End all sessions of a user except the current one. For other users, requires the role `admin` or `user_manager`."""
     async with console.store.begin() as session:
         ended = await service.end_others(session, uid, login.session_uid, login.principal)
-    look_again(console.store)
-    return Ended(ended=ended)
+    recheck_logins(console.store)
+    return EndedSessions(ended=ended)
 
 
-@router.delete("/{session_uid}", responses=errors(404))
-async def end_session(login: CurrentLogin, console: TheConsole, uid: Uid, session_uid: Uid) -> dict[str, str]:
+@router.delete("/{session_uid}", responses=error_responses(404))
+async def end_session(login: CurrentLogin, console: ConsoleDep, uid: Uid, session_uid: Uid) -> dict[str, str]:
     """End a session immediately. For sessions of other users, requires the role `admin` or `user_manager`."""
     async with console.store.begin() as session:
         await service.end(session, uid, session_uid, login.principal)
-    look_again(console.store)
+    recheck_logins(console.store)
     return {}

@@ -8,18 +8,18 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from shardboard.api.deps import TheConsole
+from shardboard.api.deps import ConsoleDep
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import ShardEditor, ShardViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain import engine_tells
 from shardboard.domain.engine_tells import SlowCommand
 from shardboard.errors import Conflict
 
 router = APIRouter(tags=["shards"])
 
-MOST = 128
-MOST_CLIENTS = 1000
+MAX_SLOW_ENTRIES = 128
+MAX_CLIENTS = 1000
 
 
 class SlowEntry(BaseModel):
@@ -64,19 +64,21 @@ class ShardClients(BaseModel):
     clients: list[ShardClient] = Field(description="Clients, those with the highest memory usage first.")
 
 
-@router.get("/shards/{uid}/slowlog", summary="Get slow log", response_model=SlowLog, responses=errors(404, 409))
+@router.get(
+    "/shards/{uid}/slowlog", summary="Get slow log", response_model=SlowLog, responses=error_responses(404, 409)
+)
 async def get_slow_log(
     _editor: ShardEditor,
-    console: TheConsole,
+    console: ConsoleDep,
     uid: Uid,
-    limit: Annotated[int, Query(ge=1, le=MOST, description="Maximum number of entries.")] = 32,
+    limit: Annotated[int, Query(ge=1, le=MAX_SLOW_ENTRIES, description="Maximum number of entries.")] = 32,
 ) -> JSONResponse:
     """Return the slow log of a shard. It contains keys and data of clients, so it requires an editor role.
 
     Returns 409 if the shard does not respond. Required role: `admin`, `cluster_member` or `db_member`.
     """
-    reply = await console.shard_looks.ask(uid, "SLOWLOG", "GET", str(limit))
-    threshold = await console.shard_looks.ask(uid, "CONFIG", "GET", "slowlog-log-slower-than")
+    reply = await console.shard_query_cache.query(uid, "SLOWLOG", "GET", str(limit))
+    threshold = await console.shard_query_cache.query(uid, "CONFIG", "GET", "slowlog-log-slower-than")
     try:
         entries = engine_tells.slow_commands(reply)
     except ValueError as error:
@@ -86,24 +88,29 @@ async def get_slow_log(
     )
 
 
-@router.get("/shards/{uid}/info", summary="Get INFO of shard", response_model=EngineInfo, responses=errors(404, 409))
-async def get_info(_viewer: ShardViewer, console: TheConsole, uid: Uid) -> JSONResponse:
+@router.get(
+    "/shards/{uid}/info", summary="Get INFO of shard", response_model=EngineInfo, responses=error_responses(404, 409)
+)
+async def get_engine_info(_viewer: ShardViewer, console: ConsoleDep, uid: Uid) -> JSONResponse:
     """Return the reply of the shard to INFO, by section. Returns 409 if the shard does not respond."""
-    reply = await console.shard_looks.ask(uid, "INFO", "everything")
+    reply = await console.shard_query_cache.query(uid, "INFO", "everything")
     return JSONResponse({"shard_uid": str(uid), "sections": engine_tells.sections(reply)})
 
 
 @router.get(
-    "/shards/{uid}/clients", summary="List clients of shard", response_model=ShardClients, responses=errors(404, 409)
+    "/shards/{uid}/clients",
+    summary="List clients of shard",
+    response_model=ShardClients,
+    responses=error_responses(404, 409),
 )
-async def get_clients(
+async def list_shard_clients(
     _viewer: ShardViewer,
-    console: TheConsole,
+    console: ConsoleDep,
     uid: Uid,
-    limit: Annotated[int, Query(ge=1, le=MOST_CLIENTS, description="Maximum number of clients.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=MAX_CLIENTS, description="Maximum number of clients.")] = 100,
 ) -> JSONResponse:
     """Return the client connections of a shard. Returns 409 if the shard does not respond."""
-    found = engine_tells.clients(await console.shard_looks.ask(uid, "CLIENT", "LIST"))
+    found = engine_tells.clients(await console.shard_query_cache.query(uid, "CLIENT", "LIST"))
     first = heapq.nlargest(limit, found, key=lambda each: (each.memory_bytes, -each.id))
     return JSONResponse({"shard_uid": str(uid), "total": len(found), "clients": [asdict(each) for each in first]})
 

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import TheConsole
+from shardboard.api.deps import ConsoleDep
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import BdbViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.domain import hot_slots
 from shardboard.domain.hot_slots import Metric
 from shardboard.errors import NotFound
@@ -17,20 +17,20 @@ from shardboard.schemas import slots as schema
 router = APIRouter(tags=["shards"])
 
 
-@router.get("/bdbs/{uid}/slots/hot", response_model=schema.HotSlots, responses=errors(404))
+@router.get("/bdbs/{uid}/slots/hot", response_model=schema.HotSlots, responses=error_responses(404))
 async def list_hot_slots(
     _viewer: BdbViewer,
-    console: TheConsole,
+    console: ConsoleDep,
     uid: Uid,
     by: Annotated[Metric, Query(description="Metric to rank the slots by.")] = "cpu_usec",
-    limit: Annotated[int, Query(ge=1, le=hot_slots.MOST, description="Maximum number of slots.")] = 20,
+    limit: Annotated[int, Query(ge=1, le=hot_slots.MAX_SLOTS, description="Maximum number of slots.")] = 20,
 ) -> JSONResponse:
     """Return the hash slots of a database with the highest CPU time, network traffic or number of keys.
 
     The request polls the primaries, at most once a second. Rates cover the time since the previous request; the first request has
     totals only.
     """
-    look = await console.slot_looks.look(uid, by)
+    look = await console.hot_slot_cache.get(uid, by)
     if look is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
     found = hot_slots.hottest(look.now, look.before, by, limit)

@@ -9,15 +9,15 @@ from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api import audited, credentials
-from shardboard.api.deps import Admin, Reader, TheConsole
-from shardboard.api.gate import gate, look_again
-from shardboard.api.parameters import DryRun, is_on
-from shardboard.api.replies import errors
+from shardboard.api.deps import Admin, ConsoleDep, ReadSession
+from shardboard.api.gate import get_login_state, recheck_logins
+from shardboard.api.parameters import DryRun, is_flag_set
+from shardboard.api.replies import error_responses
 from shardboard.console import Console
 from shardboard.domain import oidc
-from shardboard.domain.oidc import Attempt, Identity, Provider, Refused
+from shardboard.domain.oidc import Provider, SignInAttempt, SignInRefused, SsoIdentity
 from shardboard.errors import ApiError, BadRequest, NotAcceptable, NotFound
-from shardboard.origins import place
+from shardboard.origins import source_of
 from shardboard.services import logins, sessions
 from shardboard.services import sso as service
 from shardboard.state import audit, cluster, events
@@ -27,8 +27,8 @@ router = APIRouter(tags=["session"])
 Text = Annotated[str, Field(max_length=500)]
 COOKIE = "__Host-shardboard_sso"
 """The prefix prevents other hosts of the domain from setting the cookie."""
-LONGEST_REPLY = 4_000
-LONGEST_PAGE = 500
+MAX_PARAMETER_LENGTH = 4_000
+MAX_NEXT_PATH_BYTES = 500
 
 
 class GroupRole(BaseModel):
@@ -46,7 +46,7 @@ class OidcSettings(BaseModel):
         "single sign-on"
     )
     issuer: Annotated[
-        str, Field(max_length=oidc.LONGEST_URL, description="Issuer URL, exactly as in the provider's tokens.")
+        str, Field(max_length=oidc.MAX_URL_LENGTH, description="Issuer URL, exactly as in the provider's tokens.")
     ]
     client_id: Annotated[str, Field(min_length=1, max_length=500)]
     scope: Text = "openid profile email"
@@ -95,15 +95,15 @@ class OidcOut(OidcSettings):
     """Redirect URI to register with the provider, based on the host name of this request."""
 
 
-class Offer(BaseModel):
+class SsoStatus(BaseModel):
     """Sign-in option that the web UI shows to users who are not signed in."""
 
     name: str | None
     """Text of the button; null if single sign-on is not configured."""
 
 
-@router.get("/cluster/oidc", summary="Get single sign-on settings", responses=errors(404))
-async def get_provider(_admin: Admin, session: Reader, request: Request) -> OidcOut:
+@router.get("/cluster/oidc", summary="Get single sign-on settings", responses=error_responses(404))
+async def get_oidc_settings(_admin: Admin, session: ReadSession, request: Request) -> OidcOut:
     """Return the settings of the single sign-on provider. Required role: `admin`."""
     provider = service.provider_of(await cluster.load(session))
     if provider is None:
@@ -111,9 +111,9 @@ async def get_provider(_admin: Admin, session: Reader, request: Request) -> Oidc
     return _render(provider, request)
 
 
-@router.put("/cluster/oidc", summary="Set single sign-on settings", responses=errors(406))
-async def set_provider(
-    admin: Admin, console: TheConsole, request: Request, body: NewOidcSettings, dry_run: DryRun = None
+@router.put("/cluster/oidc", summary="Set single sign-on settings", responses=error_responses(406))
+async def set_oidc_settings(
+    admin: Admin, console: ConsoleDep, request: Request, body: NewOidcSettings, dry_run: DryRun = None
 ) -> OidcOut:
     """Replace all settings of single sign-on. Unless `enabled` is false, the console first checks that the provider responds.
 
@@ -121,36 +121,36 @@ async def set_provider(
     """
     payload = {**body.model_dump(), "roles": tuple((each.group, each.role_uid) for each in body.roles)}
     async with console.store.read() as session:
-        provider = await service.examine(session, payload)
+        provider = await service.validate(session, payload)
     if provider.enabled:
         try:
-            await console.oidc.look(provider)
-        except Refused as refused:
-            raise NotAcceptable(refused.code, refused.sentence, field="issuer") from refused
-    if not is_on(dry_run):
+            await console.oidc.check(provider)
+        except SignInRefused as refused:
+            raise NotAcceptable(refused.code, refused.message, field="issuer") from refused
+    if not is_flag_set(dry_run):
         async with console.store.begin() as session:
             provider = await service.configure(session, payload, admin)
-        look_again(console.store)
+        recheck_logins(console.store)
     return _render(provider, request)
 
 
-@router.delete("/cluster/oidc", summary="Remove single sign-on settings", responses=errors(404))
-async def remove_provider(admin: Admin, console: TheConsole) -> dict[str, str]:
+@router.delete("/cluster/oidc", summary="Remove single sign-on settings", responses=error_responses(404))
+async def remove_oidc_settings(admin: Admin, console: ConsoleDep) -> dict[str, str]:
     """Remove single sign-on. Its users are signed out and can no longer sign in, but are not deleted.
 
     Required role: `admin`.
     """
     async with console.store.begin() as session:
         await service.remove(session, admin)
-    look_again(console.store)
+    recheck_logins(console.store)
     return {}
 
 
-@router.get("/session/sso", summary="Get single sign-on option", responses=errors())
-async def get_offer(session: Reader) -> Offer:
+@router.get("/session/sso", summary="Get single sign-on option", responses=error_responses())
+async def get_sso_status(session: ReadSession) -> SsoStatus:
     """Return whether users can sign in with single sign-on. No credentials are required."""
     provider = service.provider_of(await cluster.load(session))
-    return Offer(name=provider.name if provider is not None and provider.enabled else None)
+    return SsoStatus(name=provider.name if provider is not None and provider.enabled else None)
 
 
 @router.get(
@@ -158,27 +158,27 @@ async def get_offer(session: Reader) -> Offer:
     summary="Start single sign-on",
     responses={303: {"description": "Redirect to the provider, or to the web UI with the error."}},
 )
-async def start(
-    console: TheConsole,
+async def start_sso(
+    console: ConsoleDep,
     request: Request,
     then: Annotated[str, Query(alias="next", description="Path of the web UI to open after the sign-in.")] = "/",
 ) -> RedirectResponse:
     """Redirect the browser to the provider. No credentials are required."""
     _require_navigation(request)
-    attempt = Attempt(_redirect_uri(request), then if _is_ui_path(then) else "/")
+    attempt = SignInAttempt(_redirect_uri(request), then if _is_ui_path(then) else "/")
     try:
         async with console.store.read() as session:
             provider, cluster_row = await service.enabled_provider(session), await cluster.load(session)
         url = await console.oidc.authorization_url(provider, attempt)
-    except Refused as refused:
-        return await _redirect_to_login(console, request, attempt.then, refused.code, refused.sentence)
+    except SignInRefused as refused:
+        return await _redirect_to_login(console, request, attempt.then, refused.code, refused.message)
     except ApiError as refusal:
         return await _redirect_to_login(console, request, attempt.then, refusal.code, refusal.description)
     reply = RedirectResponse(url, 303)
     # Lax: the provider sends the browser back.
     reply.set_cookie(
         COOKIE,
-        service.seal(cluster_row, attempt),
+        service.sign_attempt(cluster_row, attempt),
         max_age=service.ATTEMPT_SECONDS,
         secure=True,
         httponly=True,
@@ -192,56 +192,56 @@ async def start(
     summary="Finish single sign-on",
     responses={303: {"description": "Redirect to the web UI, signed in or with the error."}},
 )
-async def finish(console: TheConsole, request: Request) -> RedirectResponse:
+async def finish_sso(console: ConsoleDep, request: Request) -> RedirectResponse:
     """Complete the sign-in after the provider has redirected the browser back."""
     _require_navigation(request)
-    source, then, identity = credentials.origin(request), "/", None
-    params = {name: value for name, value in request.query_params.items() if len(value) <= LONGEST_REPLY}
+    source, then, identity = credentials.source_address_of(request), "/", None
+    params = {name: value for name, value in request.query_params.items() if len(value) <= MAX_PARAMETER_LENGTH}
     try:
         async with console.store.read() as session:
             provider, cluster_row = await service.enabled_provider(session), await cluster.load(session)
-        attempt = service.unseal(cluster_row, request.cookies.get(COOKIE, ""))
+        attempt = service.read_attempt(cluster_row, request.cookies.get(COOKIE, ""))
         then = attempt.then
-        if not credentials.same(params.get("state", ""), attempt.state):
-            raise Refused("too_late", "Another sign-in was started in this browser. Start again.")
+        if not credentials.equal_in_constant_time(params.get("state", ""), attempt.state):
+            raise SignInRefused("too_late", "Another sign-in was started in this browser. Start again.")
         if "error" in params or "code" not in params:
-            raise Refused(
+            raise SignInRefused(
                 "provider_refused",
-                f"The provider rejected the sign-in: {logins.shown(params.get('error', 'no code was sent'))}.",
+                f"The provider rejected the sign-in: {logins.printable_name(params.get('error', 'no code was sent'))}.",
             )
-        async with gate(console.store).sso.turn(place(source)):
+        async with get_login_state(console.store).sso.slot(source_of(source)):
             claims = await console.oidc.claims(provider, attempt, params)
         identity = oidc.identity(provider, claims)
-        audited.claimed(logins.shown(identity.username))
+        audited.record_claimed_user(logins.printable_name(identity.username))
         async with console.store.begin() as session:
             user = await service.sign_in(session, provider, identity, source)
-            audited.proven(user.email, "single sign-on")
+            audited.record_authenticated_user(user.email, "single sign-on")
             browser = request.headers.get("user-agent", "")
-            token = await sessions.begin(session, user, user.passwords[0], source, browser)
-    except Refused as refused:
-        return await _redirect_to_login(console, request, then, refused.code, refused.sentence)
+            token = await sessions.start(session, user, user.passwords[0], source, browser)
+    except SignInRefused as refused:
+        return await _redirect_to_login(console, request, then, refused.code, refused.message)
     except ApiError as refusal:
         if identity is not None and refusal.code == "no_role":
             await _sign_out(console, identity)
         return await _redirect_to_login(console, request, then, refusal.code, refusal.description)
     reply = RedirectResponse(then, 303)
-    credentials.set_cookie(reply, token, sessions.SECONDS)
+    credentials.set_cookie(reply, token, sessions.SESSION_SECONDS)
     _delete_attempt_cookie(reply)
     return reply
 
 
 async def _redirect_to_login(
-    console: Console, request: Request, then: str, code: str, sentence: str
+    console: Console, request: Request, then: str, code: str, message: str
 ) -> RedirectResponse:
     """Redirect to the sign-in page of the web UI, which explains the code, and record the message as an event."""
-    audited.refused(code, sentence)
-    listed, unlisted = gate(console.store).sso_audit.spend()
+    audited.record_rejection(code, message)
+    listed, unlisted = get_login_state(console.store).sso_audit.try_record()
     if listed:
-        description = f"Login with single sign-on from {credentials.origin(request)} failed: {sentence}"
+        description = f"Login with single sign-on from {credentials.source_address_of(request)} failed: {message}"
         if unlisted:
             description += f" {unlisted} more failures since the last recorded one."
         async with console.store.begin() as session:
-            audit.aside(session)
+            audit.without_audit(session)
             events.record(session, "authentication_err", description, source="cluster", severity="WARNING")
     query = {"refused": code, **({"next": then} if then != "/" else {})}
     reply = RedirectResponse(f"/login?{urlencode(query)}", 303)
@@ -267,7 +267,7 @@ def _delete_attempt_cookie(reply: RedirectResponse) -> None:
 def _is_ui_path(path: str) -> bool:
     """Return whether this is a path of this site in any browser's interpretation, and short enough for a cookie."""
     is_here = path.startswith("/") and path[1:2] not in ("/", "\\")
-    return is_here and path.isprintable() and len(path.encode()) <= LONGEST_PAGE
+    return is_here and path.isprintable() and len(path.encode()) <= MAX_NEXT_PATH_BYTES
 
 
 def _require_navigation(request: Request) -> None:
@@ -279,7 +279,7 @@ def _require_navigation(request: Request) -> None:
         )
 
 
-async def _sign_out(console: Console, identity: Identity) -> None:
+async def _sign_out(console: Console, identity: SsoIdentity) -> None:
     async with console.store.begin() as session:
         await service.sign_out(session, identity)
-    look_again(console.store)
+    recheck_logins(console.store)

@@ -12,13 +12,22 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api.deps import Principal, Reader, TheConsole
-from shardboard.api.intervals import Asked, last, newest, one, only, rendered, streamed, values_of
+from shardboard.api.deps import ConsoleDep, Principal, ReadSession
+from shardboard.api.intervals import (
+    StatsQueryDep,
+    filter_metrics,
+    frame_values,
+    json_reply,
+    last_second_reply,
+    newest_frame,
+    object_reply,
+    stream_objects,
+)
 from shardboard.api.parameters import Uid
-from shardboard.api.reach import AnyViewer, Find, itself, letting_in, of_shard
-from shardboard.api.replies import errors
+from shardboard.api.reach import AnyViewer, FindDatabase, database_of_bdb, database_of_shard, require_role
+from shardboard.api.replies import error_responses
 from shardboard.domain import endpoints, machines
-from shardboard.domain.rollup import Frame
+from shardboard.domain.rollup import TopicFrame
 from shardboard.errors import NotFound
 from shardboard.schemas import stats as schema
 from shardboard.services.users import VIEWERS
@@ -29,59 +38,59 @@ router = APIRouter(tags=["statistics"])
 EndpointUid = Annotated[str, Path(description="`<database>:1:<node>`", max_length=32)]
 
 
-@router.get("/cluster/stats", response_model=schema.ClusterStats, responses=errors())
-async def get_cluster_stats(_viewer: AnyViewer, session: Reader, wanted: Asked) -> Response:
+@router.get("/cluster/stats", response_model=schema.ClusterStats, responses=error_responses())
+async def get_cluster_stats(_viewer: AnyViewer, session: ReadSession, query: StatsQueryDep) -> Response:
     """Return the statistics of the cluster: sums of all databases and of the machines."""
     of_nodes = {
         (resolution.step, frame.t): frame
-        for resolution, frames in await wanted.read(session, "nodes")
+        for resolution, frames in await query.read(session, "nodes")
         for frame in frames
     }
     chosen = await _machines(session)
-    found = await wanted.read(session, "cluster")
+    found = await query.read(session, "cluster")
 
     def intervals() -> Iterator[dict[str, Any]]:
         for resolution, frames in found:
             for frame in frames:
-                values = [*values_of(frame, 0)]
+                values = [*frame_values(frame, 0)]
                 if (beside := of_nodes.get((resolution.step, frame.t))) is not None:
                     values += machines.totals(beside, chosen)
-                yield schema.interval(resolution.name, frame.t, resolution.step, only(values, wanted))
+                yield schema.render_interval(resolution.name, frame.t, resolution.step, filter_metrics(values, query))
 
-    return await rendered(lambda: {"intervals": list(intervals())})
+    return await json_reply(lambda: {"intervals": list(intervals())})
 
 
-@router.get("/cluster/stats/last", response_model=schema.Interval, responses=errors())
+@router.get("/cluster/stats/last", response_model=schema.Interval, responses=error_responses())
 async def get_last_cluster_stats(
-    _viewer: AnyViewer, session: Reader, console: TheConsole, wanted: Asked
+    _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: StatsQueryDep
 ) -> JSONResponse:
     """Return the statistics of the cluster of the newest second."""
-    t, frame = newest(console, "cluster")
+    t, frame = newest_frame(console, "cluster")
     of_nodes = console.live.frame("nodes", t)
-    values = [*values_of(frame, 0)] if frame is not None else []
+    values = [*frame_values(frame, 0)] if frame is not None else []
     if of_nodes is not None:
         values += machines.totals(of_nodes, await _machines(session))
-    return JSONResponse(schema.interval("1sec", t, 1, only(values, wanted)))
+    return JSONResponse(schema.render_interval("1sec", t, 1, filter_metrics(values, query)))
 
 
 ParentUid = Annotated[int | None, Query(description="Return only shards of this database.")]
 
 
-async def _nodes(session: Reader) -> list[int]:
-    return [node.uid for node in await nodes.every(session)]
+async def _nodes(session: ReadSession) -> list[int]:
+    return [node.uid for node in await nodes.list_all(session)]
 
 
-async def _bdbs(viewer: AnyViewer, session: Reader) -> list[int]:
-    return [bdb.uid for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)]
+async def _bdbs(viewer: AnyViewer, session: ReadSession) -> list[int]:
+    return [bdb.uid for bdb in await bdbs.list_all(session) if viewer.can_access_database(bdb.uid)]
 
 
-async def _shards(viewer: AnyViewer, session: Reader, parent_uid: ParentUid = None) -> list[int]:
-    rows = await (shards.every(session) if parent_uid is None else shards.of_bdb(session, parent_uid))
-    return [shard.uid for shard in rows if viewer.reaches(shard.bdb_uid)]
+async def _shards(viewer: AnyViewer, session: ReadSession, parent_uid: ParentUid = None) -> list[int]:
+    rows = await (shards.list_all(session) if parent_uid is None else shards.list_for_bdb(session, parent_uid))
+    return [shard.uid for shard in rows if viewer.can_access_database(shard.bdb_uid)]
 
 
 @dataclass(frozen=True)
-class Kind:
+class StatsKind:
     """Kind of objects that have statistics."""
 
     name: str
@@ -92,47 +101,49 @@ class Kind:
     """Name of the topic, also in paths."""
     uids: Callable[..., Awaitable[list[int]]]
     """Dependency that returns the uids of all requested objects."""
-    database: Find | None
+    find_database: FindDatabase | None
     """Returns the uid of the database that an object belongs to."""
     by_uid: Callable[[AsyncSession, int], Awaitable[object | None]]
-    code: str
+    not_found_code: str
     """Error code for an object that does not exist."""
     model: type[BaseModel] = schema.ObjectStats
-    shown: Callable[[int], Any] = str
+    render_uid: Callable[[int], Any] = str
     """Converts a uid for the reply: in the Redis Enterprise REST API, only uids of nodes are numbers."""
 
 
 KINDS = (
-    Kind("node", "node", "nodes", _nodes, None, nodes.by_uid, "node_not_found", schema.NodeStats, int),
-    Kind("bdb", "database", "bdbs", _bdbs, itself, bdbs.by_uid, "db_not_found"),
-    Kind("shard", "shard", "shards", _shards, of_shard, shards.by_uid, "shard_not_exist"),
+    StatsKind("node", "node", "nodes", _nodes, None, nodes.by_uid, "node_not_found", schema.NodeStats, int),
+    StatsKind("bdb", "database", "bdbs", _bdbs, database_of_bdb, bdbs.by_uid, "db_not_found"),
+    StatsKind("shard", "shard", "shards", _shards, database_of_shard, shards.by_uid, "shard_not_exist"),
 )
 
 
-def _add_routes(kind: Kind) -> None:
+def _add_routes(kind: StatsKind) -> None:
     """Add the four routes of statistics for a kind of objects."""
     name, noun, topic = kind.name, kind.noun, kind.topic
 
-    async def find(session: Reader, uid: Uid) -> int:
+    async def find(session: ReadSession, uid: Uid) -> int:
         if await kind.by_uid(session, uid) is None:
-            raise NotFound(kind.code, f"{noun.capitalize()} {uid} does not exist.")
+            raise NotFound(kind.not_found_code, f"{noun.capitalize()} {uid} does not exist.")
         return uid
 
-    OneViewer = Annotated[Principal, letting_in(VIEWERS, kind.database)]  # noqa: N806 - a type
+    OneViewer = Annotated[Principal, require_role(VIEWERS, kind.find_database)]  # noqa: N806 - a type
     Every = Annotated[list[int], Depends(kind.uids)]  # noqa: N806
     One = Annotated[int, Depends(find)]  # noqa: N806
 
-    async def every(_viewer: AnyViewer, session: Reader, wanted: Asked, uids: Every) -> StreamingResponse:
-        return streamed(await wanted.read(session, topic, set(uids)), {uid: kind.shown(uid) for uid in uids}, wanted)
+    async def every(_viewer: AnyViewer, session: ReadSession, wanted: StatsQueryDep, uids: Every) -> StreamingResponse:
+        return stream_objects(
+            await wanted.read(session, topic, set(uids)), {uid: kind.render_uid(uid) for uid in uids}, wanted
+        )
 
-    async def every_newest(_viewer: AnyViewer, console: TheConsole, wanted: Asked, uids: Every) -> JSONResponse:
-        return last(console, topic, uids, wanted)
+    async def every_newest(_viewer: AnyViewer, console: ConsoleDep, wanted: StatsQueryDep, uids: Every) -> JSONResponse:
+        return last_second_reply(console, topic, uids, wanted)
 
-    async def one_newest(_viewer: OneViewer, console: TheConsole, uid: One, wanted: Asked) -> JSONResponse:
-        return last(console, topic, [uid], wanted)
+    async def one_newest(_viewer: OneViewer, console: ConsoleDep, uid: One, wanted: StatsQueryDep) -> JSONResponse:
+        return last_second_reply(console, topic, [uid], wanted)
 
-    async def of_one(_viewer: OneViewer, session: Reader, uid: One, wanted: Asked) -> Response:
-        return await one(await wanted.read(session, topic, [uid]), uid, kind.shown(uid), wanted)
+    async def of_one(_viewer: OneViewer, session: ReadSession, uid: One, wanted: StatsQueryDep) -> Response:
+        return await object_reply(await wanted.read(session, topic, [uid]), uid, kind.render_uid(uid), wanted)
 
     interval, first = dict[str, schema.Interval], f"/{topic}/stats"
     of_all = f"Return the statistics of all {noun}s of the newest second, by uid."
@@ -144,7 +155,7 @@ def _add_routes(kind: Kind) -> None:
         (f"{first}/last/{{uid}}", f"get_last_{name}_stats", one_newest, of_it, interval),
         (f"{first}/{{uid}}", f"get_{name}_stats", of_one, of_the, kind.model),
     ):
-        missing = errors(404) if path.endswith("{uid}") else errors()
+        missing = error_responses(404) if path.endswith("{uid}") else error_responses()
         router.add_api_route(
             path, call, name=operation, description=description, response_model=model, responses=missing
         )
@@ -154,45 +165,49 @@ for _kind in KINDS:
     _add_routes(_kind)
 
 
-@router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=errors())
-async def list_endpoint_stats(viewer: AnyViewer, session: Reader, wanted: Asked) -> StreamingResponse:
+@router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=error_responses())
+async def list_endpoint_stats(viewer: AnyViewer, session: ReadSession, query: StatsQueryDep) -> StreamingResponse:
     """Return the statistics of all endpoints. An endpoint is what the proxy of one node serves of one database."""
-    found = await wanted.read(session, "endpoints")
-    return streamed(
-        found, await _endpoints(session, (frame for _, frames in found for frame in frames), viewer), wanted
+    found = await query.read(session, "endpoints")
+    return stream_objects(
+        found, await _endpoints(session, (frame for _, frames in found for frame in frames), viewer), query
     )
 
 
-@router.get("/endpoints/stats/last", response_model=dict[str, schema.Interval], responses=errors())
+@router.get("/endpoints/stats/last", response_model=dict[str, schema.Interval], responses=error_responses())
 async def list_last_endpoint_stats(
-    viewer: AnyViewer, session: Reader, console: TheConsole, wanted: Asked
+    viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: StatsQueryDep
 ) -> JSONResponse:
     """Return the statistics of all endpoints of the newest second, by uid."""
-    _, frame = newest(console, "endpoints")
-    return last(console, "endpoints", await _endpoints(session, [frame] if frame is not None else [], viewer), wanted)
+    _, frame = newest_frame(console, "endpoints")
+    return last_second_reply(
+        console, "endpoints", await _endpoints(session, [frame] if frame is not None else [], viewer), query
+    )
 
 
-@router.get("/endpoints/stats/last/{uid}", response_model=dict[str, schema.Interval], responses=errors(404))
+@router.get("/endpoints/stats/last/{uid}", response_model=dict[str, schema.Interval], responses=error_responses(404))
 async def get_last_endpoint_stats(
-    viewer: AnyViewer, session: Reader, console: TheConsole, uid: EndpointUid, wanted: Asked
+    viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: EndpointUid, query: StatsQueryDep
 ) -> JSONResponse:
     """Return the statistics of an endpoint of the newest second, by its uid."""
-    return last(console, "endpoints", [await _find_endpoint(session, uid, viewer)], wanted)
+    return last_second_reply(console, "endpoints", [await _find_endpoint(session, uid, viewer)], query)
 
 
-@router.get("/endpoints/stats/{uid}", response_model=schema.ObjectStats, responses=errors(404))
-async def get_endpoint_stats(viewer: AnyViewer, session: Reader, uid: EndpointUid, wanted: Asked) -> Response:
+@router.get("/endpoints/stats/{uid}", response_model=schema.ObjectStats, responses=error_responses(404))
+async def get_endpoint_stats(
+    viewer: AnyViewer, session: ReadSession, uid: EndpointUid, query: StatsQueryDep
+) -> Response:
     """Return the statistics of an endpoint."""
     number = await _find_endpoint(session, uid, viewer)
-    return await one(await wanted.read(session, "endpoints", [number]), number, uid, wanted)
+    return await object_reply(await query.read(session, "endpoints", [number]), number, uid, query)
 
 
-async def _machines(session: Reader) -> frozenset[int]:
-    every = await nodes.every(session)
+async def _machines(session: ReadSession) -> frozenset[int]:
+    every = await nodes.list_all(session)
     return machines.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in every)
 
 
-async def _find_endpoint(session: Reader, text: str, viewer: Principal) -> int:
+async def _find_endpoint(session: ReadSession, text: str, viewer: Principal) -> int:
     """Return the number of an endpoint. It exists if its database and its node exist, even if it is not served there."""
     try:
         uid = endpoints.parsed(text)
@@ -201,7 +216,7 @@ async def _find_endpoint(session: Reader, text: str, viewer: Principal) -> int:
             "endpoint_not_exist",
             f"Endpoint {text} does not exist. Uids of endpoints have the form <database>:1:<node>.",
         ) from None
-    viewer.insist_on_reaching(endpoints.database(uid))
+    viewer.require_database_access(endpoints.database(uid))
     if (
         await bdbs.by_uid(session, endpoints.database(uid)) is None
         or await nodes.by_uid(session, endpoints.node(uid)) is None
@@ -210,8 +225,8 @@ async def _find_endpoint(session: Reader, text: str, viewer: Principal) -> int:
     return uid
 
 
-async def _endpoints(session: Reader, frames: Iterable[Frame], viewer: Principal) -> dict[int, str]:
+async def _endpoints(session: ReadSession, frames: Iterable[TopicFrame], viewer: Principal) -> dict[int, str]:
     """Names of the endpoints in these frames whose databases still exist, by number."""
-    databases = {bdb.uid for bdb in await bdbs.every(session) if viewer.reaches(bdb.uid)}
+    databases = {bdb.uid for bdb in await bdbs.list_all(session) if viewer.can_access_database(bdb.uid)}
     known = sorted(set().union(*(frame.uids for frame in frames)))
     return {uid: endpoints.name(uid) for uid in known if endpoints.database(uid) in databases}

@@ -21,20 +21,20 @@ from fastapi.responses import StreamingResponse
 
 from shardboard import __version__
 from shardboard.api import credentials
-from shardboard.api.deps import Principal, TheConsole
-from shardboard.api.gate import gate
-from shardboard.api.reach import AnyViewer, of_run
-from shardboard.away import is_away
+from shardboard.api.deps import ConsoleDep, Principal
+from shardboard.api.gate import get_login_state
+from shardboard.api.reach import AnyViewer, database_of_run
+from shardboard.away import is_transient
 from shardboard.console import Console
 from shardboard.domain.flash_rates import ALL_DATABASES
 from shardboard.errors import ApiError, BadRequest, Unavailable
-from shardboard.frames import Told, head, text, told, with_series
+from shardboard.frames import Frame, head, make_frame, text, with_series
 from shardboard.services.users import LOG_VIEWERS
 
 router = APIRouter(tags=["stream"])
 
-BEAT_SECONDS = 5.0
-PROVE_SECONDS = 5.0
+HEARTBEAT_SECONDS = 5.0
+RECHECK_SECONDS = 5.0
 """Time between two checks that the login of a reader is still valid. A sign-out ends the stream immediately."""
 MAX_STREAMS = 64
 """Maximum number of streams per user."""
@@ -42,22 +42,24 @@ MAX_BYTES = 16 << 20
 """Maximum size of the frames that wait for one reader: about 20 s of 1,024 shards. All readers share the same bytes."""
 MAX_HISTORY = 3600
 """Maximum history in seconds. The stored history can be shorter."""
-LOGGED = ("event", "outage")
+LOG_KINDS = ("event", "outage")
 """Kinds of changes that require a role that can read the log."""
-OF_ALL = ("", "node", "cluster")
+UNSCOPED_KINDS = ("", "node", "cluster")
 """Kinds of changes that do not belong to a database. The empty kind stands for frames that are not changes."""
-MIXED = ("bdbs", "flash", "endpoints")
+MULTI_DATABASE_TOPICS = ("bdbs", "flash", "endpoints")
 """Topics whose series belong to several databases."""
-RUN = "benchmark:"
-_MIXED_FRAMES = frozenset(f"frame:{topic}" for topic in MIXED)
-TOPIC = re.compile(rf"cluster|nodes|bdbs|flash|endpoints|(?:flash_)?shards:[0-9]{{1,9}}|{RUN}[0-9]{{1,9}}")
+BENCHMARK_TOPIC_PREFIX = "benchmark:"
+_MULTI_DATABASE_FRAMES = frozenset(f"frame:{topic}" for topic in MULTI_DATABASE_TOPICS)
+TOPIC = re.compile(
+    rf"cluster|nodes|bdbs|flash|endpoints|(?:flash_)?shards:[0-9]{{1,9}}|{BENCHMARK_TOPIC_PREFIX}[0-9]{{1,9}}"
+)
 SECOND = re.compile(r"[0-9]{1,12}")
 
 
 @router.get("/stream", summary="Stream samples and changes", response_class=StreamingResponse)
 async def stream(
     request: Request,
-    console: TheConsole,
+    console: ConsoleDep,
     viewer: AnyViewer,
     topics: Annotated[
         str,
@@ -94,10 +96,10 @@ async def stream(
         newest_by_topic = {topic: max(second, int(last_event_id)) for topic, second in newest_by_topic.items()}
     if viewer.bdbs is not None:
         await _require_topics(console, viewer, chosen)
-    if gate(console.store).streams[viewer.username] >= MAX_STREAMS:
+    if get_login_state(console.store).open_streams[viewer.username] >= MAX_STREAMS:
         raise Unavailable("busy", f"{viewer.username} has {MAX_STREAMS} open event streams. Close one of them.")
     return StreamingResponse(
-        _frames(console, Reader(request, viewer), chosen, history, newest_by_topic),
+        _frames(console, StreamSubscriber(request, viewer), chosen, history, newest_by_topic),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -108,9 +110,9 @@ async def _require_topics(console: Console, viewer: Principal, topics: Iterable[
     async with console.store.read() as session:
         for kind, _, uid in (topic.partition(":") for topic in topics):
             if kind == "benchmark":
-                viewer.insist_on_reaching(await of_run(session, int(uid)))
+                viewer.require_database_access(await database_of_run(session, int(uid)))
             elif uid:
-                viewer.insist_on_reaching(int(uid))
+                viewer.require_database_access(int(uid))
 
 
 def _parse_since(since: str) -> dict[str, int]:
@@ -124,44 +126,44 @@ def _parse_since(since: str) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Reader:
+class StreamSubscriber:
     """Reader of a stream, and the request that authenticated it."""
 
     request: Request
     principal: Principal
 
-    async def may_go_on(self, console: Console) -> bool:
+    async def is_still_authorized(self, console: Console) -> bool:
         """Return whether the credentials are still valid with the same permissions."""
         try:
-            proof = await credentials.try_prove(self.request, console)
+            proof = await credentials.try_authenticate(self.request, console)
         except Exception as error:
-            if not is_away(error):
+            if not is_transient(error):
                 raise
             return True  # the store is temporarily unavailable; checked again later
         return not isinstance(proof, ApiError) and proof.principal == self.principal
 
-    def seen(self, source: str, frame: Told) -> bytes:
+    def visible_part(self, source: str, frame: Frame) -> bytes:
         """Return the part of a frame that the reader can access: everything, some series, or nothing."""
-        if frame.kind in LOGGED and self.principal.role not in LOG_VIEWERS:
+        if frame.kind in LOG_KINDS and self.principal.role not in LOG_VIEWERS:
             return b""
         if self.principal.bdbs is None:
             return frame.text
-        if source in _MIXED_FRAMES:
-            return with_series(frame, lambda uid: self.reaches(source.removeprefix("frame:"), uid))
-        is_seen = frame.kind in OF_ALL or frame.is_gone or self.principal.reaches_all_of(frame.bdb_uids)
+        if source in _MULTI_DATABASE_FRAMES:
+            return with_series(frame, lambda uid: self.can_read_series(source.removeprefix("frame:"), uid))
+        is_seen = frame.kind in UNSCOPED_KINDS or frame.is_gone or self.principal.can_access_databases(frame.bdb_uids)
         return frame.text if is_seen else b""
 
-    def reaches(self, topic: str, uid: str) -> bool:
+    def can_read_series(self, topic: str, uid: str) -> bool:
         """Return whether the reader can access a series of the topic."""
-        bdb_uid = int(uid.partition(":")[0]) if topic in MIXED else ALL_DATABASES
+        bdb_uid = int(uid.partition(":")[0]) if topic in MULTI_DATABASE_TOPICS else ALL_DATABASES
         # All users can read sums of all databases, as in the topic `cluster`.
-        return bdb_uid == ALL_DATABASES or self.principal.reaches(bdb_uid)
+        return bdb_uid == ALL_DATABASES or self.principal.can_access_database(bdb_uid)
 
 
 async def _frames(
-    console: Console, reader: Reader, topics: list[str], history: int, newest_by_topic: Mapping[str, int]
+    console: Console, reader: StreamSubscriber, topics: list[str], history: int, newest_by_topic: Mapping[str, int]
 ) -> AsyncIterator[bytes]:
-    streams, user = gate(console.store).streams, reader.principal.username
+    streams, user = get_login_state(console.store).open_streams, reader.principal.username
     sources = ("object", "closing", "logins", *(f"frame:{topic}" for topic in topics))
     streams[user] += 1
     try:
@@ -171,37 +173,39 @@ async def _frames(
                 "version": __version__,
                 "cluster_state_id": console.store.state_id,
             }
-            yield told("hello", {**hello, "retention": console.live.retention}).text
+            yield make_frame("hello", {**hello, "retention": console.live.retention}).text
             for topic in topics:
-                if topic.startswith(RUN):  # past seconds are in /v1/benchmarks/<uid>/series
+                if topic.startswith(BENCHMARK_TOPIC_PREFIX):  # past seconds are in /v1/benchmarks/<uid>/series
                     continue
                 async for part in _history(console, reader, topic, history, newest_by_topic[topic]):
                     yield part
             proven = time.monotonic()
             # A reader that does not keep up reconnects, and gets the missing part as history.
             while not listener.overflowed:
-                message = await listener.get(timeout=BEAT_SECONDS)
-                source, frame = message if message is not None else ("", told("beat", {}))
+                message = await listener.get(timeout=HEARTBEAT_SECONDS)
+                source, frame = message if message is not None else ("", make_frame("beat", {}))
                 if source == "closing":
                     return
-                if source == "logins" or time.monotonic() - proven > PROVE_SECONDS:
-                    if not await reader.may_go_on(console):
+                if source == "logins" or time.monotonic() - proven > RECHECK_SECONDS:
+                    if not await reader.is_still_authorized(console):
                         return
                     proven = time.monotonic()
-                if source != "logins" and (part := reader.seen(source, frame)):
+                if source != "logins" and (part := reader.visible_part(source, frame)):
                     yield part
     finally:
         streams[user] -= 1
 
 
-async def _history(console: Console, reader: Reader, topic: str, seconds: int, after: int) -> AsyncIterator[bytes]:
+async def _history(
+    console: Console, reader: StreamSubscriber, topic: str, seconds: int, after: int
+) -> AsyncIterator[bytes]:
     """Yield one frame series by series, so that other tasks do not wait until it is complete."""
     identity = console.live.newest
     header, series = console.live.history_parts(topic, seconds, after)
     yield f'{head("history", identity)}{text(header)[:-1]},"series":{{'.encode()
     separator = ""
     for uid, columns in series:
-        if not reader.reaches(topic, uid):
+        if not reader.can_read_series(topic, uid):
             continue
         yield f'{separator}"{uid}":{text(columns)}'.encode()
         separator = ","

@@ -28,7 +28,7 @@ from shardboard.schemas.times import iso
 from shardboard.services import support_bundle as service
 from shardboard.state import actions, bdbs, cluster, events, nodes, shards
 
-MOST_EVENTS = 10_000
+MAX_EVENTS = 10_000
 README = """Support bundle of Shardboard {version}: {what}, created {made}.
 
 version.json, cluster.json, policy.json    versions and settings
@@ -48,7 +48,7 @@ contents before you share the bundle.
 
 
 @dataclass(frozen=True)
-class Scope:
+class BundleScope:
     """Selection: only the logs of one node, or only the data of one database. None: no limit."""
 
     node_uid: int | None = None
@@ -72,7 +72,7 @@ class _State:
     """Shard uids by uid of each node whose logs are included."""
 
 
-async def write(console: Console, scope: Scope, file: IO[bytes], name: str, now: datetime) -> None:
+async def write_bundle(console: Console, scope: BundleScope, file: IO[bytes], name: str, now: datetime) -> None:
     """Write the bundle. `missing.txt` lists what could not be collected. Raises OSError if the disk is full."""
     async with console.store.read() as session:
         found = await _collect(console, session, scope, now)
@@ -87,7 +87,7 @@ async def write(console: Console, scope: Scope, file: IO[bytes], name: str, now:
         for path, value in found.values.items():
             await add(path, scrub.json, value)
         await add("events.ndjson", lambda log: "".join(f"{scrub.json(each)}\n" for each in log), found.log)
-        for topic in service.POINTS:
+        for topic in service.MAX_POINTS:
             path = f"metrics/{topic}.csv"
             try:
                 async with console.store.read() as session:
@@ -109,15 +109,17 @@ async def write(console: Console, scope: Scope, file: IO[bytes], name: str, now:
             await add("missing.txt", scrub.text, "".join(f"{each}\n" for each in missing))
 
 
-async def _collect(console: Console, session: AsyncSession, scope: Scope, now: datetime) -> _State:
-    machines = await nodes.every(session)
-    rows = [row for row in await bdbs.every(session) if scope.bdb_uid in (None, row.uid)]
-    parts = [row for row in await shards.every(session) if scope.bdb_uid in (None, row.bdb_uid)]
+async def _collect(console: Console, session: AsyncSession, scope: BundleScope, now: datetime) -> _State:
+    machines = await nodes.list_all(session)
+    rows = [row for row in await bdbs.list_all(session) if scope.bdb_uid in (None, row.uid)]
+    parts = [row for row in await shards.list_all(session) if scope.bdb_uid in (None, row.bdb_uid)]
     cluster_row = await cluster.load(session)
     readings = console.live.endpoints.newest()
-    action_rows = await (actions.recent(session) if scope.bdb_uid is None else actions.of_bdb(session, scope.bdb_uid))
-    alarms = [each for each in await events.open_alarms(session) if scope.bdb_uid in (None, each.bdb_uid)]
-    log = await events.page(session, newest_first=True, limit=MOST_EVENTS, bdb_uid=scope.bdb_uid)
+    action_rows = await (
+        actions.list_recent(session) if scope.bdb_uid is None else actions.list_for_bdb(session, scope.bdb_uid)
+    )
+    alarms = [each for each in await events.list_open_alarms(session) if scope.bdb_uid in (None, each.bdb_uid)]
+    log = await events.page(session, newest_first=True, limit=MAX_EVENTS, bdb_uid=scope.bdb_uid)
     version = {
         "shardboard": __version__,
         "python": platform.python_version(),
@@ -127,14 +129,14 @@ async def _collect(console: Console, session: AsyncSession, scope: Scope, now: d
     }
     values = {
         "version.json": version,
-        "cluster.json": cluster_api.represent(cluster_row, console.settings),
-        "policy.json": cluster_schema.policy_of(cluster_row),
+        "cluster.json": cluster_api.render_cluster(cluster_row, console.settings),
+        "policy.json": cluster_schema.render_policy(cluster_row),
         "alarms.json": [logs_schema.render(each) for each in alarms],
         "actions.json": [actions_schema.render_v2(each) for each in action_rows],
-        "nodes.json": await nodes_api.represent(session, machines, console),
+        "nodes.json": await nodes_api.render_nodes(session, machines, console),
         "checks.json": {str(uid): collected for uid, collected in (await hosts.checks(session, machines)).items()},
-        "databases.json": await bdbs_api.represent(session, rows),
-        "shards.json": await shards_api.represent(session, parts, console),
+        "databases.json": await bdbs_api.render_bdbs(session, rows),
+        "shards.json": await shards_api.render_shards(session, parts, console),
         "proxies.json": [proxies_schema.render(node, readings.get(node.uid)) for node in machines],
     }
     concerned = {node.uid for node in machines if scope.node_uid in (None, node.uid)}

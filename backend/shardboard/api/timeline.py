@@ -6,10 +6,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
-from shardboard.api.deps import Reader
-from shardboard.api.logs import Number, moment
+from shardboard.api.deps import ReadSession
+from shardboard.api.logs import UidFilter, parse_time
 from shardboard.api.reach import AnyLogViewer
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.schemas import logs as schema
 from shardboard.state import events
 
@@ -17,7 +17,7 @@ router = APIRouter(tags=["log"])
 
 MAX_EVENTS = 5000
 DEFAULT_SPAN = timedelta(hours=1)
-ALARMS = "alarm_"
+ALARM_PREFIX = "alarm_"
 TYPES = (
     "node_failed",
     "node_up",
@@ -84,27 +84,27 @@ TYPES = (
 )
 
 
-@router.get("/timeline", summary="List timeline events", response_model=list[schema.Event], responses=errors())
-async def timeline(
+@router.get("/timeline", summary="List timeline events", response_model=list[schema.Event], responses=error_responses())
+async def list_timeline(
     viewer: AnyLogViewer,
-    session: Reader,
+    session: ReadSession,
     from_: Annotated[str | None, Query(alias="from", description="ISO 8601. Default: one hour before `to`.")] = None,
     to: Annotated[str | None, Query(description="ISO 8601. Default: now.")] = None,
-    bdb_uid: Number = None,
-    node_uid: Number = None,
+    bdb_uid: UidFilter = None,
+    node_uid: UidFilter = None,
 ) -> JSONResponse:
     """Return events in the interval, and events that started earlier but reach into it, oldest first.
 
     If there are too many, the newest ones are returned. Required role: any role except `none` and `db_viewer`.
     """
-    last = moment(to, "to") or datetime.now(UTC) + timedelta(seconds=1)
-    first = moment(from_, "from") or last - DEFAULT_SPAN
-    found = await events.touching(
+    last = parse_time(to, "to") or datetime.now(UTC) + timedelta(seconds=1)
+    first = parse_time(from_, "from") or last - DEFAULT_SPAN
+    found = await events.list_overlapping(
         session,
         TYPES,
         first,
         last,
-        family=ALARMS,
+        family=ALARM_PREFIX,
         bdb_uid=bdb_uid,
         bdb_uids=viewer.bdbs,
         node_uid=node_uid,

@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from shardboard.api.deps import Tx
+from shardboard.api.deps import WriteSession
 from shardboard.api.parameters import Uid
 from shardboard.api.reach import BdbEditor
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.services import traffic as service
 from shardboard.state.actions import Action
 
@@ -18,19 +18,19 @@ class TrafficReply(BaseModel):
     description: str
 
 
-@router.post("/bdbs/{uid}/actions/stop_traffic", responses=errors(404, 409))
-async def stop_traffic(editor: BdbEditor, session: Tx, uid: Uid) -> TrafficReply:
+@router.post("/bdbs/{uid}/actions/stop_traffic", responses=error_responses(404, 409))
+async def stop_traffic(editor: BdbEditor, session: WriteSession, uid: Uid) -> TrafficReply:
     """Close the endpoints of a database and disconnect all clients until traffic is resumed.
 
     Shards and data are kept, and failovers still happen. Required role: `admin`, `cluster_member` or `db_member`.
     """
-    return _reply(await service.order(session, uid, editor, stop=True), "The traffic is already stopped.")
+    return _reply(await service.schedule(session, uid, editor, stop=True), "The traffic is already stopped.")
 
 
-@router.post("/bdbs/{uid}/actions/resume_traffic", responses=errors(404, 409))
-async def resume_traffic(editor: BdbEditor, session: Tx, uid: Uid) -> TrafficReply:
+@router.post("/bdbs/{uid}/actions/resume_traffic", responses=error_responses(404, 409))
+async def resume_traffic(editor: BdbEditor, session: WriteSession, uid: Uid) -> TrafficReply:
     """Open the endpoints of a database again. Required role: `admin`, `cluster_member` or `db_member`."""
-    return _reply(await service.order(session, uid, editor, stop=False), "The traffic is not stopped.")
+    return _reply(await service.schedule(session, uid, editor, stop=False), "The traffic is not stopped.")
 
 
 def _reply(action: Action | None, otherwise: str) -> TrafficReply:

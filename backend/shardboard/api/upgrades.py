@@ -6,18 +6,18 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.bdbs import shown
-from shardboard.api.deps import Editor, Tx
-from shardboard.api.parameters import DryRun, Uid, is_on
+from shardboard.api.bdbs import render_bdb
+from shardboard.api.deps import Editor, WriteSession
+from shardboard.api.parameters import DryRun, Uid, is_flag_set
 from shardboard.api.reach import BdbEditor
-from shardboard.api.replies import errors
+from shardboard.api.replies import error_responses
 from shardboard.schemas import bdbs as schema
 from shardboard.services import upgrades as service
 
 router = APIRouter()
 
 
-class UpgradeOrder(BaseModel):
+class UpgradeRequest(BaseModel):
     """Body of an upgrade request, as in the Redis Enterprise REST API."""
 
     model_config = ConfigDict(strict=True)
@@ -68,49 +68,49 @@ class UpgradePlan(BaseModel):
     "/bdbs/{uid}/upgrade",
     summary="Upgrade database",
     response_model=schema.Bdb | UpgradePlan,
-    responses=errors(404, 406, 409),
+    responses=error_responses(404, 406, 409),
     tags=["databases"],
 )
 async def upgrade_bdb(
-    editor: BdbEditor, session: Tx, uid: Uid, body: UpgradeOrder | None = None, dry_run: DryRun = None
+    editor: BdbEditor, session: WriteSession, uid: Uid, body: UpgradeRequest | None = None, dry_run: DryRun = None
 ) -> JSONResponse:
     """Upgrade the shards of a database to the engine version that is installed on their nodes. Replicas are upgraded first.
 
     Clients of the cluster protocol get redirections; clients of the endpoint are not affected. The reply is the database;
     `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member` or `db_member`.
     """
-    request = body or UpgradeOrder()
+    request = body or UpgradeRequest()
     at_once = 0 if request.parallel_shards_upgrade == "all" else max(1, request.parallel_shards_upgrade)
-    options = service.Wish(request.redis_version, request.force_restart, at_once)
-    if is_on(dry_run):
+    options = service.UpgradeOptions(request.redis_version, request.force_restart, at_once)
+    if is_flag_set(dry_run):
         plan = await service.preview(session, uid, options)
         plan_reply = UpgradePlan(description=plan.description, steps=[move.title for move in plan.moves])
         return JSONResponse(plan_reply.model_dump())
-    bdb, action = await service.order(session, uid, editor, options)
-    reply = await shown(session, bdb, editor)
+    bdb, action = await service.schedule(session, uid, editor, options)
+    reply = await render_bdb(session, bdb, editor)
     return JSONResponse({**reply, "action_uid": action.uid if action is not None else ""})
 
 
-@router.post("/nodes/{uid}/upgrade", responses=errors(404), tags=["nodes"])
-async def upgrade_node(editor: Editor, session: Tx, uid: Uid, dry_run: DryRun = None) -> NodeUpgrades:
+@router.post("/nodes/{uid}/upgrade", responses=error_responses(404), tags=["nodes"])
+async def upgrade_node(editor: Editor, session: WriteSession, uid: Uid, dry_run: DryRun = None) -> NodeUpgrades:
     """Upgrade all databases that have a shard on the node (extension). Databases that cannot be upgraded now have a reason.
 
     Required role: `admin`, `cluster_member` or `db_member`, not limited to some databases.
     """
     forecasts = (
-        await service.preview_of_node(session, uid)
-        if is_on(dry_run)
-        else await service.order_for_node(session, uid, editor)
+        await service.preview_for_node(session, uid)
+        if is_flag_set(dry_run)
+        else await service.schedule_for_node(session, uid, editor)
     )
     return NodeUpgrades(databases=[_render(each) for each in forecasts])
 
 
-def _render(of: service.Outlook) -> NodeUpgrade:
+def _render(forecast: service.UpgradeForecast) -> NodeUpgrade:
     return NodeUpgrade(
-        bdb_uid=of.bdb.uid,
-        name=of.bdb.name,
-        description=of.plan.description if of.plan else "",
-        steps=[move.title for move in of.plan.moves] if of.plan else [],
-        refused=of.refused,
-        action_uid=of.action.uid if of.action else "",
+        bdb_uid=forecast.bdb.uid,
+        name=forecast.bdb.name,
+        description=forecast.plan.description if forecast.plan else "",
+        steps=[move.title for move in forecast.plan.moves] if forecast.plan else [],
+        refused=forecast.reason,
+        action_uid=forecast.action.uid if forecast.action else "",
     )

@@ -7,9 +7,9 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from shardboard.api import license  # noqa: A004 - name in the Redis Enterprise REST API
-from shardboard.api.deps import Reader, TheConsole, Viewer
-from shardboard.api.intervals import newest, values_of
-from shardboard.api.replies import errors
+from shardboard.api.deps import ConsoleDep, ReadSession, Viewer
+from shardboard.api.intervals import frame_values, newest_frame
+from shardboard.api.replies import error_responses
 from shardboard.schemas import usage_report as schema
 from shardboard.state import bdbs, cluster, shards
 from shardboard.state.shards import Shard
@@ -20,17 +20,17 @@ router = APIRouter(tags=["cluster"])
 @router.get(
     "/usage_report",
     response_class=Response,
-    responses={200: {"content": {"application/x-ndjson": {}}}, **errors()},
+    responses={200: {"content": {"application/x-ndjson": {}}}, **error_responses()},
 )
-async def get_usage_report(_viewer: Viewer, session: Reader, console: TheConsole) -> Response:
+async def get_usage_report(_viewer: Viewer, session: ReadSession, console: ConsoleDep) -> Response:
     """Return the usage report: one JSON line per database, and the MD5 hash of all lines as the last line."""
-    _, frame = newest(console, "bdbs")
+    _, frame = newest_frame(console, "bdbs")
     values_by_bdb = (
-        {uid: dict(values_of(frame, index)) for index, uid in enumerate(frame.uids)} if frame is not None else {}
+        {uid: dict(frame_values(frame, index)) for index, uid in enumerate(frame.uids)} if frame is not None else {}
     )
     shards_by_bdb: dict[int, list[Shard]] = defaultdict(list)
-    for row in await shards.every(session):
+    for row in await shards.list_all(session):
         shards_by_bdb[row.bdb_uid].append(row)
-    found = [(bdb, shards_by_bdb[bdb.uid], values_by_bdb.get(bdb.uid, {})) for bdb in await bdbs.every(session)]
-    report = schema.render(await cluster.load(session), await license.shown(session), found, datetime.now(UTC))
+    found = [(bdb, shards_by_bdb[bdb.uid], values_by_bdb.get(bdb.uid, {})) for bdb in await bdbs.list_all(session)]
+    report = schema.render(await cluster.load(session), await license.render_license(session), found, datetime.now(UTC))
     return Response(report, media_type="application/x-ndjson")

@@ -11,11 +11,11 @@ from pydantic_core import PydanticCustomError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api import audited, credentials
-from shardboard.api.deps import CurrentLogin, Evidence, Reader, TheConsole, UserManager
+from shardboard.api.deps import ConsoleDep, CurrentLogin, LoginOrError, ReadSession, UserManager
 from shardboard.api.errors import ERROR_REPLIES
-from shardboard.api.gate import look_again
-from shardboard.api.parameters import DryRun, Fields, Uid, is_on, only
-from shardboard.db import take_back
+from shardboard.api.gate import recheck_logins
+from shardboard.api.parameters import DryRun, Fields, Uid, is_flag_set, select_fields
+from shardboard.db import roll_back
 from shardboard.domain.roles import ManagementRole, uid_of
 from shardboard.errors import ApiError, Forbidden, NotFound, Unauthorized
 from shardboard.schemas.times import epoch, iso
@@ -32,7 +32,7 @@ class TokenRequest(BaseModel):
     ttl: Annotated[int, Field(ge=1, le=86400, strict=True, description="Lifetime in seconds.")] = 300
 
 
-class Credentials(TokenRequest):
+class TokenCredentials(TokenRequest):
     """Credentials in the body, for clients that do not use HTTP Basic."""
 
     username: Annotated[str | None, Field(max_length=254)] = None
@@ -96,14 +96,14 @@ class NewUser(UserChanges):
         return self
 
 
-class NewPasswordOf(BaseModel):
+class NewPasswordRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
     username: Annotated[str | None, Field(max_length=254, description="User name. Default: the signed-in user.")] = None
     new_password: Annotated[str, Field(max_length=256, repr=False)]
 
 
-class OldPasswordOf(BaseModel):
+class PasswordRemovalRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
     username: Annotated[str | None, Field(max_length=254, description="User name. Default: the signed-in user.")] = None
@@ -134,23 +134,23 @@ class UserOut(BaseModel):
 
 
 @router.post("/authorize", summary="Create token")
-async def authorize(
-    request: Request, console: TheConsole, proof: Evidence, body: Credentials | None = None
+async def create_token(
+    request: Request, console: ConsoleDep, login_or_error: LoginOrError, body: TokenCredentials | None = None
 ) -> Authorization:
     """Create a token for scripts. Requires a user name and password, by HTTP Basic or in the body; the body takes precedence."""
-    requested, source = body or Credentials(), credentials.origin(request)
+    requested, source = body or TokenCredentials(), credentials.source_address_of(request)
     if requested.username is not None or requested.password is not None:
         username, password = requested.username or "", requested.password or ""
-    elif isinstance(proof, ApiError):
-        raise proof
-    elif proof.password is None:
+    elif isinstance(login_or_error, ApiError):
+        raise login_or_error
+    elif login_or_error.password is None:
         raise Unauthorized(
             "unauthorized", "A new token requires a user name and password. Use refresh_jwt to renew a token."
         )
     else:
-        username, password = audited.split_basic(request.headers["authorization"].partition(" ")[2])
+        username, password = audited.parse_basic_credentials(request.headers["authorization"].partition(" ")[2])
     # Verify again: a token lasts, so it requires a password that is valid now, not one from the cache.
-    found = await credentials.log_in(console, username, password, source, code=requested.code, audit=True)
+    found = await credentials.verify_login(console, username, password, source, code=requested.code, audit=True)
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
     mark = tokens.password_mark(secret, found.password)
@@ -159,7 +159,7 @@ async def authorize(
 
 
 @router.post("/refresh_jwt", summary="Renew token")
-async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | None = None) -> AccessToken:
+async def renew_token(session: ReadSession, login: CurrentLogin, body: TokenRequest | None = None) -> AccessToken:
     """Create a new token from one that is still valid. Requires the token in the `Authorization` header."""
     if login.claims is None:
         raise Unauthorized("unauthorized", "Send the token to renew as Authorization: JWT <token>.")
@@ -169,35 +169,39 @@ async def refresh(session: Reader, login: CurrentLogin, body: TokenRequest | Non
         raise Forbidden("not_renewable", sentence)
     secret, options = (await cluster.load(session)).jwt_secret, body or TokenRequest()
     username, mark = login.principal.username, login.claims.password_mark
-    audited.shows_secrets("A token was renewed.")
+    audited.record_secret_access("A token was renewed.")
     return AccessToken(access_token=tokens.issue(secret, username, mark, options.ttl))
 
 
 @router.get("", response_model=list[UserOut])
-async def list_users(session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
+async def list_users(session: ReadSession, _: UserManager, fields: Fields = "") -> JSONResponse:
     """Return all users. Required role: `admin` or `user_manager`."""
-    standing = await logins.standing(session)
-    return JSONResponse([_projected(user, standing, fields) for user in await services.every(session)])
+    standing = await logins.load_login_status(session)
+    return JSONResponse([_projected(user, standing, fields) for user in await services.list_all(session)])
 
 
 @router.post("")
-async def create_user(console: TheConsole, manager: UserManager, body: NewUser, dry_run: DryRun = None) -> UserOut:
+async def create_user(console: ConsoleDep, manager: UserManager, body: NewUser, dry_run: DryRun = None) -> UserOut:
     """Create a user. The default role is `db_viewer`. Required role: `admin` or `user_manager`."""
     password = (
-        await credentials.new_password(console.store, body.password, body.email) if body.password is not None else None
+        await credentials.hash_new_password(console.store, body.password, body.email)
+        if body.password is not None
+        else None
     )
     async with console.store.begin() as session:
-        role = await access.chosen(session, body.role, body.role_uids) or user_accounts.GivenRole("db_viewer")
+        role = await access.requested_role(session, body.role, body.role_uids) or user_accounts.RoleAssignment(
+            "db_viewer"
+        )
         user = await user_accounts.create(session, body.email, body.name, password, role, manager)
-        made = _render(user, await logins.standing(session))
-        if is_on(dry_run):
-            await take_back(session)
+        made = _render(user, await logins.load_login_status(session))
+        if is_flag_set(dry_run):
+            await roll_back(session)
     return made
 
 
 @router.put("/password")
 async def replace_passwords(
-    console: TheConsole, login: CurrentLogin, body: NewPasswordOf, dry_run: DryRun = None
+    console: ConsoleDep, login: CurrentLogin, body: NewPasswordRequest, dry_run: DryRun = None
 ) -> dict[str, str]:
     """Replace all passwords of the signed-in user or, for administrators, of another user.
 
@@ -206,25 +210,25 @@ async def replace_passwords(
     by = login.principal
     user = await _find_user(console, body, by)
     before = _rejected_hashes(user, by)
-    password = await credentials.new_password(console.store, body.new_password, user.email, before=before)
+    password = await credentials.hash_new_password(console.store, body.new_password, user.email, rejected_hashes=before)
     async with _passwords_change(console, dry_run) as session:
-        changed = await user_accounts.change(session, user.uid, user_accounts.Changes(password=password), by)
-        await sessions.keep(session, login.session_uid, changed)
+        changed = await user_accounts.change(session, user.uid, user_accounts.AccountChanges(password=password), by)
+        await sessions.revalidate(session, login.session_uid, changed)
     return {}
 
 
 @router.post("/password")
 async def add_password(
-    console: TheConsole, login: CurrentLogin, body: NewPasswordOf, dry_run: DryRun = None
+    console: ConsoleDep, login: CurrentLogin, body: NewPasswordRequest, dry_run: DryRun = None
 ) -> dict[str, str]:
     """Add a password. A user can have up to five. Logins with the other passwords stay valid.
 
     To change a password without an interruption, add the new password, update all programs and remove the old password.
     """
     user = await _find_user(console, body, login.principal)
-    user_accounts.insist_on_regular(user)
+    user_accounts.require_local_password(user)
     beside = user.password_hash
-    password = await credentials.new_password(console.store, body.new_password, user.email, beside=beside)
+    password = await credentials.hash_new_password(console.store, body.new_password, user.email, salt_of=beside)
     async with _passwords_change(console, dry_run) as session:
         await user_accounts.add_password(session, user.uid, password, beside, login.principal)
     return {}
@@ -232,16 +236,16 @@ async def add_password(
 
 @router.delete("/password")
 async def remove_password(
-    console: TheConsole, login: CurrentLogin, request: Request, body: OldPasswordOf, dry_run: DryRun = None
+    console: ConsoleDep, login: CurrentLogin, request: Request, body: PasswordRemovalRequest, dry_run: DryRun = None
 ) -> dict[str, str]:
     """Remove a password, unless it is the only one. Ends the sessions and tokens that were created with it.
 
     A wrong password counts as a failed login.
     """
     user = await _find_user(console, body, login.principal)
-    user_accounts.insist_on_regular(user)
-    source = credentials.origin(request)
-    password = await credentials.password_of(console, user.email, body.old_password, source)
+    user_accounts.require_local_password(user)
+    source = credentials.source_address_of(request)
+    password = await credentials.match_password(console, user.email, body.old_password, source)
     if password is None:
         sentence = f"This is not a password of {user.email}. After several failed attempts, wait before you try again."
         raise NotFound("password_not_found", sentence, field="old_password")
@@ -259,30 +263,32 @@ def _rejected_hashes(user: User, by: Principal) -> Sequence[str]:
     return user.password_hashes if user.email == by.username and len(user.passwords) == 1 else ()
 
 
-async def _find_user(console: TheConsole, body: NewPasswordOf | OldPasswordOf, by: Principal) -> User:
+async def _find_user(console: ConsoleDep, body: NewPasswordRequest | PasswordRemovalRequest, by: Principal) -> User:
     async with console.store.read() as session:
-        return await user_accounts.of_name(session, body.username or by.username, by)
+        return await user_accounts.find_for_password_change(session, body.username or by.username, by)
 
 
 @asynccontextmanager
-async def _passwords_change(console: TheConsole, dry_run: str | None) -> AsyncIterator[AsyncSession]:
+async def _passwords_change(console: ConsoleDep, dry_run: str | None) -> AsyncIterator[AsyncSession]:
     async with console.store.begin() as session:
         yield session
-        if is_on(dry_run):
-            await take_back(session)
+        if is_flag_set(dry_run):
+            await roll_back(session)
             return
-    look_again(console.store)
+    recheck_logins(console.store)
 
 
 @router.get("/{uid}", response_model=UserOut)
-async def get_user(uid: int, session: Reader, _: UserManager, fields: Fields = "") -> JSONResponse:
+async def get_user(uid: int, session: ReadSession, _: UserManager, fields: Fields = "") -> JSONResponse:
     """Return a user. Required role: `admin` or `user_manager`."""
-    return JSONResponse(_projected(await services.one(session, uid), await logins.standing(session), fields))
+    return JSONResponse(
+        _projected(await services.get_user(session, uid), await logins.load_login_status(session), fields)
+    )
 
 
 @router.put("/{uid}")
 async def change_user(
-    console: TheConsole, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun = None
+    console: ConsoleDep, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun = None
 ) -> UserOut:
     """Change a user. A new password ends the user's tokens, and all sessions except the current one.
 
@@ -291,38 +297,38 @@ async def change_user(
     by, password = login.principal, None
     if body.password is not None:
         async with console.store.read() as session:
-            user = await services.one(session, uid)
-        password = await credentials.new_password(
-            console.store, body.password, user.email, before=_rejected_hashes(user, by)
+            user = await services.get_user(session, uid)
+        password = await credentials.hash_new_password(
+            console.store, body.password, user.email, rejected_hashes=_rejected_hashes(user, by)
         )
     async with console.store.begin() as session:
-        role = await access.chosen(session, body.role, body.role_uids)
-        requested = user_accounts.Changes(body.email, body.name, password, role, body.auth_method)
+        role = await access.requested_role(session, body.role, body.role_uids)
+        requested = user_accounts.AccountChanges(body.email, body.name, password, role, body.auth_method)
         user = await user_accounts.change(session, uid, requested, by)
         if password is not None:
-            await sessions.keep(session, login.session_uid, user)
-        changed = _render(user, await logins.standing(session))
-        if is_on(dry_run):
-            await take_back(session)
+            await sessions.revalidate(session, login.session_uid, user)
+        changed = _render(user, await logins.load_login_status(session))
+        if is_flag_set(dry_run):
+            await roll_back(session)
             return changed
-    look_again(console.store)
+    recheck_logins(console.store)
     return changed
 
 
 @router.delete("/{uid}")
-async def delete_user(console: TheConsole, manager: UserManager, uid: Uid) -> dict[str, str]:
+async def delete_user(console: ConsoleDep, manager: UserManager, uid: Uid) -> dict[str, str]:
     """Delete a user with its sessions and tokens. Required role: `admin` or `user_manager`."""
     async with console.store.begin() as session:
         await user_accounts.remove(session, uid, manager)
-    look_again(console.store)
+    recheck_logins(console.store)
     return {}
 
 
-def _projected(user: User, standing: logins.Standing, fields: str) -> dict[str, Any]:
-    return only(_render(user, standing).model_dump(), fields)
+def _projected(user: User, login_status: logins.LoginStatus, fields: str) -> dict[str, Any]:
+    return select_fields(_render(user, login_status).model_dump(), fields)
 
 
-def _render(user: User, standing: logins.Standing) -> UserOut:
+def _render(user: User, login_status: logins.LoginStatus) -> UserOut:
     has_password = user.auth_method == REGULAR
     return UserOut(
         uid=user.uid,
@@ -331,9 +337,11 @@ def _render(user: User, standing: logins.Standing) -> UserOut:
         role=user.role,
         role_uids=[uid] if (uid := user.role_uid or uid_of(user.role)) else [],
         auth_method=user.auth_method,
-        status=standing.status(user),
+        status=login_status.status(user),
         passwords_count=len(user.passwords) if has_password else 0,
-        password_issue_date=iso(max(logins.issued(user, each) for each in user.passwords)) if has_password else "",
+        password_issue_date=iso(max(logins.password_set_at(user, each) for each in user.passwords))
+        if has_password
+        else "",
         second_factor=user.totp_secret is not None,
         last_login=epoch(user.last_login) if user.last_login else None,
     )

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 
 from shardboard.bus import Bus
 from shardboard.collectors import observations
-from shardboard.collectors.live import Live
+from shardboard.collectors.live import LiveMetrics
 from shardboard.collectors.pulse import Pulses
 from shardboard.db import Store
 from shardboard.domain import alarms, alert_settings, flash_alarms, health, slots, threshold_alarms
-from shardboard.domain.alarms import Alarm, Board, Key, Keys, Part
-from shardboard.domain.alert_settings import Setting
+from shardboard.domain.alarms import Alarm, AlarmKey, AlarmTracker, KeyCount, ShardStatus
+from shardboard.domain.alert_settings import AlertSetting
 from shardboard.domain.policy import Policy
 from shardboard.domain.threshold_alarms import Certificate
 from shardboard.driver.ports import Agents
@@ -23,7 +23,7 @@ from shardboard.state.events import Event
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 READ_SECONDS = 5.0
 """The store is read after each change and at this interval: stalls end with time, without a change."""
 
@@ -32,7 +32,7 @@ READ_SECONDS = 5.0
 class _StoredState:
     """State of the store when it was last read."""
 
-    databases: dict[int, tuple[str, list[Part]]] = field(default_factory=dict)
+    databases: dict[int, tuple[str, list[ShardStatus]]] = field(default_factory=dict)
     structure: list[Alarm] = field(default_factory=list)
     stalls: dict[int, int] = field(default_factory=dict)
     storage: dict[int, float] = field(default_factory=dict)
@@ -41,9 +41,9 @@ class _StoredState:
     """RAM limits in bytes of databases on flash, by uid."""
     flash: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Promised and installed bytes of flash, by node uid."""
-    limits: dict[int, tuple[dict[str, Setting], int]] = field(default_factory=dict)
+    limits: dict[int, tuple[dict[str, AlertSetting], int]] = field(default_factory=dict)
     """Alert settings and memory limits in bytes, by database uid."""
-    node_limits: dict[str, Setting] = field(default_factory=dict)
+    node_limits: dict[str, AlertSetting] = field(default_factory=dict)
     memory: dict[int, int] = field(default_factory=dict)
     """Memory in bytes, by node uid."""
 
@@ -55,29 +55,29 @@ class AlarmCollector:
         self,
         store: Store,
         bus: Bus,
-        live: Live,
+        live: LiveMetrics,
         pulses: Pulses,
         agents: Agents,
-        ends: Callable[[], Mapping[str, datetime]],
+        expiries: Callable[[], Mapping[str, datetime]],
     ) -> None:
         """`ends` returns when the console's own certificates, `server` and `ca`, expire."""
         self._agents = agents
-        self._ends = ends
+        self._ends = expiries
         self._store = store
         self._bus = bus
         self._live = live
         self._pulses = pulses
-        self._board = Board()
+        self._board = AlarmTracker()
         self._known = _StoredState()
-        self._keys: dict[int, Keys] = {}
-        self._refusals = alarms.Rises()
-        self._unreadable = alarms.Rises()
+        self._keys: dict[int, KeyCount] = {}
+        self._refusals = alarms.RecentErrors()
+        self._unreadable = alarms.RecentErrors()
         self._collapsed: dict[int, float] = {}
         """Number of keys before they collapsed, by uid of the primary."""
 
     async def run(self) -> None:
         """Run until cancelled."""
-        await self.resume()
+        await self.load_open_alarms()
         clock = asyncio.get_running_loop().time
         read_at = -READ_SECONDS
         with self._bus.listen("change") as changes:
@@ -89,75 +89,75 @@ class AlarmCollector:
                     or changed & {"shard", "bdb", "node", "cluster"}
                 ):
                     changes.overflowed = False
-                    await self.read()
+                    await self.read_store()
                     read_at = clock()
-                await self.look(clock())
-                await asyncio.sleep(LOOK_SECONDS)
+                await self.evaluate(clock())
+                await asyncio.sleep(POLL_SECONDS)
 
-    async def resume(self) -> None:
+    async def load_open_alarms(self) -> None:
         """Load the alarms that this or another console has raised. Alarms that could not be written count as not raised."""
         self._board.raised.clear()
         async with self._store.read() as session:
-            for event in await events.open_alarms(session):
-                if event.type in events.SEEN_TO:
+            for event in await events.list_open_alarms(session):
+                if event.type in events.SELF_MANAGED_ALARMS:
                     continue
                 alarm = _alarm(event)
                 self._board.raised[alarm.key] = alarm
                 if alarm.type == "alarm_keys_collapsed" and alarm.shard_uid is not None:
                     self._collapsed[alarm.shard_uid] = alarm.details["keys_before"]
 
-    async def read(self) -> None:
+    async def read_store(self) -> None:
         """Read the store."""
         known = _StoredState()
         async with self._store.read() as session:
             here = await cluster.load(session)
             known.lag_bytes = here.rules.replication_lag_alarm_bytes
             wanted = here.settings.alert_settings
-            known.node_limits = alert_settings.of("node", wanted)
-            parts: dict[int, list[Part]] = defaultdict(list)
-            rows = await shards.conditions(session)
+            known.node_limits = alert_settings.settings_for_source("node", wanted)
+            parts: dict[int, list[ShardStatus]] = defaultdict(list)
+            rows = await shards.list_conditions(session)
             for row in rows:
                 size = sum(last - first + 1 for first, last in slots.parse(row.slots))
                 place = (row.uid, row.node_uid, row.pair, row.current_role, row.observed_status)
                 link = row.observed_link
                 parts[row.bdb_uid].append(
-                    Part(*place, in_sync=link == "idle", slots=size, refuses=link == "cluster_down")
+                    ShardStatus(*place, in_sync=link == "idle", slots=size, rejects_requests=link == "cluster_down")
                 )
             flash: dict[int, int] = {}
-            for bdb in await bdbs.every(session):
+            for bdb in await bdbs.list_all(session):
                 if bdb.on_flash:
-                    flash[bdb.uid] = bdb.share.flash or 0
+                    flash[bdb.uid] = bdb.shard_memory.flash or 0
                 if not bdb.status.startswith("active"):
                     continue
                 known.databases[bdb.uid] = (bdb.name, parts[bdb.uid])
-                known.limits[bdb.uid] = (alert_settings.of_bdb(bdb.alert_settings), bdb.memory_size)
+                known.limits[bdb.uid] = (alert_settings.settings_for_bdb(bdb.alert_settings), bdb.memory_size)
                 if bdb.on_flash:
                     known.on_flash[bdb.uid] = bdb.config["bigstore_ram_size"]
-                found = alarms.of_database(
-                    bdb.uid, bdb.name, replicated=bdb.replication, sharded=bdb.sharding, parts=parts[bdb.uid]
+                found = alarms.database_alarms(
+                    bdb.uid, bdb.name, replicated=bdb.replication, sharded=bdb.sharding, shard_statuses=parts[bdb.uid]
                 )
                 # A shard that is replaced on its own node has its replacement on the same node for some time.
                 moving = bdb.status == "active-change-pending"
                 known.structure += [alarm for alarm in found if not (moving and alarm.type == "alarm_pair_on_one_node")]
-            stalls = await observations.stalls(session)
-            machines = await nodes.every(session)
+            stalls = await observations.recent_stalls(session)
+            machines = await nodes.list_all(session)
             for node in machines:
                 known.memory[node.uid] = node.facts["total_memory"]
                 known.stalls[node.uid] = stalls[node.uid]
                 known.storage[node.uid] = float(node.facts["storage_size"])
-                known.structure += alarms.of_engine(node.uid, node.facts["engine_version"])
+                known.structure += alarms.engine_alarms(node.uid, node.facts["engine_version"])
                 promised = sum(flash[row.bdb_uid] for row in rows if row.node_uid == node.uid and row.bdb_uid in flash)
                 if node.flash_size or promised:
                     known.flash[node.uid] = (promised, node.flash_size)
-            known.structure += threshold_alarms.of_cluster(
-                alert_settings.of("cluster", wanted),
+            known.structure += threshold_alarms.cluster_alarms(
+                alert_settings.settings_for_source("cluster", wanted),
                 [
-                    threshold_alarms.Machine(node.uid, node.health == "down", node.facts["engine_version"])
+                    threshold_alarms.NodeState(node.uid, node.health == "down", node.facts["engine_version"])
                     for node in machines
                 ],
             )
-            known.structure += threshold_alarms.of_certificates(
-                {**alert_settings.of("cluster", wanted), **known.node_limits},
+            known.structure += threshold_alarms.certificate_alarms(
+                {**alert_settings.settings_for_source("cluster", wanted), **known.node_limits},
                 self._certificates([node.uid for node in machines]),
                 datetime.now(UTC),
             )
@@ -177,77 +177,81 @@ class AlarmCollector:
         return own + [
             Certificate(alert, f"The certificate of the agent of node {uid}", ends, uid)
             for uid in node_uids
-            if (ends := self._agents.certificate_ends(uid)) is not None
+            if (ends := self._agents.certificate_expiry(uid)) is not None
         ]
 
-    async def look(self, now: float) -> None:
+    async def evaluate(self, now: float) -> None:
         """Raise, update and end alarms by the state at `now` (seconds of a monotonic clock)."""
         found = [
             *self._known.structure,
-            *self._of_nodes(),
-            *self._of_shards(now),
-            *self._of_flash(now),
-            *self._of_limits(),
+            *self._node_alarms(),
+            *self._shard_alarms(now),
+            *self._flash_alarms(now),
+            *self._threshold_alarms(),
         ]
         raised, changed, ended = self._board.update(now, found)
         if raised or changed or ended:
             await self._write(raised, changed, ended)
 
-    def _of_nodes(self) -> list[Alarm]:
+    def _node_alarms(self) -> list[Alarm]:
         found = []
         for uid, stalls in self._known.stalls.items():
             free, size = self._live.latest("nodes", str(uid)).get("persistent_storage_avail"), self._known.storage[uid]
             left = free / size if free is not None and size else None
             ahead = self._pulses.clocks.get(uid, 0.0)
-            found += alarms.of_node(uid, ahead=ahead, stalls=stalls, most_stalls=health.FLAPPING, storage_left=left)
+            found += alarms.node_alarms(uid, ahead=ahead, stalls=stalls, max_stalls=health.FLAPPING, storage_left=left)
             found += alarms.samples_late(uid, self._live.lateness.share(uid), self._live.latest("nodes", str(uid)))
         return found
 
-    def _of_shards(self, now: float) -> list[Alarm]:
+    def _shard_alarms(self, now: float) -> list[Alarm]:
         found = []
-        _, raw = self._live.raw()
+        _, raw = self._live.latest_raw()
         for bdb_uid, (name, parts) in self._known.databases.items():
             for part in parts:
                 if part.uid not in raw:  # a missing sample must not end alarms
                     found += self._kept_without_sample(part)
                 elif part.role == "slave":
                     lag = self._live.latest(f"shards:{bdb_uid}", str(part.uid)).get("repl_lag_bytes")
-                    found += alarms.lagging(bdb_uid, name, part, lag, self._known.lag_bytes)
+                    found += alarms.replication_lag_alarms(bdb_uid, name, part, lag, self._known.lag_bytes)
                 else:
-                    found += self._of_keys(bdb_uid, name, part, raw[part.uid])
+                    found += self._key_alarms(bdb_uid, name, part, raw[part.uid])
                     self._record_refusals(part.uid, raw[part.uid], now)
             found += alarms.memory_full(bdb_uid, name, parts, self._refusals, now)
         return found
 
-    def _of_flash(self, now: float) -> list[Alarm]:
+    def _flash_alarms(self, now: float) -> list[Alarm]:
         found = []
         for uid, (promised, size) in self._known.flash.items():
-            found += flash_alarms.of_node(uid, promised=promised, size=size)
-        tiers = self._live.raw_tiers() if self._known.on_flash else {}
-        _, raw = self._live.raw()
+            found += flash_alarms.node_alarms(uid, promised=promised, size=size)
+        tiers = self._live.latest_raw_tiers() if self._known.on_flash else {}
+        _, raw = self._live.latest_raw()
         for bdb_uid, ram_size in self._known.on_flash.items():
             name, parts = self._known.databases[bdb_uid]
-            found += flash_alarms.of_database(bdb_uid, name, self._live.latest("flash", str(bdb_uid)), ram_size)
+            found += flash_alarms.database_alarms(bdb_uid, name, self._live.latest("flash", str(bdb_uid)), ram_size)
             for part in parts:
                 if part.uid not in tiers or part.uid not in raw:
                     continue
                 tier, started_at = tiers[part.uid], raw[part.uid]["started_at"]
                 if started_at is not None:
                     errors = (tier["read_errors"] or 0.0) + (tier["checksum_errors"] or 0.0)
-                    self._unreadable.note(part.uid, started_at, errors, now)
+                    self._unreadable.record(part.uid, started_at, errors, now)
                 is_unreadable = self._unreadable.are_recent(part.uid, now)
-                found += flash_alarms.of_shard(bdb_uid, name, part, tier["flash_state"], is_unreadable=is_unreadable)
+                found += flash_alarms.shard_alarms(
+                    bdb_uid, name, part, tier["flash_state"], is_unreadable=is_unreadable
+                )
         return found
 
-    def _of_limits(self) -> list[Alarm]:
+    def _threshold_alarms(self) -> list[Alarm]:
         found = []
         for uid, (settings, memory_size) in self._known.limits.items():
             name, _ = self._known.databases[uid]
-            found += threshold_alarms.of_database(uid, name, settings, self._live.latest("bdbs", str(uid)), memory_size)
+            found += threshold_alarms.database_alarms(
+                uid, name, settings, self._live.latest("bdbs", str(uid)), memory_size
+            )
         for uid, memory in self._known.memory.items():
             storage, (_, flash) = self._known.storage[uid], self._known.flash.get(uid, (0, 0))
             latest = self._live.latest("nodes", str(uid))
-            found += threshold_alarms.of_node(
+            found += threshold_alarms.node_alarms(
                 uid, self._known.node_limits, latest, memory=memory, storage=storage, flash=flash
             )
         return found
@@ -255,34 +259,38 @@ class AlarmCollector:
     def _record_refusals(self, uid: int, raw: Mapping[str, float | None], now: float) -> None:
         started_at, count = raw["started_at"], raw["oom_errors"]
         if started_at is not None and count is not None:
-            self._refusals.note(uid, started_at, count, now)
+            self._refusals.record(uid, started_at, count, now)
 
-    def _kept_without_sample(self, part: Part) -> list[Alarm]:
+    def _kept_without_sample(self, shard_status: ShardStatus) -> list[Alarm]:
         """Return the alarms from samples of a shard that is up, but has no sample in this second. They remain raised."""
         keys = [
-            (type_, part.uid) for type_ in ("alarm_keys_collapsed", "alarm_replication_lag") if part.status != "down"
+            (type_, shard_status.uid)
+            for type_ in ("alarm_keys_collapsed", "alarm_replication_lag")
+            if shard_status.status != "down"
         ]
         return [alarm for alarm in self._board.raised.values() if (alarm.type, alarm.shard_uid) in keys]
 
-    def _of_keys(self, bdb_uid: int, name: str, part: Part, raw: Mapping[str, float | None]) -> list[Alarm]:
+    def _key_alarms(
+        self, bdb_uid: int, name: str, shard_status: ShardStatus, raw: Mapping[str, float | None]
+    ) -> list[Alarm]:
         started_at, count = raw["started_at"], raw["keys"]
         if started_at is None or count is None or raw["loading"] == 1.0 or raw["is_primary"] != 1.0:
             return []
-        now, before = Keys(started_at, count), self._keys.get(part.uid)
-        self._keys[part.uid] = now
-        if before is not None and alarms.collapsed(before, now):
-            self._collapsed[part.uid] = before.count
-        if part.uid not in self._collapsed:
+        now, before = KeyCount(started_at, count), self._keys.get(shard_status.uid)
+        self._keys[shard_status.uid] = now
+        if before is not None and alarms.lost_most_keys(before, now):
+            self._collapsed[shard_status.uid] = before.count
+        if shard_status.uid not in self._collapsed:
             return []
-        alarm = alarms.collapse(bdb_uid, name, part, self._collapsed[part.uid], now)
+        alarm = alarms.key_loss_alarms(bdb_uid, name, shard_status, self._collapsed[shard_status.uid], now)
         if not alarm:
-            del self._collapsed[part.uid]
+            del self._collapsed[shard_status.uid]
         return alarm
 
-    async def _write(self, raised: Sequence[Alarm], changed: Sequence[Alarm], ended: Sequence[Key]) -> None:
+    async def _write(self, raised: Sequence[Alarm], changed: Sequence[Alarm], ended: Sequence[AlarmKey]) -> None:
         async with self._store.begin() as session:
             await cluster.load_for_update(session)  # serializes consoles on the same store, which see the same alarms
-            spans = {_alarm(event).key: event for event in await events.open_alarms(session)}
+            spans = {_alarm(event).key: event for event in await events.list_open_alarms(session)}
             for alarm in (*raised, *changed):
                 span = spans.get(alarm.key)
                 if span is not None:

@@ -15,29 +15,29 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.bus import Bus
-from shardboard.collectors.live import RETENTION, SHARD_RETENTION, Live, members
+from shardboard.collectors.live import RETENTION, SHARD_RETENTION, LiveMetrics, shard_places
 from shardboard.db import Store
 from shardboard.domain import cells, histogram, intervals, rollup
 from shardboard.domain.intervals import RESOLUTIONS, Resolution
-from shardboard.domain.rollup import TOPICS, Frame
+from shardboard.domain.rollup import TOPICS, TopicFrame
 from shardboard.state import latency, metrics, shards
-from shardboard.state.latency import Measured
+from shardboard.state.latency import LatencyMeasurement
 
 log = logging.getLogger(__name__)
 
-OPEN_EVERY = 60
+UNFINISHED_ROLLUP_SECONDS = 60
 """Seconds between two roll-ups of an unfinished 5 min interval: the maximum delay of coarse charts."""
-FORGET_EVERY = 5
+DELETE_SECONDS = 5
 """Seconds between two deletions. Each covers one resolution and at most FORGET_ROWS intervals."""
-FORGET_ROWS = 200
-PATIENCE = 5
+MAX_DELETED_ROWS = 200
+CLOSE_AFTER_SECONDS = 5
 """Seconds after which an interval counts as finished even if no later second was published."""
 
 
 class Archive:
     """Archive of metrics, one task. Call `restore` before the collectors start; `run` runs concurrently with them."""
 
-    def __init__(self, store: Store, bus: Bus, live: Live) -> None:
+    def __init__(self, store: Store, bus: Bus, live: LiveMetrics) -> None:
         self._store = store
         self._bus = bus
         self._live = live
@@ -57,14 +57,14 @@ class Archive:
             for columns in {rollup.columns_of(topic, step) for topic in TOPICS for step in (1, 10)}:
                 if columns not in self._layouts:
                     self._layouts[columns] = await metrics.add_layout(session, columns)
-            extents = {(found.topic, found.step): found for found in await metrics.extents(session)}
+            extents = {(found.topic, found.step): found for found in await metrics.list_time_ranges(session)}
             for resolution in RESOLUTIONS[1:]:
                 for topic in TOPICS:
                     known = extents.get((topic, resolution.step))
                     since = known.last if known is not None else 0
                     times = await metrics.times(session, topic, intervals.child(resolution.step), since)
                     self._stale[resolution.step] |= intervals.starts(times, resolution.step)
-            self._live.set_members(members(await shards.conditions(session)))
+            self._live.set_members(shard_places(await shards.list_conditions(session)))
             for topic in TOPICS:
                 seconds = SHARD_RETENTION if topic in ("shards", "flash_shards") else RETENTION
                 for frame in await metrics.frames(session, topic, 1, now - seconds, now + 1, self._names()):
@@ -77,17 +77,17 @@ class Archive:
         """Run until cancelled."""
         with self._bus.listen("settled") as settled:
             while True:
-                await settled.until(lambda _: True, 1)
+                await settled.wait_until(lambda _: True, 1)
                 await self.step()
 
     async def step(self) -> None:
         """Write new seconds, roll up due intervals, and delete some old data."""
-        self._unwritten |= self._live.take_settled()
+        self._unwritten |= self._live.take_computed_seconds()
         oldest = self._live.newest - SHARD_RETENTION
         self._unwritten = {t for t in self._unwritten if t > oldest}  # older seconds are no longer in the rings
         try:
             await self._write()
-            await self._roll_up(max(self._live.newest + 1, int(time.time()) - PATIENCE))
+            await self._roll_up(max(self._live.newest + 1, int(time.time()) - CLOSE_AFTER_SECONDS))
             await self._delete_old()
         except (SQLAlchemyError, OSError):  # the store may be available again soon, and the rings still hold the data
             log.exception("archive: storing metrics failed")
@@ -107,14 +107,20 @@ class Archive:
             await metrics.write(session, rows)
             measured = self._live.endpoints.latencies
             await latency.write(
-                session, 1, [Measured(t, found, measured.of_endpoints(t)) for t in seconds if (found := measured.of(t))]
+                session,
+                1,
+                [
+                    LatencyMeasurement(t, found, measured.endpoint_cells_at(t))
+                    for t in seconds
+                    if (found := measured.histograms_at(t))
+                ],
             )
         self._unwritten.difference_update(seconds)
         self._stale[RESOLUTIONS[1].step] |= intervals.starts(seconds, RESOLUTIONS[1].step)
 
     async def _roll_up(self, now: int) -> None:
         """Roll up due intervals, finest resolution first, because each roll-up makes the next coarser interval due."""
-        include_open = now - self._rolled_open >= OPEN_EVERY
+        include_open = now - self._rolled_open >= UNFINISHED_ROLLUP_SECONDS
         for resolution in RESOLUTIONS[1:]:
             stale = self._stale[resolution.step]
             due = sorted(begin for begin in stale if _is_due(begin, resolution.step, now, include_open))
@@ -137,27 +143,27 @@ class Archive:
             if parts:
                 merged = rollup.merge(topic, begin, parts, below)
                 order = rollup.columns_of(topic, resolution.step)
-                frame = Frame(begin, merged.uids, {name: merged.columns[name] for name in order})
+                frame = TopicFrame(begin, merged.uids, {name: merged.columns[name] for name in order})
                 rows.append((topic, resolution.step, self._layouts[order], frame))
         await metrics.write(session, rows)
         measured = await latency.read(session, below, begin, begin + resolution.step)
         if measured:
             known = await latency.cells(session, below, begin, begin + resolution.step)
             of_endpoints = cells.merged(cells.decode(data) for _, data in known)
-            made = Measured(begin, histogram.merged(measured.values()), of_endpoints)
+            made = LatencyMeasurement(begin, histogram.merged(measured.values()), of_endpoints)
             await latency.write(session, resolution.step, [made])
 
     async def _delete_old(self) -> None:
         now = time.time()
-        if now - self._forgotten < FORGET_EVERY:
+        if now - self._forgotten < DELETE_SECONDS:
             return
         self._forgotten = now
         resolution = next(self._forgetting)
         async with self._store.begin() as session:
             before = int(now) - resolution.retention
             for topic in TOPICS:
-                await metrics.forget(session, topic, resolution.step, before, FORGET_ROWS)
-            await latency.forget(session, resolution.step, before, FORGET_ROWS)
+                await metrics.delete_before(session, topic, resolution.step, before, MAX_DELETED_ROWS)
+            await latency.delete_before(session, resolution.step, before, MAX_DELETED_ROWS)
 
     def _names(self) -> dict[int, tuple[str, ...]]:
         return {number: columns for columns, number in self._layouts.items()}

@@ -12,24 +12,24 @@ from typing import Any
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import benchmark_plan, benchmark_seconds
-from shardboard.domain.benchmark_plan import Step
+from shardboard.domain.benchmark_plan import PlanStep
 from shardboard.domain.benchmark_seconds import Tally
 from shardboard.driver.ports import Agents, LoadLines, NodeRef
 from shardboard.errors import AgentError, AgentRefused
-from shardboard.frames import told
+from shardboard.frames import make_frame
 from shardboard.state import benchmarks, nodes
-from shardboard.state.benchmarks import OPEN, BenchmarkLoad, Told
+from shardboard.state.benchmarks import OPEN_STATUSES, BenchmarkLoad, LoadRecord
 from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 2.0
+POLL_SECONDS = 2.0
 WAIT_SECONDS = 2.0
 """How long an agent waits for a new line."""
 RETRY_SECONDS = 0.5
 LOST_SECONDS = 300.0
 """After this time without a response, a node is given up. It is longer than any drill."""
-SILENT_SECONDS = 120.0
+HUNG_AFTER_SECONDS = 120.0
 """After this time without output, a generator counts as hung, because generators write at least one line per second."""
 
 
@@ -42,25 +42,27 @@ class BenchmarkCollector:
         self._agents = agents
         self._followers: Tasks[str] = Tasks()
         self._removing: set[str] = set()
-        self._newest: dict[tuple[int, Step], dict[int, Tally]] = {}
+        self._newest: dict[tuple[int, PlanStep], dict[int, Tally]] = {}
         """Seconds of running steps, by step and time, as far as their generators have reported them."""
 
     async def run(self) -> None:
         """Run until cancelled."""
-        async with self._followers.ending():
+        async with self._followers.cancelled_at_exit():
             with self._bus.listen("change") as changes:
                 while True:
                     await self._refresh()
-                    await changes.until(lambda change: change[0] in ("benchmark", "action"), LOOK_SECONDS)
+                    await changes.wait_until(lambda change: change[0] in ("benchmark", "action"), POLL_SECONDS)
 
     async def _refresh(self) -> None:
         async with self._store.read() as session:
-            held = await benchmarks.held(session)
-            rows = {row.uid: row for row in await benchmarks.some(session, {load.benchmark_uid for load in held})}
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.every(session)}
+            held = await benchmarks.list_loads_on_nodes(session)
+            rows = {
+                row.uid: row for row in await benchmarks.list_by_uids(session, {load.benchmark_uid for load in held})
+            }
+            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
         for load in held:
             row = rows.get(load.benchmark_uid)
-            over = row is None or row.status not in OPEN
+            over = row is None or row.status not in OPEN_STATUSES
             if over and load.status in ("running", "stopping") and load.uid not in self._removing:
                 self._followers.cancel(load.uid)  # its node could not be reached to stop the load
                 self._removing.add(load.uid)
@@ -92,42 +94,42 @@ class BenchmarkCollector:
             answered = loop.time()
             if told.lines or told.state != "running":
                 last_output = answered
-                load = await self._keep(load, told, number)
+                load = await self._save(load, told, number)
                 number += len(told.lines)
-            elif loop.time() - last_output > SILENT_SECONDS:
-                await self._give_up(load, f"The load generator wrote no output for {SILENT_SECONDS:.0f} s.")
+            elif loop.time() - last_output > HUNG_AFTER_SECONDS:
+                await self._give_up(load, f"The load generator wrote no output for {HUNG_AFTER_SECONDS:.0f} s.")
                 return
         await self._finish(load, node)
 
-    async def _keep(self, load: BenchmarkLoad, told: LoadLines, before: int) -> BenchmarkLoad:
+    async def _save(self, load: BenchmarkLoad, reply: LoadLines, before: int) -> BenchmarkLoad:
         """Store lines, and update the load with their contents."""
-        records = [(number, _decoded(line)) for number, line in enumerate(told.lines, before + 1)]
-        seconds = [Told(load.uid, number, each) for number, each in records if each.get("kind") == "second"]
+        records = [(number, _decoded(line)) for number, line in enumerate(reply.lines, before + 1)]
+        seconds = [LoadRecord(load.uid, number, each) for number, each in records if each.get("kind") == "second"]
         async with self._store.begin() as session:
-            stored = await benchmarks.load(session, load.uid)
+            stored = await benchmarks.lock_load(session, load.uid)
             if stored is None:  # the run was deleted
                 return BenchmarkLoad(uid=load.uid, status="failed")
             await benchmarks.add_seconds(session, seconds)
             stored.lines = before + len(records)
             for _, each in records:
                 _apply_line(stored, each)
-            if told.state != "running":
-                _end(stored, told)
+            if reply.state != "running":
+                _end(stored, reply)
         for second in seconds:
-            self._publish(stored, second.said)
+            self._publish(stored, second.record)
         return stored
 
     def _publish(self, load: BenchmarkLoad, record: dict[str, Any]) -> None:
         """Publish a second to the browsers that show this run, as far as its generators have reported it."""
-        step = Step(load.phase, load.repetition)
-        tally = benchmark_seconds.tally(record)
+        step = PlanStep(load.phase, load.repetition)
+        tally = benchmark_seconds.tally_of_line(record)
         t = int(record.get("t", 0))
         known = self._newest.setdefault((load.benchmark_uid, step), {})
         known.setdefault(t, Tally()).add(tally)
         for old in [other for other in known if other < t - 10]:
             del known[old]
         topic = f"benchmark:{load.benchmark_uid}"
-        if not self._bus.heard(f"frame:{topic}"):
+        if not self._bus.has_listeners(f"frame:{topic}"):
             return
         combined = known[t]
         frame = {
@@ -142,7 +144,7 @@ class BenchmarkCollector:
             "errors": dict(combined.errors),
             "histogram": combined.buckets(),
         }
-        self._bus.publish(f"frame:{topic}", told("benchmark", frame))
+        self._bus.publish(f"frame:{topic}", make_frame("benchmark", frame))
 
     async def _finish(self, load: BenchmarkLoad, node: NodeRef | None) -> None:
         """Store the generator's own report, and remove the load from the node."""
@@ -151,8 +153,8 @@ class BenchmarkCollector:
                 reports = await self._agents.load_reports(node, load.uid)
                 if reports.memtier_json:
                     async with self._store.begin() as session:
-                        if await benchmarks.load(session, load.uid) is not None:
-                            await benchmarks.keep_report(session, load.uid, reports.memtier_json)
+                        if await benchmarks.lock_load(session, load.uid) is not None:
+                            await benchmarks.save_report(session, load.uid, reports.memtier_json)
                 await self._agents.remove_load(node, load.uid)
             except AgentError:  # retried by the next refresh
                 await asyncio.sleep(RETRY_SECONDS)
@@ -175,13 +177,13 @@ class BenchmarkCollector:
     async def _give_up(self, load: BenchmarkLoad, reason: str) -> None:
         """Mark the load as failed. Its node keeps the output until the run ends, when the load is removed."""
         async with self._store.begin() as session:
-            stored = await benchmarks.load(session, load.uid)
+            stored = await benchmarks.lock_load(session, load.uid)
             if stored is not None:
                 stored.status, stored.detail = "failed", reason
 
     async def _release(self, load: BenchmarkLoad) -> None:
         async with self._store.begin() as session:
-            stored = await benchmarks.load(session, load.uid)
+            stored = await benchmarks.lock_load(session, load.uid)
             if stored is not None:
                 stored.held = False
                 if stored.status not in benchmark_plan.ENDED:
@@ -209,7 +211,7 @@ def _apply_line(load: BenchmarkLoad, record: dict[str, Any]) -> None:
             load.detail = str(record.get("message", ""))
 
 
-def _end(load: BenchmarkLoad, told: LoadLines) -> None:
+def _end(load: BenchmarkLoad, reply: LoadLines) -> None:
     """Set the final status of a load whose process has ended and whose lines are complete."""
     last = load.ended or {}
     if last.get("measured") or last.get("stopped"):
@@ -218,8 +220,8 @@ def _end(load: BenchmarkLoad, told: LoadLines) -> None:
     load.status = "failed"
     if load.ended is not None:
         load.detail = load.detail or "No measurements: no operation succeeded."
-    elif told.state == "absent":
+    elif reply.state == "absent":
         load.detail = load.detail or "The load generator no longer exists, and its measurements are lost."
     else:
-        output = told.said.strip().splitlines()
+        output = reply.said.strip().splitlines()
         load.detail = load.detail or " ".join(["The load generator ended without a report.", *output[-1:]])

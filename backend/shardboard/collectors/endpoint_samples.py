@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 
 from shardboard.collectors.latencies import Latencies
 from shardboard.domain import endpoints, latency
-from shardboard.domain.histogram import Histogram, Key
+from shardboard.domain.histogram import Histogram, HistogramKey
 from shardboard.domain.rates import Value
 from shardboard.driver.ports import ENDPOINT_FIELDS, ProxyReading
 
-STALE = 10
+MAX_AGE_SECONDS = 10
 """Age in seconds from which a proxy's last reading counts as outdated."""
 
 
@@ -28,11 +28,11 @@ class EndpointSamples:
         if t >= self._newest.get(node_uid, (0, None))[0]:
             self._newest[node_uid] = (t, proxy)
         rows: dict[tuple[int, int], Mapping[str, Value]] = {}
-        measured: dict[Key, Histogram] = {}
+        measured: dict[HistogramKey, Histogram] = {}
         for bdb_uid, reading in proxy.databases.items():
             counts = dict(zip(ENDPOINT_FIELDS, reading.values, strict=True))
-            own: dict[Key, Histogram] = {
-                (bdb_uid, kind): Histogram.of(buckets) for kind, buckets in reading.latency.items() if buckets
+            own: dict[HistogramKey, Histogram] = {
+                (bdb_uid, kind): Histogram.from_pairs(buckets) for kind, buckets in reading.latency.items() if buckets
             }
             measured |= own
             time_taken = sum(found.total for (_, kind), found in own.items() if kind in latency.SERVED)
@@ -48,10 +48,10 @@ class EndpointSamples:
     def newest(self) -> dict[int, ProxyReading]:
         """Return the last reading of each node's proxy by node uid, except outdated ones."""
         now = time.time()
-        return {node_uid: reading for node_uid, (t, reading) in self._newest.items() if now - t < STALE}
+        return {node_uid: reading for node_uid, (t, reading) in self._newest.items() if now - t < MAX_AGE_SECONDS}
 
-    def keep(self, bdb_uids: Collection[int]) -> None:
+    def retain(self, bdb_uids: Collection[int]) -> None:
         """Remove all other databases."""
-        self.latencies.keep(bdb_uids)
+        self.latencies.retain(bdb_uids)
         for key in [key for key in self.totals if key[0] not in bdb_uids]:
             del self.totals[key]

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from shardboard.bus import Bus
-from shardboard.collectors.live import Live
+from shardboard.collectors.live import LiveMetrics
 from shardboard.db import Store
 from shardboard.domain.rates import Value
 from shardboard.state import events
 
-LOOK_SECONDS = 1.0
-GIVE_UP = timedelta(seconds=60)
+POLL_SECONDS = 1.0
+MAX_WAIT = timedelta(seconds=60)
 """After this time without a write, no time is recorded."""
 
 
@@ -28,10 +28,10 @@ def first_write(seconds: Sequence[tuple[int, Value, Value]], after: float) -> in
     return None
 
 
-class FirstWrites:
+class FirstWriteCollector:
     """Sets `first_write_by` in the details of `shard_failover`: ISO time of the second, or null without a write within GIVE_UP."""
 
-    def __init__(self, store: Store, bus: Bus, live: Live) -> None:
+    def __init__(self, store: Store, bus: Bus, live: LiveMetrics) -> None:
         self._store = store
         self._bus = bus
         self._live = live
@@ -41,15 +41,15 @@ class FirstWrites:
         """Run until cancelled."""
         async with self._store.read() as session:
             now = datetime.now(UTC)
-            recent = await events.touching(session, ("shard_failover",), now - GIVE_UP, now, limit=1000)
+            recent = await events.list_overlapping(session, ("shard_failover",), now - MAX_WAIT, now, limit=1000)
         self._open = {event.uid for event in recent if "first_write_by" not in event.details}
         with self._bus.listen("change") as changes:
             while True:
                 fresh = {message[1] for _, message in changes.drain() if message[0] == "event"}
-                await self.look(fresh)
-                await asyncio.sleep(LOOK_SECONDS)
+                await self.update(fresh)
+                await asyncio.sleep(POLL_SECONDS)
 
-    async def look(self, fresh: set[int]) -> None:
+    async def update(self, fresh: set[int]) -> None:
         """Include new events, and record what is known by now."""
         if not fresh and not self._open:
             return
@@ -62,8 +62,8 @@ class FirstWrites:
         ]
         self._open = {event.uid for event in waiting}
         for event in waiting:
-            t = first_write(self._live.writes_of(event.details["heir"]), event.time.timestamp())
-            if t is not None or datetime.now(UTC) - event.time > GIVE_UP:
+            t = first_write(self._live.write_counts(event.details["heir"]), event.time.timestamp())
+            if t is not None or datetime.now(UTC) - event.time > MAX_WAIT:
                 await self._record(event.uid, t)
 
     async def _record(self, uid: int, t: int | None) -> None:

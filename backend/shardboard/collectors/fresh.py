@@ -9,7 +9,7 @@ K = TypeVar("K")
 L = TypeVar("L")
 
 
-class Fresh(Generic[K, L]):
+class TtlCache(Generic[K, L]):
     """Values by key. A value is fresh for `seconds` after its fetch started."""
 
     def __init__(

@@ -12,48 +12,48 @@ from dataclasses import dataclass, field
 
 from shardboard.db import Store
 from shardboard.domain import hot_slots
-from shardboard.domain.hot_slots import Count, Metric, Told
-from shardboard.driver.ports import Agents, HotSlots, NodeRef, SlotCounts
+from shardboard.domain.hot_slots import Metric, SlotCounters, SlotReading
+from shardboard.driver.ports import Agents, NodeRef, ReadHotSlots, SlotCounts
 from shardboard.errors import AgentError
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.shards import Shard
 
-LEAST_SECONDS = 1.0
+MIN_POLL_SECONDS = 1.0
 """Minimum age before a snapshot is refreshed."""
-FORGOTTEN_SECONDS = 600.0
+MAX_AGE_SECONDS = 600.0
 """Maximum age of the previous snapshot. Rates over a longer period would hide what is hot now."""
-Key = tuple[int, Metric]
+SlotQueryKey = tuple[int, Metric]
 
 
 @dataclass(frozen=True)
-class Look:
+class HotSlotSnapshot:
     """Responses of a database's primaries, and their previous responses."""
 
-    asked_at: float
+    polled_at: float
     """Time of the poll, monotonic clock."""
-    now: Sequence[Told] = ()
-    before: Mapping[int, Told] = field(default_factory=dict)
+    now: Sequence[SlotReading] = ()
+    before: Mapping[int, SlotReading] = field(default_factory=dict)
     """Previous responses by shard uid."""
     detail: str = ""
     """Reason why no primary was polled; otherwise empty."""
 
 
-class SlotLooks:
+class HotSlotCache:
     """Snapshots of databases, by uid and metric."""
 
     def __init__(self, store: Store, agents: Agents, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._agents = agents
         self._clock = clock
-        self._kept: dict[Key, Look] = {}
-        self._asking: dict[Key, asyncio.Task[Look | None]] = {}
+        self._kept: dict[SlotQueryKey, HotSlotSnapshot] = {}
+        self._asking: dict[SlotQueryKey, asyncio.Task[HotSlotSnapshot | None]] = {}
 
-    async def look(self, bdb_uid: int, by: Metric) -> Look | None:
+    async def get(self, bdb_uid: int, by: Metric) -> HotSlotSnapshot | None:
         """Return the newest snapshot, taken now unless a fresh one exists; None if the database does not exist."""
         key, now = (bdb_uid, by), self._clock()
-        self._kept = {each: kept for each, kept in self._kept.items() if now - kept.asked_at < FORGOTTEN_SECONDS}
+        self._kept = {each: kept for each, kept in self._kept.items() if now - kept.polled_at < MAX_AGE_SECONDS}
         kept = self._kept.get(key)
-        if kept is not None and now - kept.asked_at < LEAST_SECONDS:
+        if kept is not None and now - kept.polled_at < MIN_POLL_SECONDS:
             return kept
         task = self._asking.get(key)
         if task is None:
@@ -62,51 +62,51 @@ class SlotLooks:
         # A caller that is cancelled must not cancel the poll for others.
         return await asyncio.shield(task)
 
-    async def _fetch(self, key: Key, last: Look | None) -> Look | None:
+    async def _fetch(self, key: SlotQueryKey, last: HotSlotSnapshot | None) -> HotSlotSnapshot | None:
         started = self._clock()
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, key[0])
-            rows = [row for row in await shards.of_bdb(session, key[0]) if row.current_role == "master"]
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.every(session)}
+            rows = [row for row in await shards.list_for_bdb(session, key[0]) if row.current_role == "master"]
+            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
         if bdb is None:
             return None
         if not bdb.sharding:
-            look = Look(started, detail=f"{bdb.name} is not sharded, so its keys have no hash slots.")
+            look = HotSlotSnapshot(started, detail=f"{bdb.name} is not sharded, so its keys have no hash slots.")
         else:
             before = {told.shard_uid: told for told in last.now} if last is not None else {}
-            look = Look(started, await self._poll(rows, places, key[1]), before)
+            look = HotSlotSnapshot(started, await self._poll(rows, places, key[1]), before)
         self._kept[key] = look
         return look
 
-    async def _poll(self, rows: Sequence[Shard], places: Mapping[int, NodeRef], by: Metric) -> list[Told]:
-        limit = hot_slots.rows_of_each(len(rows))
+    async def _poll(self, rows: Sequence[Shard], places: Mapping[int, NodeRef], by: Metric) -> list[SlotReading]:
+        limit = hot_slots.rows_per_primary(len(rows))
         by_node: dict[int, dict[int, str]] = defaultdict(dict)
         for row in rows:
             by_node[row.node_uid][row.uid] = row.engine_id
         replies = await asyncio.gather(
             *(
-                self._poll_node(places[node], HotSlots(uids=list(ids), engine_ids=ids, by=by, limit=limit))
+                self._poll_node(places[node], ReadHotSlots(uids=list(ids), engine_ids=ids, by=by, limit=limit))
                 for node, ids in by_node.items()
             )
         )
         return sorted((told for reply in replies for told in reply), key=lambda told: told.shard_uid)
 
-    async def _poll_node(self, node: NodeRef, order: HotSlots) -> list[Told]:
+    async def _poll_node(self, node: NodeRef, request: ReadHotSlots) -> list[SlotReading]:
         try:
-            answers = {told.uid: told for told in await self._agents.hot_slots(node, order)}
+            answers = {told.uid: told for told in await self._agents.hot_slots(node, request)}
             reason = f"the agent of node {node.uid} did not report this shard"
         except AgentError as error:
             answers, reason = {}, error.reason
-        return [_reading(node, answers.get(uid, SlotCounts(uid=uid, reason=reason))) for uid in order.uids]
+        return [_reading(node, answers.get(uid, SlotCounts(uid=uid, reason=reason))) for uid in request.uids]
 
 
-def _reading(node: NodeRef, counts: SlotCounts) -> Told:
-    return Told(
+def _reading(node: NodeRef, counts: SlotCounts) -> SlotReading:
+    return SlotReading(
         shard_uid=counts.uid,
         node_uid=node.uid,
         reason=counts.reason,
         at=counts.at,
         run_id=counts.run_id,
         started_at=counts.started_at,
-        counts={slot: Count(keys, cpu, came, went) for slot, keys, cpu, came, went in counts.slots},
+        counts={slot: SlotCounters(keys, cpu, came, went) for slot, keys, cpu, came, went in counts.slots},
     )

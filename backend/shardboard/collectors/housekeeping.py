@@ -13,12 +13,12 @@ from shardboard.state import actions, audit, cluster, events, outages
 
 log = logging.getLogger(__name__)
 
-SPARED = timedelta(hours=24)
+MIN_AGE = timedelta(hours=24)
 """Events that are younger are never deleted, whatever their number, so that a flood of one type does not hide how it started."""
 DAY = timedelta(days=1)
-ROWS = 1_000
+BATCH_ROWS = 1_000
 """Maximum number of rows of each type that one transaction deletes, so that other transactions do not wait long."""
-AGAIN_SECONDS, EVERY_SECONDS = 1.0, 600.0
+NEXT_BATCH_SECONDS, INTERVAL_SECONDS = 1.0, 600.0
 
 
 class Housekeeping:
@@ -31,36 +31,38 @@ class Housekeeping:
     async def run(self) -> None:
         """Run until cancelled."""
         while True:
-            more = await self.sweep()
-            await asyncio.sleep(AGAIN_SECONDS if more else EVERY_SECONDS)
+            more = await self.delete_batch()
+            await asyncio.sleep(NEXT_BATCH_SECONDS if more else INTERVAL_SECONDS)
 
-    async def sweep(self) -> bool:
+    async def delete_batch(self) -> bool:
         """Delete one batch of old data. Returns whether there may be more."""
         now = self._now()
         async with self._store.begin() as session:
             policy = (await cluster.load(session)).rules
             deleted = [0]
             if policy.events_keep_days:
-                before = now - max(timedelta(days=policy.events_keep_days), SPARED)
-                deleted.append(await events.forget_before(session, before, ROWS))
-                deleted.append(await outages.forget_before(session, before, ROWS))
+                before = now - max(timedelta(days=policy.events_keep_days), MIN_AGE)
+                deleted.append(await events.delete_before(session, before, BATCH_ROWS))
+                deleted.append(await outages.delete_before(session, before, BATCH_ROWS))
             if policy.max_saved_events_per_type:
-                deleted += await events.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS)
+                deleted += await events.delete_surplus(
+                    session, policy.max_saved_events_per_type, now - MIN_AGE, BATCH_ROWS
+                )
                 deleted.append(
-                    await outages.forget_surplus(session, policy.max_saved_events_per_type, now - SPARED, ROWS)
+                    await outages.delete_surplus(session, policy.max_saved_events_per_type, now - MIN_AGE, BATCH_ROWS)
                 )
             if policy.actions_keep_days:
                 before = now - timedelta(days=policy.actions_keep_days)
-                deleted.append(await actions.forget_before(session, before, ROWS))
+                deleted.append(await actions.delete_before(session, before, BATCH_ROWS))
             if policy.audit_keep_days:  # last, because no lock may be taken after that of the audit log
                 deleted.append(await self._delete_audit(session, now - timedelta(days=policy.audit_keep_days)))
         if any(deleted):
             log.info("housekeeping: deleted %s old events, outages, actions and audit log lines", sum(deleted))
-        return max(deleted) >= ROWS
+        return max(deleted) >= BATCH_ROWS
 
     @staticmethod
     async def _delete_audit(session: AsyncSession, before: datetime) -> int:
         # The audit log records each deletion, so there is one a day instead of one for every few lines.
         if not await audit.has_older(session, before - DAY):
             return 0
-        return await audit.forget_before(session, before, ROWS)
+        return await audit.delete_before(session, before, BATCH_ROWS)

@@ -7,13 +7,13 @@ from math import nan
 from shardboard.collectors.ring import Ring
 from shardboard.domain import cells, endpoints, latency
 from shardboard.domain.cells import Cells
-from shardboard.domain.histogram import Histogram, Key, merged
+from shardboard.domain.histogram import Histogram, HistogramKey, merged
 from shardboard.domain.rates import Value
 
 HISTOGRAM_SECONDS = 150
 """How long histograms are kept; an agent that was disconnected sends at most its last 120 seconds."""
 
-Measured = Mapping[Key, Histogram]
+HistogramsByKey = Mapping[HistogramKey, Histogram]
 
 
 class Latencies:
@@ -23,13 +23,13 @@ class Latencies:
 
     def __init__(self, retention: int) -> None:
         self._retention = retention
-        self._seconds: dict[int, dict[int, Measured]] = defaultdict(dict)
-        self._stored: dict[int, Measured] = {}
+        self._seconds: dict[int, dict[int, HistogramsByKey]] = defaultdict(dict)
+        self._stored: dict[int, HistogramsByKey] = {}
         self._rings: dict[str, dict[str, Ring]] = {topic: {} for topic in self.topics}
-        self.totals: dict[Key, Histogram] = {}
+        self.totals: dict[HistogramKey, Histogram] = {}
         """Totals since this console started, by database and kind."""
 
-    def ingest(self, t: int, node_uid: int, measured: Measured) -> None:
+    def ingest(self, t: int, node_uid: int, measured: HistogramsByKey) -> None:
         """Add the measurements of one node's proxy in one second."""
         # An agent sends its last seconds again to a restarted console. Stored seconds are already complete.
         if t not in self._stored:
@@ -37,19 +37,19 @@ class Latencies:
             for key, histogram in measured.items():
                 self.totals.setdefault(key, Histogram()).add(histogram)
 
-    def restore(self, t: int, measured: Measured) -> None:
+    def restore(self, t: int, measured: HistogramsByKey) -> None:
         """Add a second that an earlier console has stored."""
         self._stored[t] = measured
         self._put(t, measured)
 
-    def of(self, t: int) -> Measured:
+    def histograms_at(self, t: int) -> HistogramsByKey:
         """Return the measurements of all endpoints in a recent second, by database and kind; empty if unknown."""
         return self._stored.get(t) or merged(self._seconds.get(t, {}).values())
 
-    def of_endpoints(self, t: int) -> dict[Key, Cells]:
+    def endpoint_cells_at(self, t: int) -> dict[HistogramKey, Cells]:
         """Return the measurements of each endpoint in a recent second; empty if unknown."""
         return {
-            (endpoints.number(bdb_uid, node_uid), kind): cells.of(found)
+            (endpoints.number(bdb_uid, node_uid), kind): cells.from_histogram(found)
             for node_uid, measured in self._seconds.get(t, {}).items()
             for (bdb_uid, kind), found in measured.items()
         }
@@ -58,7 +58,7 @@ class Latencies:
         """Compute the metrics of a second; called again when more data of it arrives."""
         if t not in self._seconds:
             return
-        self._put(t, self.of(t))
+        self._put(t, self.histograms_at(t))
         for node_uid, measured in self._seconds[t].items():
             for bdb_uid in {uid for uid, _ in measured}:
                 self._put_one(t, "endpoints", endpoints.name(endpoints.number(bdb_uid, node_uid)), bdb_uid, measured)
@@ -73,7 +73,7 @@ class Latencies:
         ring = self._rings[topic].get(uid) or Ring(len(latency.METRICS), 1)
         return ring.columns(first, count)
 
-    def keep(self, bdb_uids: Iterable[int]) -> None:
+    def retain(self, bdb_uids: Iterable[int]) -> None:
         """Remove all other databases."""
         alive = {str(uid) for uid in bdb_uids}
         for topic in ("bdbs", "endpoints"):
@@ -82,18 +82,18 @@ class Latencies:
         for key in [key for key in self.totals if str(key[0]) not in alive]:
             del self.totals[key]
 
-    def forget(self, newest: int) -> None:
+    def evict(self, newest: int) -> None:
         """Delete histograms that are no longer needed."""
         for known in (self._seconds, self._stored):
             for t in [t for t in known if t < newest - HISTOGRAM_SECONDS]:
                 del known[t]
 
-    def _put(self, t: int, measured: Measured) -> None:
+    def _put(self, t: int, measured: HistogramsByKey) -> None:
         for bdb_uid in {uid for uid, _ in measured}:
             self._put_one(t, "bdbs", str(bdb_uid), bdb_uid, measured)
-        self._put_one(t, "cluster", "cluster", 0, latency.of_all(measured))
+        self._put_one(t, "cluster", "cluster", 0, latency.combine_databases(measured))
 
-    def _put_one(self, t: int, topic: str, uid: str, key: int, measured: Measured) -> None:
+    def _put_one(self, t: int, topic: str, uid: str, key: int, measured: HistogramsByKey) -> None:
         values = dict(latency.values(measured, key))
         if not values:
             return

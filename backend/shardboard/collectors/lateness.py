@@ -15,7 +15,9 @@ class Lateness:
     def __init__(self) -> None:
         self._late: dict[int, deque[bool]] = {}
 
-    def note(self, t: int, node_uid: int, *, arrived: bool, shards: Collection[int], missing: Collection[int]) -> None:
+    def record(
+        self, t: int, node_uid: int, *, arrived: bool, shards: Collection[int], missing: Collection[int]
+    ) -> None:
         """Record second `t` of a node: whether its sample arrived in time, and which of its shards have no values."""
         if time.time() - t > BACKFILL_AGE:
             return

@@ -20,21 +20,21 @@ from shardboard.collectors.lateness import Lateness
 from shardboard.collectors.ring import Ring
 from shardboard.collectors.seconds import (
     RATES,
+    FlashShardRows,
     PackedSample,
     Raw,
     Second,
     ShardPlace,
-    Shards,
-    Tiers,
-    about_own,
-    past_of,
+    ShardRows,
+    earlier_seconds,
+    without_foreign_shards,
 )
 from shardboard.domain import endpoints, latency, rates
 from shardboard.domain.flash_rates import ALL_DATABASES, FLASH_METRICS
 from shardboard.domain.rates import MAX_STEP, SHARD_METRICS, SHARD_STREAMED, Value
-from shardboard.domain.rollup import TOPICS, Frame, numbers
+from shardboard.domain.rollup import TOPICS, TopicFrame, numbers
 from shardboard.driver.ports import NODE_FIELDS, TIER_FIELDS, Sample
-from shardboard.frames import told
+from shardboard.frames import make_frame
 
 RETENTION = 900
 """Seconds that are kept for cluster, nodes and databases."""
@@ -49,11 +49,11 @@ CATCH_UP_EVERY = 0.2
 """Minimum seconds between two recalculations for late samples."""
 CATCH_UP_PAUSE = 20
 """The pause between two recalculations is at least this many times as long as the last one took."""
-STALE = 10
+MAX_AGE_SECONDS = 10
 """Age in seconds from which the newest second counts as outdated."""
 
 
-class Live:
+class LiveMetrics:
     """Rings by topic and uid. Topics: `cluster`, `nodes`, `bdbs`, `endpoints` and `shards:<bdb uid>`; for databases on flash also
     `flash`, by database, and `flash_shards:<bdb uid>`.
 
@@ -101,9 +101,9 @@ class Live:
                 del self._rings[topic][uid]
             if not self._rings[topic]:
                 del self._rings[topic]
-        self.endpoints.keep(databases)
+        self.endpoints.retain(databases)
 
-    def set_down(self, nodes: Collection[int]) -> None:
+    def set_down_nodes(self, nodes: Collection[int]) -> None:
         """Set the nodes that are down by agreement of witnesses. Their shards serve nothing, and seconds do not wait for them."""
         self._down = frozenset(nodes)
 
@@ -126,7 +126,7 @@ class Live:
 
     def ingest(self, node_uid: int, sample: Sample) -> None:
         """Store one sample of a node, without data about shards of other nodes."""
-        sample = about_own(sample, node_uid, self._members)
+        sample = without_foreign_shards(sample, node_uid, self._members)
         self._boots[node_uid] = (sample.boot, sample.seq)
         second = self._seconds.setdefault(sample.t, Second(first_arrival=time.monotonic()))
         second.nodes[node_uid] = dict(zip(NODE_FIELDS, sample.node, strict=True))
@@ -141,8 +141,8 @@ class Live:
         second.missing |= sample.missing.keys()
         if sample.proxy is not None:
             second.endpoints |= self.endpoints.ingest(node_uid, sample.t, sample.proxy)
-        second.at = max(second.at, sample.at)
-        if second.told:
+        second.completed_at = max(second.completed_at, sample.at)
+        if second.is_published:
             self._late.add(sample.t)
         self._arrived.set()
 
@@ -151,10 +151,10 @@ class Live:
         while True:
             self._arrived.clear()
             now = time.monotonic()
-            for t in sorted(t for t, second in self._seconds.items() if not second.told):
+            for t in sorted(t for t, second in self._seconds.items() if not second.is_published):
                 second = self._seconds[t]
                 if self._connected <= second.nodes.keys() or now - second.first_arrival > GRACE:
-                    self._tell(t, second)
+                    self._publish(t, second)
             if self._late and now > self._catch_up_at:
                 self._catch_up()
                 # With hundreds of shards a recalculation takes so long that one per late sample would delay other samples.
@@ -164,7 +164,7 @@ class Live:
                 self._bus.publish("settled")
             self._flush_backfill()
             self._evict()
-            waiting = self._late or any(not second.told for second in self._seconds.values())
+            waiting = self._late or any(not second.is_published for second in self._seconds.values())
             try:
                 async with asyncio.timeout(0.05 if waiting else 1.0):
                     await self._arrived.wait()
@@ -197,7 +197,7 @@ class Live:
                 return PackedSample(raw)["repl_offset"]
         return None
 
-    def writes_of(self, uid: int) -> list[tuple[int, Value, Value]]:
+    def write_counts(self, uid: int) -> list[tuple[int, Value, Value]]:
         """Return (second, whether it was primary, total write commands) of a shard's retained samples, oldest first."""
         known = [
             (t, PackedSample(raw))
@@ -206,29 +206,29 @@ class Live:
         ]
         return [(t, raw["is_primary"], raw["write_cmds"]) for t, raw in known]
 
-    def raw(self) -> tuple[Mapping[int, Mapping[str, Value]], Mapping[int, Mapping[str, Value]]]:
+    def latest_raw(self) -> tuple[Mapping[int, Mapping[str, Value]], Mapping[int, Mapping[str, Value]]]:
         """Return the agents' values of nodes and of shards in the newest second, by uid; empty if it is outdated."""
         second = self._seconds.get(self.newest)
-        if second is None or time.time() - self.newest > STALE:
+        if second is None or time.time() - self.newest > MAX_AGE_SECONDS:
             return {}, {}
         return second.nodes, {uid: PackedSample(raw) for uid, raw in second.shards.items()}
 
-    def raw_tiers(self) -> Mapping[int, Mapping[str, Value]]:
+    def latest_raw_tiers(self) -> Mapping[int, Mapping[str, Value]]:
         """Return the flash module's values of shards in the newest second, by uid; empty if it is outdated."""
         second = self._seconds.get(self.newest)
-        if second is None or time.time() - self.newest > STALE:
+        if second is None or time.time() - self.newest > MAX_AGE_SECONDS:
             return {}
         return {
             uid: {name: None if value != value else value for name, value in zip(TIER_FIELDS, raw, strict=True)}
             for uid, raw in second.tiers.items()
         }
 
-    def take_settled(self) -> set[int]:
+    def take_computed_seconds(self) -> set[int]:
         """Return the seconds that were computed since the last call, including recalculations."""
         taken, self._settled = self._settled, set()
         return taken
 
-    def frame(self, kind: str, t: int) -> Frame | None:
+    def frame(self, kind: str, t: int) -> TopicFrame | None:
         """Return one second of all topics of a kind (`cluster`, `nodes`, `bdbs`, `shards`) as a frame; None without data."""
         rows = {
             _number(uid): row
@@ -242,9 +242,9 @@ class Live:
         uids, width, flat = numbers(rows), len(TOPICS[kind]), array("f")
         for uid in uids:
             flat.extend(rows[uid])
-        return Frame(t, uids, {name: flat[index::width] for index, name in enumerate(TOPICS[kind])})
+        return TopicFrame(t, uids, {name: flat[index::width] for index, name in enumerate(TOPICS[kind])})
 
-    def restore(self, kind: str, frame: Frame) -> None:
+    def restore(self, kind: str, frame: TopicFrame) -> None:
         """Add a second that an earlier console has stored to the rings. Members must be set before."""
         count, names = len(frame.uids), TOPICS[kind]
         flat = array("f", [nan]) * (count * len(names))
@@ -261,32 +261,32 @@ class Live:
             self._ring(topic, _uid(topic, uid)).put_packed(frame.t, row)
         self.newest = max(self.newest, frame.t)
 
-    def _tell(self, t: int, second: Second) -> None:
-        second.told = True
+    def _publish(self, t: int, second: Second) -> None:
+        second.is_published = True
         for node_uid in self._connected - self._down:
             own = self._of_node.get(node_uid, ())
-            self.lateness.note(t, node_uid, arrived=node_uid in second.nodes, shards=own, missing=second.missing)
+            self.lateness.record(t, node_uid, arrived=node_uid in second.nodes, shards=own, missing=second.missing)
         if t <= self.newest - RETENTION:
             return
         self._settle(t, second)
         if t < self.newest:
-            self._note_backfill(t)
+            self._record_backfill(t)
             return
         self.newest = t
         for topic, rings in self._rings.items():
-            if self._bus.heard(f"frame:{topic}"):
+            if self._bus.has_listeners(f"frame:{topic}"):
                 series = {uid: row for uid in rings if (row := self._row(topic, uid, t)) is not None}
-                frame = {"topic": topic, "t": t, "at": round(second.at * 1000), "series": series}
-                self._bus.publish(f"frame:{topic}", told("sample", frame, t))
+                frame = {"topic": topic, "t": t, "at": round(second.completed_at * 1000), "series": series}
+                self._bus.publish(f"frame:{topic}", make_frame("sample", frame, t))
 
     def _catch_up(self) -> None:
         """Recalculate the seconds with late samples: once for all late nodes."""
         late, self._late = self._late, set()
         for t in sorted(late & self._seconds.keys()):
             self._settle(t, self._seconds[t])
-            self._note_backfill(t)
+            self._record_backfill(t)
 
-    def _note_backfill(self, t: int) -> None:
+    def _record_backfill(self, t: int) -> None:
         for topic in self._rings:
             first, last = self._backfilled.get(topic, (t, t))
             self._backfilled[topic] = (min(first, t), max(last, t))
@@ -298,11 +298,11 @@ class Live:
         for (bdb_uid, node_uid), values in second.endpoints.items():
             name = endpoints.name(endpoints.number(bdb_uid, node_uid))
             self._ring("endpoints", name).put(t, list(values.values()))
-        past = past_of(self._seconds, t)
-        shards = Shards(self._members, second, [(ago, before.shards) for ago, before in past])
+        past = earlier_seconds(self._seconds, t)
+        shards = ShardRows(self._members, second, [(ago, before.shards) for ago, before in past])
         for uid, row in shards.rows.items():
             self._ring(f"shards:{self._members[uid].bdb_uid}", str(uid)).put_packed(t, row[: len(SHARD_METRICS)])
-        tiers = Tiers(shards, second, past)
+        tiers = FlashShardRows(shards, second, past)
         for uid, found in tiers.rows.items():
             self._put_flash(f"flash_shards:{self._members[uid].bdb_uid}", uid, t, found)
         self._settle_databases(t, second, shards, tiers)
@@ -310,13 +310,13 @@ class Live:
             ago, then = next(((ago, then) for ago, then in past if node_uid in then.nodes), (0, None))
             before = then.nodes[node_uid] if then is not None else None
             own = self._of_node[node_uid]
-            machine = rates.node(raw, before, ago, shards.of_node(own) | tiers.of_node(own))
+            machine = rates.node(raw, before, ago, shards.node_row(own) | tiers.node_row(own))
             self._ring("nodes", str(node_uid)).put(t, machine)
 
     def _put_flash(self, topic: str, uid: int, t: int, found: Mapping[str, float]) -> None:
         self._ring(topic, str(uid)).put_packed(t, array("f", [found[name] for name in FLASH_METRICS]))
 
-    def _settle_databases(self, t: int, second: Second, shards: Shards, tiers: Tiers) -> None:
+    def _settle_databases(self, t: int, second: Second, shards: ShardRows, tiers: FlashShardRows) -> None:
         complete, seen = True, []
         for bdb_uid, uids in self._of_bdb.items():
             known = [uid for uid in uids if uid in shards.rows]
@@ -324,22 +324,22 @@ class Live:
             if len(known) < len(uids) and not all(uid in shards.rows or self._is_absent(uid, second) for uid in uids):
                 complete = False
             elif known:
-                values = shards.together(known, second.probes(bdb_uid))
+                values = shards.database_row(known, second.probes(bdb_uid))
                 row: Raw = dict(zip(rates.BDB_METRICS, values, strict=True))
                 served = [values for (served_bdb, _), values in second.endpoints.items() if served_bdb == bdb_uid]
                 if served:
                     row |= endpoints.together(served)
-                if (on_flash := tiers.together(known)) is not None:
+                if (on_flash := tiers.database_row(known)) is not None:
                     self._put_flash("flash", bdb_uid, t, on_flash)
                     # For databases on flash, used_memory includes RAM and flash, as memory_size does.
                     row["used_memory"] = rates.add((row["used_memory"], on_flash["used_bigstore"]))
                 seen.append(row)
                 self._ring("bdbs", str(bdb_uid)).put(t, list(row.values()))
-        on_flash = tiers.together(list(tiers.rows)) if complete else None
+        on_flash = tiers.database_row(list(tiers.rows)) if complete else None
         if on_flash is not None:
             self._put_flash("flash", ALL_DATABASES, t, on_flash)
         if complete and seen:
-            values = shards.together(list(shards.rows), second.probes())
+            values = shards.database_row(list(shards.rows), second.probes())
             row = dict(zip(rates.BDB_METRICS, values, strict=True))
             summed = (*endpoints.AS_CLIENTS_SEE, "total_res", "used_memory")
             row |= {metric: rates.add(each[metric] for each in seen) for metric in summed}
@@ -355,9 +355,9 @@ class Live:
     def _flush_backfill(self) -> None:
         for topic, (first, last) in self._backfilled.items():
             first = max(first, self.newest - self._retention(topic) + 1)
-            if first <= last and self._bus.heard(f"frame:{topic}"):
+            if first <= last and self._bus.has_listeners(f"frame:{topic}"):
                 frame = self._frame(topic, first, last - first + 1)
-                self._bus.publish(f"frame:{topic}", told("history", frame, self.newest))
+                self._bus.publish(f"frame:{topic}", make_frame("history", frame, self.newest))
         self._backfilled.clear()
 
     def _frame(self, topic: str, first: int, count: int) -> dict[str, Any]:
@@ -389,7 +389,7 @@ class Live:
         oldest = min(self.newest - RAW_RETENTION, next(incomplete, self.newest) - MAX_STEP)
         for t in [t for t in self._seconds if t < max(oldest, self.newest - MAX_RAW_RETENTION)]:
             del self._seconds[t]
-        self.endpoints.latencies.forget(self.newest)
+        self.endpoints.latencies.evict(self.newest)
 
     def _ring(self, topic: str, uid: str) -> Ring:
         rings = self._rings[topic]
@@ -400,7 +400,7 @@ class Live:
     @staticmethod
     def metrics(topic: str) -> tuple[str, ...]:
         """Return the names of a series' values, in order."""
-        return Live._streamed(topic) + (latency.METRICS if topic in Latencies.topics else ())
+        return LiveMetrics._streamed(topic) + (latency.METRICS if topic in Latencies.topics else ())
 
     @staticmethod
     def _streamed(topic: str) -> tuple[str, ...]:
@@ -424,6 +424,6 @@ def _uid(topic: str, number: int) -> str:
     return "cluster" if topic == "cluster" else endpoints.name(number) if topic == "endpoints" else str(number)
 
 
-def members(rows: Iterable[Any]) -> dict[int, ShardPlace]:
+def shard_places(rows: Iterable[Any]) -> dict[int, ShardPlace]:
     """Return the shards' places from rows of `state.shards`."""
     return {row.uid: ShardPlace(row.bdb_uid, row.pair, row.node_uid) for row in rows}

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from shardboard.bus import Bus
 from shardboard.collectors import observations
-from shardboard.collectors.live import Live, members
+from shardboard.collectors.live import LiveMetrics, shard_places
 from shardboard.collectors.outages import NodeClock, OutageCollector
 from shardboard.collectors.pulse import Pulses
 from shardboard.collectors.seconds import ShardPlace
@@ -28,26 +28,26 @@ LOST_AFTER = 3.0
 """Seconds without a sample after which an agent counts as lost."""
 CLOCK_SKEW = 2.0
 """Seconds by which an agent's clock may differ from the console's before its times are ignored."""
-FACTS_EVERY = 60
+FACTS_INTERVAL_SAMPLES = 60
 """Number of samples between two requests for the machine's facts."""
 CONDITION = ("pid", "started_at", "is_primary", "loading", "link_up")
 """Leading fields of a shard's sample, which determine its condition."""
-MORE = ("engine_version", "cluster_down")
+ADDED_CONDITION = ("engine_version", "cluster_down")
 """Fields that determine the condition as well, and that were added later."""
-PLACES = [SHARD_FIELDS.index(name) for name in (*CONDITION, *MORE)]
+CONDITION_INDEXES = [SHARD_FIELDS.index(name) for name in (*CONDITION, *ADDED_CONDITION)]
 assert SHARD_FIELDS[: len(CONDITION)] == CONDITION  # noqa: S101
 
 
 @lru_cache(4096)
 def _observed(*values: float | None) -> Observed:
     """Cached, because with hundreds of shards nearly all values equal those of the previous second."""
-    return observe(dict(zip((*CONDITION, *MORE), values, strict=True)))
+    return observe(dict(zip((*CONDITION, *ADDED_CONDITION), values, strict=True)))
 
 
 class NodeCollector:
     """Runs one task per node, as nodes are added and removed."""
 
-    def __init__(self, store: Store, bus: Bus, agents: Agents, live: Live, pulses: Pulses) -> None:
+    def __init__(self, store: Store, bus: Bus, agents: Agents, live: LiveMetrics, pulses: Pulses) -> None:
         self._pulses = pulses
         self._outages = OutageCollector(store)
         self._store = store
@@ -63,39 +63,39 @@ class NodeCollector:
         """Nodes that are down according to the store."""
         self._connected: set[int] = set()
         """Nodes whose agents are connected according to the store."""
-        self._places: dict[int, NodeRef] = {}
+        self._node_refs: dict[int, NodeRef] = {}
         self._unknown: dict[int, set[int]] = {}
         """Uids of shards that the store does not contain, by node. A row with such a uid belongs to another shard."""
 
     async def run(self) -> None:
         """Follow all nodes until cancelled."""
-        async with self._followers.ending():
+        async with self._followers.cancelled_at_exit():
             with self._bus.listen("change") as changes:
                 while True:
                     await self._refresh()
                     # Shards and nodes change rarely; a refresh every few seconds also covers another console on the same store.
-                    await changes.until(lambda change: change[0] in ("node", "shard"), 5, pause=4)
+                    await changes.wait_until(lambda change: change[0] in ("node", "shard"), 5, pause=4)
 
     async def _refresh(self) -> None:
         async with self._recording:
             async with self._store.read() as session:
-                known_nodes = await nodes.every(session)
-                known_shards = await shards.conditions(session)
-            self._known = {shard.uid: observations.recorded(shard) for shard in known_shards}
-        self._members = members(known_shards)
+                known_nodes = await nodes.list_all(session)
+                known_shards = await shards.list_conditions(session)
+            self._known = {shard.uid: observations.stored_observation(shard) for shard in known_shards}
+        self._members = shard_places(known_shards)
         self._live.set_members(self._members)
         self._down = {node.uid for node in known_nodes if node.health == "down"}
         self._connected = {node.uid for node in known_nodes if node.agent_status == "connected"}
-        self._live.set_down(self._down)
+        self._live.set_down_nodes(self._down)
         self._unknown = {
             node.uid: {each.uid for each in node.unknown_shards.shards} for node in known_nodes if node.unknown
         }
         for node in known_nodes:
             reference = NodeRef(node.uid, node.addr, node.agent_port)
-            if self._places.get(node.uid) != reference:  # the node has joined again with another address
+            if self._node_refs.get(node.uid) != reference:  # the node has joined again with another address
                 self._followers.cancel(node.uid)
             if node.uid not in self._followers:
-                self._places[node.uid] = reference
+                self._node_refs[node.uid] = reference
                 self._followers.start(node.uid, self._follow(reference))
         for uid in self._followers.keys() - {node.uid for node in known_nodes}:
             self._followers.cancel(uid)
@@ -112,13 +112,13 @@ class NodeCollector:
                 clock = NodeClock()
                 async for sample in self._agents.samples(node, seq, boot):
                     last_sample = loop.time()
-                    self._pulses.heard(node.uid)
+                    self._pulses.record_pulse(node.uid)
                     if sample is None:
-                        clock.pulse()
+                        clock.mark_caught_up()
                         continue
                     sample = _without(sample, self._unknown.get(node.uid))
                     ahead = sample.at - time.time()
-                    clock.sample(ahead)
+                    clock.add(ahead)
                     self._pulses.clocks[node.uid] = ahead
                     # Samples from the future would evict correct ones from the rings.
                     if ahead < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
@@ -129,20 +129,20 @@ class NodeCollector:
                         connected = True
                         self._live.connect(node.uid)
                     # Silence can be too short to break the stream, yet long enough for the node to be declared down.
-                    if count % FACTS_EVERY == 0 or node.uid in self._down:
+                    if count % FACTS_INTERVAL_SAMPLES == 0 or node.uid in self._down:
                         # Cleared before the write: if the node is declared down during the write, the next sample repeats this.
                         self._down.discard(node.uid)
-                        await self._note_seen(node, restarted=sample.boot != boot if boot else None)
+                        await self._record_seen(node, restarted=sample.boot != boot if boot else None)
                     count += 1
                     await self._record_shards(node.uid, sample)
-                    await self._outages.take(node.uid, sample, clock.ahead_ms)
+                    await self._outages.store(node.uid, sample, clock.ahead_ms)
                 reason = "its agent ended the stream of samples"
             except AgentError as error:
                 reason = error.reason
             except Exception:
                 log.exception("nodes: following node %s failed", node.uid)
                 reason = "the console failed to read its samples"
-            self._pulses.broke(node.uid)
+            self._pulses.record_stream_end(node.uid)
             unrecorded = connected is not False or node.uid in self._connected
             if unrecorded and (silence := loop.time() - last_sample) > LOST_AFTER:
                 connected = False
@@ -153,14 +153,14 @@ class NodeCollector:
     async def _record_lost(self, node: NodeRef, reason: str, silence: float) -> None:
         try:
             async with self._store.begin() as session:
-                await observations.agent_lost(session, node.uid, reason, silence)
+                await observations.record_agent_lost(session, node.uid, reason, silence)
         except Exception:  # a temporary failure of the store must not stop following the node
             log.exception("nodes: recording the loss of the agent of node %s failed", node.uid)
 
-    async def _note_seen(self, node: NodeRef, *, restarted: bool | None) -> None:
+    async def _record_seen(self, node: NodeRef, *, restarted: bool | None) -> None:
         facts = await self._agents.facts(node)
         async with self._store.begin() as session:
-            await observations.agent_seen(session, node.uid, facts.model_dump(), restarted=restarted)
+            await observations.record_agent_seen(session, node.uid, facts.model_dump(), restarted=restarted)
 
     def _without_sample(self, uid: int, status: str, reason: str) -> Observed:
         """Return the last known state of a shard without a sample, with a new status."""
@@ -175,7 +175,7 @@ class NodeCollector:
         now = datetime.now(UTC)
         # The clock of another machine may be wrong; the console's clock orders observations of loops and collectors.
         at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
-        seen = {uid: _observed(*(row[place] for place in PLACES)) for uid, row in sample.shards.items()}
+        seen = {uid: _observed(*(row[place] for place in CONDITION_INDEXES)) for uid, row in sample.shards.items()}
         seen |= {uid: self._without_sample(uid, "timeout", reason) for uid, reason in sample.missing.items()}
         seen |= {uid: self._without_sample(uid, "down", reason) for uid, reason in sample.died.items()}
         changed = {
@@ -189,7 +189,7 @@ class NodeCollector:
             return
         async with self._recording:
             async with self._store.begin() as session:
-                written = await observations.shards_changed(session, changed, at)
+                written = await observations.record_shard_changes(session, changed, at)
             # Observations that were too late to be written still differ from the store; the next sample repeats them.
             self._known.update((uid, changed[uid]) for uid in written)
 

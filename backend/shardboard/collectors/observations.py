@@ -14,10 +14,10 @@ from shardboard.domain.observe import Observed
 from shardboard.state import actions, bdbs, events, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
-from shardboard.state.shards import Condition, Shard
+from shardboard.state.shards import Shard, StoredCondition
 
 
-async def agent_seen(
+async def record_agent_seen(
     session: AsyncSession, node_uid: int, facts: dict[str, Any], *, restarted: bool | None = None
 ) -> None:
     """Record that the agent responds, with an event after a loss. `restarted`: whether its process is new (None: unknown)."""
@@ -41,7 +41,7 @@ async def agent_seen(
     node.last_seen = datetime.now(UTC)
 
 
-async def node_down(
+async def record_node_down(
     session: AsyncSession, node_uid: int, witnesses: Sequence[int], detected_ms: int | None = None
 ) -> None:
     """Record that none of the node's shards responds: a span is opened, and its shards are marked as down.
@@ -53,7 +53,7 @@ async def node_down(
         return
     node.health = "down"
     node.unavailable_since = datetime.now(UTC) - timedelta(milliseconds=detected_ms or 0)
-    lost = await shards.of_node(session, node_uid)
+    lost = await shards.list_for_node(session, node_uid)
     for shard in lost:
         shard.observed_status = "down"
         shard.detail = f"node {node_uid} is down"
@@ -93,7 +93,7 @@ def _lost_slots(lost: Sequence[Shard]) -> list[dict[str, Any]]:
     ]
 
 
-async def agent_lost(session: AsyncSession, node_uid: int, reason: str, silent_seconds: float = 0) -> None:
+async def record_agent_lost(session: AsyncSession, node_uid: int, reason: str, silent_seconds: float = 0) -> None:
     """Record that the agent is unreachable. This does not mean that its shards are down, and the event states that."""
     node = await nodes.by_uid(session, node_uid)
     if node is None or node.agent_status == "lost":
@@ -108,11 +108,11 @@ async def agent_lost(session: AsyncSession, node_uid: int, reason: str, silent_s
     record(session, "node_agent_lost", description, source="node", severity="WARNING", node_uid=node_uid)
 
 
-async def stalls(session: AsyncSession) -> Counter[int]:
+async def recent_stalls(session: AsyncSession) -> Counter[int]:
     """Return how often each node was down recently and continued without a restart."""
     now = datetime.now(UTC)
     since = now - timedelta(seconds=health.WINDOW_SECONDS)
-    outages = await events.touching(session, ("node_failed",), since, now, limit=1000)
+    outages = await events.list_overlapping(session, ("node_failed",), since, now, limit=1000)
     return Counter(outage.node_uid or 0 for outage in outages if outage.details.get("restarted") is False)
 
 
@@ -127,13 +127,13 @@ async def _end_outage(session: AsyncSession, node_uid: int, restarted: bool | No
     record(session, "node_up", f"Node {node_uid} came back{lasted}.", source="node", node_uid=node_uid)
 
 
-async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> set[int]:
+async def record_shard_changes(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> set[int]:
     """Write new conditions of shards, with an event for important changes. Returns the uids that were written.
 
     A shard that a loop has observed after `at` is left unchanged.
     """
     written = set()
-    rows = {row.uid: row for row in await shards.some(session, changed)}
+    rows = {row.uid: row for row in await shards.list_by_uids(session, changed)}
     for uid, observed in changed.items():
         shard = rows.get(uid)
         if shard is None or (shard.observed_at is not None and at < shard.observed_at):
@@ -157,13 +157,15 @@ async def shards_changed(session: AsyncSession, changed: Mapping[int, Observed],
 async def _role(session: AsyncSession, shard: Shard, observed: Observed) -> str:
     """Describe a role, such as "primary of slots 2731–5460 in place of redis:5" or "replica of redis:5"."""
     pair = [
-        each for each in await shards.of_bdb(session, shard.bdb_uid) if each.pair == shard.pair and each is not shard
+        each
+        for each in await shards.list_for_bdb(session, shard.bdb_uid)
+        if each.pair == shard.pair and each is not shard
     ]
     other = next((each for each in pair if each.current_role == "master"), None)
     if observed.role != "master":
         return f"replica of redis:{other.uid}" if other is not None else "replica"
     held = shard.slots or (other.slots if other is not None else "")
-    of = f" of slots {slots.spoken(held)}" if held else ""
+    of = f" of slots {slots.slot_text(held)}" if held else ""
     return f"primary{of}" + (f" in place of redis:{other.uid}" if other is not None else "")
 
 
@@ -171,13 +173,13 @@ async def _is_intended(session: AsyncSession, bdb_uid: int) -> bool:
     """Return whether a running action switches primaries over, and none replaces lost primaries."""
     names = {
         action.name
-        for action in await actions.unfinished(session)
+        for action in await actions.list_unfinished(session)
         if action.object_type == "node" or (action.object_type, action.object_uid) == ("bdb", bdb_uid)
     }
-    return actions.FAILOVER not in names and not names.isdisjoint(actions.HAND_OVER)
+    return actions.FAILOVER not in names and not names.isdisjoint(actions.SWITCHOVER_ACTIONS)
 
 
-def recorded(shard: Condition) -> Observed:
+def stored_observation(shard: StoredCondition) -> Observed:
     """Return the stored condition of a shard in the form of an observation."""
     started = shard.observed_started_at
     return Observed(

@@ -12,8 +12,8 @@ from shardboard.domain import slots
 from shardboard.driver.ports import Outage, Sample
 from shardboard.state import bdbs, nodes, outages, shards
 
-SECONDS = 60
-BELIEVED = 86_400
+CLOCK_SAMPLES = 60
+MAX_CLOCK_ERROR_SECONDS = 86_400
 """Maximum seconds by which a clock may be wrong; clocks that differ more are ignored."""
 
 
@@ -24,16 +24,16 @@ class NodeClock:
     """
 
     def __init__(self) -> None:
-        self._ahead: deque[float] = deque(maxlen=SECONDS)
+        self._ahead: deque[float] = deque(maxlen=CLOCK_SAMPLES)
         self._caught_up = False
 
-    def pulse(self) -> None:
+    def mark_caught_up(self) -> None:
         """Note that the agent has no backlog: the next sample is sent as soon as it is taken."""
         self._caught_up = True
 
-    def sample(self, ahead: float) -> None:
+    def add(self, ahead: float) -> None:
         """Add the seconds from the console's current time to the node's time when the sample was complete."""
-        if self._caught_up and abs(ahead) < BELIEVED:
+        if self._caught_up and abs(ahead) < MAX_CLOCK_ERROR_SECONDS:
             self._ahead.append(ahead)
         self._caught_up = False
 
@@ -46,7 +46,7 @@ class OutageCollector:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def take(self, node_uid: int, sample: Sample, ahead_ms: int | None) -> None:
+    async def store(self, node_uid: int, sample: Sample, ahead_ms: int | None) -> None:
         """Store the outages of one sample in one transaction; known outages are updated."""
         if not sample.outages:
             return
@@ -69,9 +69,9 @@ async def _unstored(
     """Return the new or changed outages, each with its row if there is one. Outages of deleted databases are omitted."""
     known = {
         (row.bdb_uid, row.address, row.port, row.noticed_ms): row
-        for row in await outages.seen(session, node_uid, min(outage.noticed_ms for outage in reported))
+        for row in await outages.list_reported_by(session, node_uid, min(outage.noticed_ms for outage in reported))
     }
-    databases = {bdb.uid: bdb.created_at for bdb in await bdbs.every(session)}
+    databases = {bdb.uid: bdb.created_at for bdb in await bdbs.list_all(session)}
     found = []
     for outage in reported:
         row = known.get((outage.uid, outage.address, outage.port, outage.noticed_ms))
@@ -119,11 +119,11 @@ async def _uids_by_address(session: AsyncSession, bdb_uids: Collection[int]) -> 
     if not bdb_uids:
         return _UidsByAddress({}, {})
     return _UidsByAddress(
-        {node.addr: node.uid for node in await nodes.every(session)},
+        {node.addr: node.uid for node in await nodes.list_all(session)},
         {
             (shard.bdb_uid, shard.node_uid, shard.port): shard.uid
             for bdb_uid in bdb_uids
-            for shard in await shards.of_bdb(session, bdb_uid)
+            for shard in await shards.list_for_bdb(session, bdb_uid)
         },
     )
 

@@ -15,22 +15,22 @@ class Pulses:
         self.clocks: dict[int, float] = {}
         """Seconds by which a node's newest sample was ahead of the console's clock; negative if the clock or the sample is late."""
 
-    def heard(self, node_uid: int) -> None:
+    def record_pulse(self, node_uid: int) -> None:
         self._heard[node_uid] = time.monotonic()
         self._excused.pop(node_uid, None)
         self._broken.discard(node_uid)
 
-    def broke(self, node_uid: int) -> None:
+    def record_stream_end(self, node_uid: int) -> None:
         """Note that the stream of a node ended, which is an earlier and stronger sign than silence."""
         self._broken.add(node_uid)
 
-    def excuse(self, seconds: float) -> None:
+    def exclude_from_silence(self, seconds: float) -> None:
         """Do not count the last `seconds` as silence, because this process could not read data from nodes."""
         for uid, heard in self._heard.items():
             since = time.monotonic() - heard
             self._excused[uid] = min(self._excused.get(uid, 0.0) + seconds, since)
 
-    def unheard(self, node_uid: int) -> float | None:
+    def seconds_since_heard(self, node_uid: int) -> float | None:
         """Return the seconds since the last sign of life, even if the stream broke; None if there was none."""
         return time.monotonic() - self._heard[node_uid] if node_uid in self._heard else None
 
@@ -40,11 +40,11 @@ class Pulses:
         Nodes that were never heard from have FIRST_CONTACT seconds from the start of this console.
         """
         if node_uid not in self._heard:
-            return time.monotonic() - self._started - FIRST_CONTACT
+            return time.monotonic() - self._started - FIRST_CONTACT_SECONDS
         if node_uid in self._broken:
             return float("inf")
         return time.monotonic() - self._heard[node_uid] - self._excused.get(node_uid, 0.0)
 
 
-FIRST_CONTACT = 15.0
+FIRST_CONTACT_SECONDS = 15.0
 """Seconds after the start of the console within which agents must send their first sign of life."""

@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from shardboard.collectors.fresh import Fresh
+from shardboard.collectors.fresh import TtlCache
 from shardboard.db import Store
 from shardboard.domain import ram_curve
 from shardboard.domain.ram_curve import ShardCurve
@@ -16,29 +16,31 @@ from shardboard.state.shards import Shard
 
 FRESH_SECONDS = 5.0
 """The curve of a database changes within minutes."""
-OLDER = "The shard runs a release of the flash tier that does not report reuse distances; move or upgrade the shard."
-Latest = Callable[[int, int], Mapping[str, Value]]
+UNSUPPORTED_RELEASE = (
+    "The shard runs a release of the flash tier that does not report reuse distances; move or upgrade the shard."
+)
+LatestFlashMetrics = Callable[[int, int], Mapping[str, Value]]
 """Returns the newest flash metrics by database uid and shard uid."""
 
 
-class RamCurves:
+class RamCurveCache:
     """Curves of databases, by uid."""
 
-    def __init__(self, store: Store, agents: Agents, latest: Latest) -> None:
+    def __init__(self, store: Store, agents: Agents, latest: LatestFlashMetrics) -> None:
         self._store = store
         self._agents = agents
         self._latest = latest
-        self._looks = Fresh(self._fetch, FRESH_SECONDS)
+        self._cache = TtlCache(self._fetch, FRESH_SECONDS)
 
-    async def look(self, bdb_uid: int) -> Sequence[ShardCurve] | None:
+    async def get(self, bdb_uid: int) -> Sequence[ShardCurve] | None:
         """Return the curves of the database's primaries; None if there is no such database on flash."""
-        return await self._looks.get(bdb_uid)
+        return await self._cache.get(bdb_uid)
 
     async def _fetch(self, bdb_uid: int) -> list[ShardCurve] | None:
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
-            rows = [row for row in await shards.of_bdb(session, bdb_uid) if row.current_role == "master"]
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.every(session)}
+            rows = [row for row in await shards.list_for_bdb(session, bdb_uid) if row.current_role == "master"]
+            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
         if bdb is None or not bdb.on_flash:
             return None
         by_node: dict[int, list[Shard]] = defaultdict(list)
@@ -59,7 +61,8 @@ class RamCurves:
         if reply is None or not reply.ok:
             unknown = reply is not None and "unknown command" in reply.reply
             return ShardCurve(
-                row.uid, reason=OLDER if unknown else reply.reply if reply else "The shard was not polled."
+                row.uid,
+                reason=UNSUPPORTED_RELEASE if unknown else reply.reply if reply else "The shard was not polled.",
             )
         try:
             uses, points = ram_curve.parse(reply.reply)

@@ -9,19 +9,19 @@ from typing import Any
 
 from shardboard.db import Store
 from shardboard.domain import resync
-from shardboard.domain.resync import Course, Progress
+from shardboard.domain.resync import ResyncPoll, ResyncProgress
 from shardboard.state import events
 from shardboard.state.shards import Shard
 
-WORTH_LEARNING = 0.5
+MIN_LOAD_SECONDS = 0.5
 """Minimum loading time in seconds from which the load rate is derived."""
-TELL_SECONDS, POINT_SECONDS = 1.0, 1.0
+UPDATE_SECONDS, POINT_SECONDS = 1.0, 1.0
 """Update intervals: each second, and earlier if the stored percentage is outdated: by one point after a second, two points after
 half a second, and so on."""
 
 
 @dataclass
-class Span:
+class ResyncSpan:
     """A span that is created with the first update and ended once. A restarted console continues an open span."""
 
     store: Store
@@ -30,7 +30,7 @@ class Span:
     event_uid: int = 0
     """0 until the first update."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    course: Course = field(default_factory=Course)
+    progress: ResyncProgress = field(default_factory=ResyncProgress)
     phases: list[dict[str, Any]] = field(default_factory=list)
     load_rate: float | None = None
     """Bytes per second at which the database's last resync loaded from disk."""
@@ -50,27 +50,27 @@ class Span:
             self.event_uid, self.started = event.uid, event.time
             self.phases = [dict(phase) for phase in details.get("phases", [])]
             if self.phases:
-                progress = Progress(details["phase"], details["bytes"], total=details.get("bytes_total"))
+                progress = ResyncPoll(details["phase"], details["bytes"], total=details.get("bytes_total"))
                 copied = [_moment(phase["started"]) for phase in self.phases if phase["name"] != "waiting"]
-                self.course = Course(progress, details["percent"], copying_since=min(copied, default=None))
+                self.progress = ResyncProgress(progress, details["percent"], copying_since=min(copied, default=None))
 
-    def advance(self, seen: Progress) -> Progress:
+    def advance(self, seen: ResyncPoll) -> ResyncPoll:
         """Add an observation and return the progress."""
-        self.course = resync.advance(self.course, seen, datetime.now(UTC).timestamp(), self.load_rate)
-        phase = self.course.progress.phase
+        self.progress = resync.advance(self.progress, seen, datetime.now(UTC).timestamp(), self.load_rate)
+        phase = self.progress.poll.phase
         if not self.phases or self.phases[-1]["name"] != phase:
             now = _now()
             if self.phases:
                 self.phases[-1]["ended"] = now
             self.phases.append({"name": phase, "started": now, "ended": None})
-        return self.course.progress
+        return self.progress.poll
 
-    def due(self) -> bool:
+    def is_update_due(self) -> bool:
         """Return whether an update is due."""
         waited = asyncio.get_running_loop().time() - self._updated_at
-        return waited >= TELL_SECONDS or (self.course.percent - self._updated_percent) * waited >= POINT_SECONDS
+        return waited >= UPDATE_SECONDS or (self.progress.percent - self._updated_percent) * waited >= POINT_SECONDS
 
-    async def tell(self, *, ended: str = "") -> None:
+    async def write(self, *, ended: str = "") -> None:
         """Write the progress; `ended` is the outcome."""
         now = datetime.now(UTC)
         if ended and self.phases:
@@ -86,7 +86,7 @@ class Span:
                 event.ended_at = now
             await session.flush()
             self.event_uid = event.uid
-        self._updated_at, self._updated_percent = asyncio.get_running_loop().time(), self.course.percent
+        self._updated_at, self._updated_percent = asyncio.get_running_loop().time(), self.progress.percent
 
     def _record(self, session: Any) -> events.Event:
         replica = self.replica
@@ -105,11 +105,11 @@ class Span:
 
     def _details(self, now: datetime, ended: str) -> dict[str, Any]:
         seconds = max((now - self.started).total_seconds(), 0.001)
-        progress, eta = self.course.progress, None if ended else self.course.seconds_left
+        progress, eta = self.progress.poll, None if ended else self.progress.seconds_left
         return {
             "open": not ended,
             "phase": progress.phase,
-            "percent": round(self.course.percent, 1),
+            "percent": round(self.progress.percent, 1),
             "bytes": progress.transferred,
             "bytes_total": progress.total,
             "rate": round(progress.transferred / seconds),
@@ -123,7 +123,7 @@ def _load_rate(details: Mapping[str, Any]) -> float | None:
     total = details.get("bytes_total")
     loads = [phase for phase in details.get("phases", []) if phase["name"] == "load" and phase["ended"]]
     seconds = sum(_moment(phase["ended"]) - _moment(phase["started"]) for phase in loads)
-    return total / seconds if total and seconds >= WORTH_LEARNING else None
+    return total / seconds if total and seconds >= MIN_LOAD_SECONDS else None
 
 
 def _moment(text: str) -> float:

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.away import is_away, reason
+from shardboard.away import describe_error, is_transient
 from shardboard.bus import Bus
-from shardboard.collectors.resync_span import Span
+from shardboard.collectors.resync_span import ResyncSpan
 from shardboard.db import Store
 from shardboard.domain import resync
-from shardboard.domain.resync import Progress
+from shardboard.domain.resync import ResyncPoll
 from shardboard.driver.ports import Agents, NodeRef, ShardCommand
 from shardboard.engine_text import info_fields
 from shardboard.errors import AgentError
@@ -22,19 +22,19 @@ from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS, LOOK_SECONDS_AT_MOST = 0.25, 1.0
-LOOKS_A_SECOND, LOOKS_AT_FIRST = 8, 16
+MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 1.0
+POLLS_PER_SECOND, INITIAL_POLLS_PER_SECOND = 8, 16
 """Polls per second of all replicas together, because polling uses CPU time that small machines need for copying. Many copies take
 only seconds, so polling is more frequent at first."""
-AT_FIRST_SECONDS = 4.0
-REPLICAS, PRIMARYS = ("INFO", "replication", "persistence"), ("INFO", "replication", "persistence", "memory")
+INITIAL_SECONDS = 4.0
+REPLICA_INFO, PRIMARY_INFO = ("INFO", "replication", "persistence"), ("INFO", "replication", "persistence", "memory")
 SWEEP_SECONDS = 1.0
-BLINK_SECONDS = 1.0
+SHORT_INTERRUPTION_SECONDS = 1.0
 """A replica that is out of sync for less than this without copying data had only a short interruption of its link."""
-JUST_BORN = timedelta(seconds=10)
-FORGOTTEN_SECONDS = 3.0
+RECENT_START = timedelta(seconds=10)
+ORPHANED_AFTER_SECONDS = 3.0
 """Time within which another console that followed a resync writes its end."""
-SAMPLED = timedelta(seconds=3)
+SAMPLE_DELAY = timedelta(seconds=3)
 """Time after which samples show the observations of this collector."""
 
 
@@ -53,12 +53,12 @@ class ResyncCollector:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        async with self._tasks.ending():
+        async with self._tasks.cancelled_at_exit():
             with self._bus.listen("change") as changes:
                 while True:
                     await self._end_orphaned()
                     await self._sweep()
-                    await changes.until(lambda change: change[0] == "shard", SWEEP_SECONDS, pause=4)
+                    await changes.wait_until(lambda change: change[0] == "shard", SWEEP_SECONDS, pause=4)
 
     async def _end_orphaned(self) -> None:
         """End spans of replicas that came in sync or disappeared while no console could observe or record it."""
@@ -67,7 +67,7 @@ class ResyncCollector:
         now = asyncio.get_running_loop().time()
         self._orphaned_since = {uid: self._orphaned_since.get(uid, now) for uid in orphaned}
         # Another console on this store may be about to end the span, and knows the outcome.
-        overdue = {uid for uid, since in self._orphaned_since.items() if now - since >= FORGOTTEN_SECONDS}
+        overdue = {uid for uid, since in self._orphaned_since.items() if now - since >= ORPHANED_AFTER_SECONDS}
         if not overdue:
             return
         async with self._store.begin() as session:
@@ -78,10 +78,12 @@ class ResyncCollector:
 
     async def _orphaned(self, session: AsyncSession) -> list[Event]:
         """Return open spans that this console does not follow, of replicas that are not behind."""
-        spans = [event for event in await events.open_spans(session, "resync") if event.shard_uid not in self._tasks]
+        spans = [
+            event for event in await events.list_open_spans(session, "resync") if event.shard_uid not in self._tasks
+        ]
         if not spans:
             return []
-        rows = await shards.some(session, {event.shard_uid for event in spans if event.shard_uid is not None})
+        rows = await shards.list_by_uids(session, {event.shard_uid for event in spans if event.shard_uid is not None})
         behind = {row.uid for row in rows if row.observed_link in ("link_down", "in_progress")}
         return [event for event in spans if event.shard_uid not in behind]
 
@@ -89,9 +91,9 @@ class ResyncCollector:
         async with self._store.read() as session:
             if not await shards.any_behind(session):
                 return
-            active = {bdb.uid for bdb in await bdbs.every(session) if bdb.status.startswith("active")}
-            rows = [row for row in await shards.every(session) if row.bdb_uid in active]
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.every(session)}
+            active = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.status.startswith("active")}
+            rows = [row for row in await shards.list_all(session) if row.bdb_uid in active]
+            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
         heads = {
             (row.bdb_uid, row.pair): row for row in rows if row.current_role == "master" and row.observed_status == "ok"
         }
@@ -109,10 +111,12 @@ class ResyncCollector:
 
     def _already_synced(self, row: Shard) -> bool:
         synced = self._synced.get(row.uid)
-        return synced is not None and (row.observed_at or synced) <= synced and datetime.now(UTC) - synced < SAMPLED
+        return (
+            synced is not None and (row.observed_at or synced) <= synced and datetime.now(UTC) - synced < SAMPLE_DELAY
+        )
 
     async def _follow(self, replica: Shard, primary: Shard, here: NodeRef, there: NodeRef) -> None:
-        span = Span(self._store, replica, primary)
+        span = ResyncSpan(self._store, replica, primary)
         outcome = "in_sync"
         clock = asyncio.get_running_loop().time
         started = clock()
@@ -122,14 +126,14 @@ class ResyncCollector:
                 phase = span.advance(seen).phase
                 copies = phase in ("transfer", "load")
                 # A short interruption of the link needs no resync: the missed data comes from the backlog immediately.
-                worth_telling = span.event_uid or copies or clock() - started > BLINK_SECONDS
+                worth_telling = span.event_uid or copies or clock() - started > SHORT_INTERRUPTION_SECONDS
                 if phase == "in_sync":
                     self._synced[replica.uid] = datetime.now(UTC)
                     break
-                if worth_telling and span.due():
-                    await span.tell()
-                looks = LOOKS_AT_FIRST if clock() - started < AT_FIRST_SECONDS else LOOKS_A_SECOND
-                await asyncio.sleep(min(max(LOOK_SECONDS, len(self._tasks) / looks), LOOK_SECONDS_AT_MOST))
+                if worth_telling and span.is_update_due():
+                    await span.write()
+                looks = INITIAL_POLLS_PER_SECOND if clock() - started < INITIAL_SECONDS else POLLS_PER_SECOND
+                await asyncio.sleep(min(max(MIN_POLL_SECONDS, len(self._tasks) / looks), MAX_POLL_SECONDS))
             else:
                 outcome = "lost"
         except AgentError:
@@ -142,27 +146,29 @@ class ResyncCollector:
         elif not span.event_uid:
             return
         try:
-            await span.tell(ended=outcome)
+            await span.write(ended=outcome)
         except Exception as error:
-            write_log = log.warning if is_away(error) else log.exception
-            write_log("resyncs: recording the end of the resync of shard %s failed: %s", replica.uid, reason(error))
+            write_log = log.warning if is_transient(error) else log.exception
+            write_log(
+                "resyncs: recording the end of the resync of shard %s failed: %s", replica.uid, describe_error(error)
+            )
 
-    async def _poll(self, span: Span, here: NodeRef, there: NodeRef) -> Progress | None:
+    async def _poll(self, span: ResyncSpan, here: NodeRef, there: NodeRef) -> ResyncPoll | None:
         """Return the progress; None if one of the two shards is no longer running."""
         replica, primary = span.replica, span.primary
         both = await asyncio.gather(
             *(
                 self._agents.command(node, [ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=list(argv))])
-                for shard, node, argv in ((replica, here, REPLICAS), (primary, there, PRIMARYS))
+                for shard, node, argv in ((replica, here, REPLICA_INFO), (primary, there, PRIMARY_INFO))
             )
         )
         if not all(result.ok for results in both for result in results):
             return None
         mine, its = (info_fields(results[0].reply) for results in both)
-        return resync.look(mine, its)
+        return resync.parse_poll(mine, its)
 
 
 def _recent_start(replica: Shard) -> datetime | None:
     """Return when the replica's process started if that was recently, in which case its data is a new copy."""
     started, now = replica.observed_started_at, datetime.now(UTC)
-    return started if started is not None and timedelta(0) <= now - started < JUST_BORN else None
+    return started if started is not None and timedelta(0) <= now - started < RECENT_START else None

@@ -44,9 +44,9 @@ class Second:
     """Shards that are running, but reported no values."""
     endpoints: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
     """Metrics of endpoints, by database and node."""
-    at: float = 0.0
+    completed_at: float = 0.0
     first_arrival: float = 0.0
-    told: bool = False
+    is_published: bool = False
 
     def probes(self, bdb_uid: int | None = None) -> list[int]:
         """Return the microseconds of all PINGs of one database, or of all databases."""
@@ -73,7 +73,7 @@ class PackedSample(Mapping[str, Value]):
         return len(RATES.fields)
 
 
-class Shards:
+class ShardRows:
     """Computed rows of shards in one second, by uid."""
 
     def __init__(
@@ -81,32 +81,32 @@ class Shards:
     ) -> None:
         """`past` are the shards of earlier seconds that are still known, newest first, with their age in seconds."""
         self.rows: dict[int, array[float]] = {}
-        self.leading: set[int] = set()
+        self.primary_uids: set[int] = set()
         self._members = members
         for uid, raw in second.shards.items():
             if uid in members:
                 ago, before = next(((ago, found[uid]) for ago, found in past if uid in found), (0, None))
                 self.rows[uid] = RATES.row(raw, before, ago)
                 if raw[_PRIMARY] == 1.0:
-                    self.leading.add(uid)
-        if len(self.leading) < len(self.rows):
+                    self.primary_uids.add(uid)
+        if len(self.primary_uids) < len(self.rows):
             self._compute_lag(second)
 
     def _compute_lag(self, second: Second) -> None:
         offsets = {}
-        for uid in self.leading:
+        for uid in self.primary_uids:
             member = self._members[uid]
             offsets[member.bdb_uid, member.pair] = second.shards[uid][_OFFSET]
-        for uid in self.rows.keys() - self.leading:
+        for uid in self.rows.keys() - self.primary_uids:
             member = self._members[uid]
             ahead = offsets.get((member.bdb_uid, member.pair), nan)
             self.rows[uid][_LAG] = max(ahead - second.shards[uid][_OFFSET], 0.0)
 
-    def together(self, uids: Sequence[int], probes: Sequence[int]) -> list[float]:
+    def database_row(self, uids: Sequence[int], probes: Sequence[int]) -> list[float]:
         """Return the sums of the known `uids` as one row in the order of BDB_METRICS."""
         return shard_rates.database(*self._split(uids), probes)
 
-    def of_node(self, uids: Sequence[int]) -> dict[str, Value]:
+    def node_row(self, uids: Sequence[int]) -> dict[str, Value]:
         """Return the part of a node's row that is computed from its shards."""
         leading, following = self._split(uids)
         total = {name: sum(row[PLACE[name]] for row in leading) for name in ("total_req", "connected_clients")}
@@ -119,17 +119,17 @@ class Shards:
         }
 
     def _split(self, uids: Sequence[int]) -> "tuple[list[array[float]], list[array[float]]]":
-        leading = [self.rows[uid] for uid in uids if uid in self.leading]
-        following = [self.rows[uid] for uid in uids if uid in self.rows and uid not in self.leading]
+        leading = [self.rows[uid] for uid in uids if uid in self.primary_uids]
+        following = [self.rows[uid] for uid in uids if uid in self.rows and uid not in self.primary_uids]
         return leading, following
 
 
-class Tiers:
+class FlashShardRows:
     """Computed rows of shards on flash in one second, by uid."""
 
-    def __init__(self, shards: Shards, second: Second, past: Sequence[tuple[int, Second]]) -> None:
-        self.rows: dict[int, flash_rates.Row] = {}
-        self._leading = shards.leading
+    def __init__(self, shards: ShardRows, second: Second, past: Sequence[tuple[int, Second]]) -> None:
+        self.rows: dict[int, flash_rates.FlashRow] = {}
+        self._leading = shards.primary_uids
         for uid, raw in second.tiers.items():
             if uid in shards.rows:
                 started, used = second.shards[uid][_STARTED], second.shards[uid][_USED]
@@ -139,14 +139,14 @@ class Tiers:
                 earlier = _named(before.tiers[uid]) if before is not None and same else None
                 self.rows[uid] = flash_rates.row(_named(raw), earlier, ago, used)
 
-    def together(self, uids: Sequence[int]) -> dict[str, float] | None:
+    def database_row(self, uids: Sequence[int]) -> dict[str, float] | None:
         """Return the row of one database; None if it is not on flash or one of its shards has no values."""
         if not uids or not all(uid in self.rows for uid in uids):
             return None
         leading = [self.rows[uid] for uid in uids if uid in self._leading]
         return flash_rates.database(leading, [self.rows[uid] for uid in uids if uid not in self._leading])
 
-    def of_node(self, uids: Sequence[int]) -> dict[str, Value]:
+    def node_row(self, uids: Sequence[int]) -> dict[str, Value]:
         return flash_rates.disk(self.rows[uid] for uid in uids if uid in self.rows)
 
 
@@ -154,7 +154,7 @@ def _named(raw: "array[float]") -> dict[str, float]:
     return dict(zip(TIER_FIELDS, raw, strict=True))
 
 
-def about_own(sample: Sample, node_uid: int, members: Mapping[int, ShardPlace]) -> Sample:
+def without_foreign_shards(sample: Sample, node_uid: int, members: Mapping[int, ShardPlace]) -> Sample:
     """Return a sample without shards that are known to be on other nodes, and without databases that have no shards on the node."""
 
     def elsewhere(uid: int) -> bool:
@@ -172,6 +172,6 @@ def about_own(sample: Sample, node_uid: int, members: Mapping[int, ShardPlace]) 
     return sample.model_copy(update={**kept, "pings": pings})
 
 
-def past_of(seconds: Mapping[int, Second], t: int) -> list[tuple[int, Second]]:
+def earlier_seconds(seconds: Mapping[int, Second], t: int) -> list[tuple[int, Second]]:
     """Return the seconds before `t` that are known and near enough for a rate, newest first, with their age in seconds."""
     return [(ago, seconds[t - ago]) for ago in range(1, MAX_STEP + 1) if t - ago in seconds]

@@ -1,29 +1,29 @@
 """Queries a shard's engine on demand."""
 
-from shardboard.collectors.fresh import Fresh
+from shardboard.collectors.fresh import TtlCache
 from shardboard.db import Store
 from shardboard.driver.ports import Agents, NodeRef, ShardCommand
 from shardboard.errors import AgentError, Conflict, NotFound
 from shardboard.state import nodes, shards
 
 FRESH_SECONDS = 1.0
-Asked = tuple[int, tuple[str, ...]]
+ShardQuery = tuple[int, tuple[str, ...]]
 """Uid of the shard, and the command."""
 
 
-class ShardLooks:
+class ShardQueryCache:
     """Replies from the agent, as text or in Python notation."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
-        self.looks = Fresh(self._fetch, FRESH_SECONDS)
+        self.cache = TtlCache(self._fetch, FRESH_SECONDS)
 
-    async def ask(self, uid: int, *argv: str) -> str:
+    async def query(self, uid: int, *argv: str) -> str:
         """Return the reply to a command. Raises NotFound, or Conflict with the reason if the shard does not respond."""
-        return await self.looks.get((uid, argv))
+        return await self.cache.get((uid, argv))
 
-    async def _fetch(self, query: Asked) -> str:
+    async def _fetch(self, query: ShardQuery) -> str:
         uid, argv = query
         async with self._store.read() as session:
             row = await shards.by_uid(session, uid)

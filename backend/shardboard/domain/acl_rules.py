@@ -13,7 +13,7 @@ GUARD = ("-@admin", "-migrate", "-restore-asking", "-script|debug")
 """Rules appended to each rule list and to each of its selectors. The category `@admin` does not cover everything: MIGRATE connects
 to any address and can empty a shard, RESTORE-ASKING writes to slots of other shards, and the script debugger blocks a shard for
 all clients."""
-LONGEST = 4096
+MAX_LENGTH = 4096
 CONSOLE = "shardboard"
 """Engine user of the console, the agents and replication."""
 RESERVED = frozenset({"default", CONSOLE, "shardboard-canary"})
@@ -53,36 +53,36 @@ BUILT_IN: Mapping[int, Acl] = {
     )
 }
 """ACLs that always exist and cannot be changed (REST reference 3.5)."""
-FIRST_OWN = 17
+FIRST_CUSTOM_UID = 17
 """Lower uids are reserved for built-in ACLs."""
 
 
-def can_be_user(name: str) -> bool:
+def is_valid_engine_user(name: str) -> bool:
     """Return whether an account with this name can be an engine user. Engine user names cannot contain spaces."""
     return name not in RESERVED and not any(letter.isspace() for letter in name)
 
 
-class Malformed(ValueError):
+class InvalidAcl(ValueError):
     """A rule list is invalid; the text of the exception explains why."""
 
 
 def parse(acl: str) -> list[str]:
     """Return the rules of a list, each selector as one item. Raises Malformed."""
-    if len(acl) > LONGEST:
-        raise Malformed(f"An ACL can have at most {LONGEST} characters.")
+    if len(acl) > MAX_LENGTH:
+        raise InvalidAcl(f"An ACL can have at most {MAX_LENGTH} characters.")
     if not acl.isprintable():
-        raise Malformed("An ACL must be one line of printable characters.")
+        raise InvalidAcl("An ACL must be one line of printable characters.")
     found: list[str] = []
     for part in re.split(r"(\([^()]*\))", acl):
         if part.startswith("("):
             inner = part[1:-1].split()
             if not inner:
-                raise Malformed("A selector, ( … ), must contain at least one rule.")
+                raise InvalidAcl("A selector, ( … ), must contain at least one rule.")
             found.append(f"({' '.join(_checked(word) for word in inner)})")
         else:
             found += [_checked(word) for word in part.split()]
     if not found:
-        raise Malformed("An ACL must contain at least one rule, such as +@read or ~*.")
+        raise InvalidAcl("An ACL must contain at least one rule, such as +@read or ~*.")
     return found
 
 
@@ -91,22 +91,22 @@ def _checked(word: str) -> str:
     if lower in _KEYWORDS:
         return lower
     if _USER_RULE.fullmatch(word):
-        raise Malformed(
+        raise InvalidAcl(
             f'"{word[:1]}…" is not allowed in an ACL: enable users and set their passwords in the user settings.'
         )
     if word[:2] in ("+@", "-@"):
         if lower[2:] not in CATEGORIES:
-            raise Malformed(f'Unknown command category "{word[1:40]}". Use one of {", ".join(sorted(CATEGORIES))}.')
+            raise InvalidAcl(f'Unknown command category "{word[1:40]}". Use one of {", ".join(sorted(CATEGORIES))}.')
         return lower
     word = lower if word[:1] in "+-" else word[:3].upper() + word[3:] if word.startswith("%") else word
     if not any(pattern.fullmatch(word) for pattern in _PATTERNS):
-        raise Malformed(
+        raise InvalidAcl(
             f'"{word[:40]}" is not a valid rule. Examples: commands +get, -get, +@read or -@read, keys ~orders:*, channels &news:*.'
         )
     return word
 
 
-def for_engine(acl: str, *, all_channels: bool, disabled: Sequence[str] = ()) -> list[str]:
+def engine_rules(acl: str, *, all_channels: bool, disabled: Sequence[str] = ()) -> list[str]:
     """Return the rules that follow `ACL SETUSER name reset on #hash`.
 
     A list without channel rules gives access to all channels or to none (`all_channels`). `disabled` are the rules of the database

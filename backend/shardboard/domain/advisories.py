@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-Series = tuple[int, int]
+ReleaseSeries = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Advisory:
     published: str
     """Year and month."""
     names: tuple[str, ...]
-    what: str
+    impact: str
     """Effect of an attack, written as the end of a sentence."""
-    fixed: Mapping[Series, int]
+    fixed: Mapping[ReleaseSeries, int]
     """Patch number of the first fixed release, by series. A series that is not listed is not known to be affected."""
 
 
@@ -73,7 +73,7 @@ ADVISORIES = (
 )
 
 
-def of_version(version: str) -> list[Advisory]:
+def affecting_version(version: str) -> list[Advisory]:
     """Return the advisories that affect a version such as `8.0.1`, oldest first; an unparsable version yields none."""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
     if found is None:

@@ -1,7 +1,7 @@
 """Conditions of databases, shards and nodes that raise alarms and that the engine does not report itself.
 
-`Alarm.key` identifies a condition. `Board` turns conditions into alarms that are raised once and ended once. Some conditions must
-last for a while before their alarm is raised.
+`Alarm.key` identifies a condition. `AlarmTracker` turns conditions into alarms that are raised once and ended once. Some conditions
+must last for a while before their alarm is raised.
 """
 
 from collections import defaultdict
@@ -11,9 +11,9 @@ from typing import Any
 
 from shardboard.domain import advisories
 
-Key = tuple[str, int | None, int | None, int | None]
+AlarmKey = tuple[str, int | None, int | None, int | None]
 
-WAIT = {
+RAISE_DELAY = {
     "alarm_slots_uncovered": 0.0,
     "alarm_shards_refuse": 3.0,
     "alarm_two_primaries": 3.0,
@@ -27,7 +27,7 @@ WAIT = {
     "alarm_node_net_throughput": 5.0,
 }
 """Seconds that a condition must last before its alarm is raised; 0 for types that are not listed."""
-LINGER = {
+CLEAR_DELAY = {
     **dict.fromkeys(("alarm_bdb_high_throughput", "alarm_bdb_low_throughput", "alarm_bdb_high_latency"), 10.0),
     **dict.fromkeys(("alarm_bdb_size", "alarm_node_memory", "alarm_node_cpu_utilization"), 10.0),
     "alarm_samples_late": 10.0,
@@ -37,7 +37,7 @@ LINGER = {
 threshold, and a second without data does not end a condition."""
 STORAGE_LEFT = 0.05
 """Share of a node's storage."""
-COLLAPSED = 0.1
+KEY_LOSS_RATIO = 0.1
 """A primary that has less than this share of its keys after a restart has lost its data."""
 RECOVERED = 0.5
 RECENT = 15.0
@@ -65,7 +65,7 @@ class Alarm:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> AlarmKey:
         return (self.type, self.bdb_uid, self.node_uid, self.shard_uid)
 
     @property
@@ -78,7 +78,7 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Part:
+class ShardStatus:
     """The current state of one shard."""
 
     uid: int
@@ -88,15 +88,17 @@ class Part:
     status: str
     in_sync: bool
     slots: int
-    refuses: bool = False
+    rejects_requests: bool = False
     """True for a primary that is up and rejects requests because its cluster state is not ok."""
 
 
-def of_database(uid: int, name: str, *, replicated: bool, sharded: bool, parts: Iterable[Part]) -> list[Alarm]:
+def database_alarms(
+    uid: int, name: str, *, replicated: bool, sharded: bool, shard_statuses: Iterable[ShardStatus]
+) -> list[Alarm]:
     """Return the alarms of a database: pairs without a primary, with a primary that rejects requests, with two primaries, without
     a replica, or with both copies on one node."""
-    pairs: dict[int, list[Part]] = defaultdict(list)
-    for part in parts:
+    pairs: dict[int, list[ShardStatus]] = defaultdict(list)
+    for part in shard_statuses:
         pairs[part.pair].append(part)
     found = []
     lost = [pair for pair, held in pairs.items() if not any(_is_primary(part) for part in held)]
@@ -107,7 +109,9 @@ def of_database(uid: int, name: str, *, replicated: bool, sharded: bool, parts: 
         found.append(
             Alarm("alarm_slots_uncovered", f"{what} not served: no primary was up.", "ERROR", uid, details=details)
         )
-    refusing = sorted(part.uid for held in pairs.values() for part in held if _is_primary(part) and part.refuses)
+    refusing = sorted(
+        part.uid for held in pairs.values() for part in held if _is_primary(part) and part.rejects_requests
+    )
     if refusing:
         shards = ", ".join(f"redis:{part}" for part in refusing)
         description = (
@@ -123,7 +127,7 @@ def of_database(uid: int, name: str, *, replicated: bool, sharded: bool, parts: 
     return found
 
 
-def _pair_alarms(bdb_uid: int, name: str, held: Sequence[Part]) -> list[Alarm]:
+def _pair_alarms(bdb_uid: int, name: str, held: Sequence[ShardStatus]) -> list[Alarm]:
     found = []
     leading = [part for part in held if part.role == "master" and part.status in ("ok", "loading")]
     if len(leading) > 1:
@@ -147,61 +151,67 @@ def _pair_alarms(bdb_uid: int, name: str, held: Sequence[Part]) -> list[Alarm]:
     return found
 
 
-def _is_primary(part: Part) -> bool:
-    return part.role == "master" and part.status != "down"
+def _is_primary(shard_status: ShardStatus) -> bool:
+    return shard_status.role == "master" and shard_status.status != "down"
 
 
-def _is_replica(part: Part) -> bool:
-    return part.role == "slave" and part.status != "down"
+def _is_replica(shard_status: ShardStatus) -> bool:
+    return shard_status.role == "slave" and shard_status.status != "down"
 
 
-def lagging(bdb_uid: int, name: str, part: Part, lag: float | None, most: int) -> list[Alarm]:
+def replication_lag_alarms(
+    bdb_uid: int, name: str, shard_status: ShardStatus, lag: float | None, max_lag: int
+) -> list[Alarm]:
     """Return the alarm of a replica that is more than `most` bytes behind its primary."""
-    if part.role != "slave" or lag is None or lag <= most:
+    if shard_status.role != "slave" or lag is None or lag <= max_lag:
         return []
-    description = (
-        f"Replica redis:{part.uid} of {name} on node {part.node_uid} was more than {most:,} bytes behind its primary."
-    )
-    details = {"threshold": most}
-    return [Alarm("alarm_replication_lag", description, "WARNING", bdb_uid, part.node_uid, part.uid, details)]
+    replica = f"redis:{shard_status.uid} of {name} on node {shard_status.node_uid}"
+    description = f"Replica {replica} was more than {max_lag:,} bytes behind its primary."
+    details = {"threshold": max_lag}
+    return [
+        Alarm(
+            "alarm_replication_lag", description, "WARNING", bdb_uid, shard_status.node_uid, shard_status.uid, details
+        )
+    ]
 
 
 @dataclass(frozen=True)
-class Keys:
+class KeyCount:
     """Number of keys of a primary, and the start time of its process."""
 
     started_at: float
     count: float
 
 
-def collapsed(before: Keys | None, now: Keys) -> bool:
+def lost_most_keys(before: KeyCount | None, now: KeyCount) -> bool:
     """Return whether a new process has only a small share of the keys that the previous process had."""
     return (
         before is not None
         and now.started_at != before.started_at
         and before.count >= FEW_KEYS
-        and now.count < COLLAPSED * before.count
+        and now.count < KEY_LOSS_RATIO * before.count
     )
 
 
-def collapse(bdb_uid: int, name: str, part: Part, before: float, now: Keys) -> list[Alarm]:
+def key_loss_alarms(bdb_uid: int, name: str, shard_status: ShardStatus, before: float, now: KeyCount) -> list[Alarm]:
     """Return the alarm about lost keys until the primary has its keys again."""
-    if part.role != "master" or now.count >= RECOVERED * before:
+    if shard_status.role != "master" or now.count >= RECOVERED * before:
         return []
-    description = (
-        f"Primary redis:{part.uid} of {name} had {before:,.0f} keys and lost most of them when its process restarted."
-    )
+    primary = f"Primary redis:{shard_status.uid} of {name}"
+    description = f"{primary} had {before:,.0f} keys and lost most of them when its process restarted."
     details = {"keys_before": before, "started_at": now.started_at}
-    return [Alarm("alarm_keys_collapsed", description, "ERROR", bdb_uid, part.node_uid, part.uid, details)]
+    return [
+        Alarm("alarm_keys_collapsed", description, "ERROR", bdb_uid, shard_status.node_uid, shard_status.uid, details)
+    ]
 
 
-def of_node(uid: int, *, ahead: float, stalls: int, most_stalls: int, storage_left: float | None) -> list[Alarm]:
+def node_alarms(uid: int, *, ahead: float, stalls: int, max_stalls: int, storage_left: float | None) -> list[Alarm]:
     """Return the alarms of a node: wrong clock, repeated stalls, nearly full disk (`storage_left` is the free share)."""
     found = []
     if ahead > CLOCK_SECONDS:
         description = f"The clock of node {uid} was ahead of the console's clock. Charts leave out its samples until this is fixed."
         found.append(Alarm("alarm_clock", description, "WARNING", node_uid=uid, details={"seconds": round(ahead)}))
-    if stalls >= most_stalls:
+    if stalls >= max_stalls:
         description = f"Node {uid} was down {stalls} times within 10 minutes and resumed each time without a restart."
         found.append(Alarm("alarm_node_flapping", description, "WARNING", node_uid=uid, details={"outages": stalls}))
     if storage_left is not None and storage_left < STORAGE_LEFT:
@@ -226,12 +236,12 @@ def samples_late(uid: int, share: float, latest: Mapping[str, float | None]) -> 
     return [Alarm("alarm_samples_late", description, node_uid=uid, details={"percent": percent, "cpu_busy": is_busy})]
 
 
-def of_engine(uid: int, version: str) -> list[Alarm]:
+def engine_alarms(uid: int, version: str) -> list[Alarm]:
     """Return the alarm of a node whose engine version has published vulnerabilities."""
-    known = advisories.of_version(version)
+    known = advisories.affecting_version(version)
     if not known:
         return []
-    vulnerabilities = "; ".join(f"{advisory.what} ({', '.join(advisory.names)})" for advisory in known)
+    vulnerabilities = "; ".join(f"{advisory.impact} ({', '.join(advisory.names)})" for advisory in known)
     description = (
         f"Valkey {version} of node {uid} has published vulnerabilities, unless its distribution fixed them without changing "
         f"the version number: {vulnerabilities}."
@@ -240,9 +250,11 @@ def of_engine(uid: int, version: str) -> list[Alarm]:
     return [Alarm("alarm_engine_advisories", description, "WARNING", node_uid=uid, details=details)]
 
 
-def memory_full(bdb_uid: int, name: str, parts: Iterable[Part], refusals: "Rises", now: float) -> list[Alarm]:
+def memory_full(
+    bdb_uid: int, name: str, shard_statuses: Iterable[ShardStatus], refusals: "RecentErrors", now: float
+) -> list[Alarm]:
     """Return one alarm for a database whose primaries recently refused writes."""
-    full = sorted(part.uid for part in parts if part.role == "master" and refusals.are_recent(part.uid, now))
+    full = sorted(part.uid for part in shard_statuses if part.role == "master" and refusals.are_recent(part.uid, now))
     if not full:
         return []
     shards = ", ".join(f"redis:{uid}" for uid in full)
@@ -251,13 +263,13 @@ def memory_full(bdb_uid: int, name: str, parts: Iterable[Part], refusals: "Rises
 
 
 @dataclass
-class Rises:
+class RecentErrors:
     """Shards whose error count rose recently."""
 
     _counts: dict[int, tuple[float, float]] = field(default_factory=dict)
     _rose: dict[int, float] = field(default_factory=dict)
 
-    def note(self, uid: int, started_at: float, count: float, now: float) -> None:
+    def record(self, uid: int, started_at: float, count: float, now: float) -> None:
         """Record the error count of a process. The count starts at zero again when the process is restarted."""
         before = self._counts.get(uid)
         self._counts[uid] = (started_at, count)
@@ -270,19 +282,19 @@ class Rises:
 
 
 @dataclass
-class Board:
+class AlarmTracker:
     """Alarms that are raised, and conditions that have not lasted long enough to raise one."""
 
-    raised: dict[Key, Alarm] = field(default_factory=dict)
-    _since: dict[Key, float] = field(default_factory=dict)
-    _until: dict[Key, float] = field(default_factory=dict)
+    raised: dict[AlarmKey, Alarm] = field(default_factory=dict)
+    _since: dict[AlarmKey, float] = field(default_factory=dict)
+    _until: dict[AlarmKey, float] = field(default_factory=dict)
     """When the condition of a raised alarm ceased to hold, by key."""
 
-    def update(self, now: float, found: Iterable[Alarm]) -> tuple[list[Alarm], list[Alarm], list[Key]]:
+    def update(self, now: float, found: Iterable[Alarm]) -> tuple[list[Alarm], list[Alarm], list[AlarmKey]]:
         """Return the alarms to raise, the raised alarms whose description or details changed, and the keys of ended alarms."""
         holds = {alarm.key: alarm for alarm in found}
         self._until = {key: self._until.get(key, now) for key in self.raised if key not in holds}
-        over = [key for key, since in self._until.items() if now - since >= LINGER.get(key[0], 0.0)]
+        over = [key for key, since in self._until.items() if now - since >= CLEAR_DELAY.get(key[0], 0.0)]
         for key in over:
             del self.raised[key]
         self._since = {key: self._since.get(key, now) for key in holds}
@@ -291,7 +303,7 @@ class Board:
             if key in self.raised:
                 if (alarm.description, alarm.details) != (self.raised[key].description, self.raised[key].details):
                     changed.append(alarm)
-            elif now - self._since[key] >= WAIT.get(alarm.type, 0.0):
+            elif now - self._since[key] >= RAISE_DELAY.get(alarm.type, 0.0):
                 fresh.append(alarm)
         self.raised |= {alarm.key: alarm for alarm in (*fresh, *changed)}
         return fresh, changed, over

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from shardboard.domain.rules import Flag, Members, Rule, Text
+from shardboard.domain.rules import FlagRule, ObjectRule, Rule, TextRule
 
-_NUMBER = Text("a number in a string", r"\d{1,15}(\.\d{1,6})?", 24)
-_PERCENT = Text("a percentage in a string", r"(100|\d{1,2})(\.\d{1,6})?", 24)
-_DAYS = Text("a number of days in a string", r"\d{1,5}", 5)
-
-
-def _above(threshold: Rule) -> Members:
-    return Members({"enabled": Flag(), "threshold": threshold})
+_NUMBER = TextRule("a number in a string", r"\d{1,15}(\.\d{1,6})?", 24)
+_PERCENT = TextRule("a percentage in a string", r"(100|\d{1,2})(\.\d{1,6})?", 24)
+_DAYS = TextRule("a number of days in a string", r"\d{1,5}", 5)
 
 
-CLUSTER = Members(
+def _above(threshold: Rule) -> ObjectRule:
+    return ObjectRule({"enabled": FlagRule(), "threshold": threshold})
+
+
+CLUSTER = ObjectRule(
     {
         **dict.fromkeys(
             (
@@ -39,7 +39,7 @@ CLUSTER = Members(
                 "node_failed",
                 "node_insufficient_disk_aofrw",
             ),
-            Flag(),
+            FlagRule(),
         ),
         **dict.fromkeys(
             (
@@ -91,9 +91,9 @@ BDB_DEFAULTS: dict[str, dict[str, Any]] = {
 """Alerts of a database. Thresholds: percent of its memory limit, requests per second (twice), average latency at its endpoint in
 microseconds."""
 
-BDB = Members({name: _above(_PERCENT if name == "bdb_size" else _NUMBER) for name in BDB_DEFAULTS})
+BDB = ObjectRule({name: _above(_PERCENT if name == "bdb_size" else _NUMBER) for name in BDB_DEFAULTS})
 
-BDB_WITHOUT_SUBJECT = frozenset(
+UNSUPPORTED_BDB_ALERTS = frozenset(
     {
         "bdb_backup_delayed",
         "bdb_crdt_src_high_syncer_lag",
@@ -114,32 +114,32 @@ BDB_WITHOUT_SUBJECT = frozenset(
 """Alerts of the reference about features that databases do not have here, or that are raised at fixed thresholds
 (`flash_alarms`). Requests may contain them if they are disabled."""
 
-Of = Literal["cluster", "node"]
+AlertSource = Literal["cluster", "node"]
 
 
 @dataclass(frozen=True)
-class Setting:
+class AlertSetting:
     """Whether an alert is enabled, and its threshold; None for alerts without a threshold."""
 
     enabled: bool
     threshold: float | None = None
 
 
-OFF = Setting(enabled=False)
+OFF = AlertSetting(enabled=False)
 
 
-def of_bdb(stored: Mapping[str, Any]) -> dict[str, Setting]:
+def settings_for_bdb(stored: Mapping[str, Any]) -> dict[str, AlertSetting]:
     """Return all alerts of a database; `stored` contains the changes from the defaults."""
-    return {name: _setting(value) for name, value in BDB.mended(stored, BDB_DEFAULTS).items()}
+    return {name: _setting(value) for name, value in BDB.coerced(stored, BDB_DEFAULTS).items()}
 
 
-def of(kind: Of, settings: Mapping[str, Any]) -> dict[str, Setting]:
+def settings_for_source(kind: AlertSource, settings: Mapping[str, Any]) -> dict[str, AlertSetting]:
     """Return all alerts of nodes or of the cluster, read from the cluster's `alert_settings`."""
     return {name: _setting(settings.get(name, False)) for name in sorted(CLUSTER.rules) if name.startswith(f"{kind}_")}
 
 
-def _setting(value: Any) -> Setting:
+def _setting(value: Any) -> AlertSetting:
     if isinstance(value, dict):
         threshold = value.get("threshold")
-        return Setting(value.get("enabled", False) and threshold is not None, threshold and float(threshold))
-    return Setting(bool(value))
+        return AlertSetting(value.get("enabled", False) and threshold is not None, threshold and float(threshold))
+    return AlertSetting(bool(value))

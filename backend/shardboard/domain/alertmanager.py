@@ -4,21 +4,21 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shardboard.domain.incident_begins import Told
+from shardboard.domain.incident_begins import LogEvent
 
 PATH = "/api/v2/alerts"
-AGAIN = timedelta(seconds=60)
+RESEND_INTERVAL = timedelta(seconds=60)
 """Interval at which an active alarm is sent again, as Prometheus does."""
-LASTS = timedelta(minutes=5)
+RESOLVE_AFTER = timedelta(minutes=5)
 """An alert that is not sent again within this time is resolved by Alertmanager."""
 
 
-def address(url: str) -> str:
+def endpoint_url(url: str) -> str:
     """Return the URL that alerts are sent to; `url` may be the base URL of Alertmanager."""
     return url if url.endswith(PATH) else url.rstrip("/") + PATH
 
 
-def alert(event: Told, cluster: str, now: datetime) -> dict[str, Any]:
+def alert(event: LogEvent, cluster: str, now: datetime) -> dict[str, Any]:
     """Return an alert for an active or ended alarm."""
     places = {"database": event.bdb_uid, "node": event.node_uid, "shard": event.shard_uid}
     labels = {
@@ -32,15 +32,15 @@ def alert(event: Told, cluster: str, now: datetime) -> dict[str, Any]:
         "labels": labels,
         "annotations": {"summary": event.description},
         "startsAt": _rfc3339(event.time),
-        "endsAt": _rfc3339(event.ended_at or now + LASTS),
+        "endsAt": _rfc3339(event.ended_at or now + RESOLVE_AFTER),
     }
 
 
-def alerts(events: Iterable[Told], cluster: str, now: datetime) -> list[dict[str, Any]]:
+def alerts(events: Iterable[LogEvent], cluster: str, now: datetime) -> list[dict[str, Any]]:
     return [alert(event, cluster, now) for event in events]
 
 
-def trial(cluster: str, by: str, now: datetime) -> list[dict[str, Any]]:
+def build_test_alerts(cluster: str, by: str, now: datetime) -> list[dict[str, Any]]:
     """Return a test alert that ends automatically after one minute."""
     labels = {"alertname": "shardboard_test", "severity": "info", "cluster": cluster}
     summary = {"summary": f"This is a test message, sent by {by}."}

@@ -1,8 +1,8 @@
 """The chain of the audit log: each line is authenticated together with the previous line by a key that is not in the store.
 
-`Check` detects if someone who can write to the store but does not have its key changes, inserts or removes a line, or cuts off the
-newest lines. It cannot detect that the store or the audit log was restored to an earlier state, nor that the complete log and its
-key were removed and a new log was started. To detect this, the lines are sent to another system as well.
+`ChainVerification` detects if someone who can write to the store but does not have its key changes, inserts or removes a line, or
+cuts off the newest lines. It cannot detect that the store or the audit log was restored to an earlier state, nor that the complete
+log and its key were removed and a new log was started. To detect this, the lines are sent to another system as well.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, Protocol
 
-Outcome = Literal["done", "refused", "failed"]
-OUTCOMES: tuple[Outcome, ...] = ("done", "refused", "failed")
-LONGEST = {"username": 254, "proof": 32, "source": 128, "method": 16, "path": 512, "code": 64, "detail": 2000}
+RequestOutcome = Literal["done", "refused", "failed"]
+OUTCOMES: tuple[RequestOutcome, ...] = ("done", "refused", "failed")
+MAX_LENGTHS = {"username": 254, "proof": 32, "source": 128, "method": 16, "path": 512, "code": 64, "detail": 2000}
 """Maximum number of characters of each text field of a line."""
-MOST_FAULTS = 20
+MAX_FAULTS = 20
 
 
 class Line(Protocol):
@@ -43,7 +43,7 @@ class Line(Protocol):
 
 
 @dataclass(frozen=True)
-class Ends:
+class ChainEnds:
     """The first and last line of the chain."""
 
     first: int = 1
@@ -61,12 +61,12 @@ def link(key: str, before: str, line: Line) -> str:
     return _mac(key, values)
 
 
-def seal(key: str, ends: Ends) -> str:
+def seal(key: str, ends: ChainEnds) -> str:
     """Return the HMAC-SHA-256 of the ends of the chain."""
     return _mac(key, [ends.first, ends.before, ends.last, ends.link])
 
 
-def told(line: Line) -> dict[str, str | int]:
+def line_to_json(line: Line) -> dict[str, str | int]:
     """Return a line in machine-readable form."""
     time = line.time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return {"uid": line.uid, "time": time, **{name: getattr(line, name) for name in _TEXTS}}
@@ -77,25 +77,25 @@ def severity(line: Line) -> str:
     return "INFO" if line.outcome == "done" else "WARNING"
 
 
-def fit(name: str, text: str) -> str:
+def truncate(name: str, text: str) -> str:
     """Return a text as one line of printable characters, cut to the maximum length of its field."""
-    most = LONGEST[name]
+    most = MAX_LENGTHS[name]
     shown = "".join(c if c.isprintable() else "?" for c in text[: most + 1])
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
-def named(first: int, last: int) -> str:
+def line_range_text(first: int, last: int) -> str:
     """Return the words that name a range of lines at the start of a sentence."""
     return f"Line {first}" if first == last else f"Lines {first} to {last}"
 
 
 @dataclass
-class Check:
+class ChainVerification:
     """Verification of the chain from its first line to its last; `faults` holds a sentence for each of the first faults."""
 
     key: str | None
     """None if the store has no key; then no line can be verified."""
-    ends: Ends
+    ends: ChainEnds
     sealed: str
     lines: int = 0
     faults: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Check:
         elif not hmac.compare_digest(self.sealed, seal(self.key, self.ends)):
             self._record("The stored positions of the first and last line were changed.")
 
-    def follow(self, line: Line, stored: str) -> None:
+    def verify_line(self, line: Line, stored: str) -> None:
         """Verify the next line by uid against the link that is stored with it."""
         if line.uid < self.ends.first:
             self._record(f"Line {line.uid} is from before the start of the audit log.")
@@ -126,7 +126,7 @@ class Check:
         # The stored link is used for the next line, so that one changed line is reported as one fault.
         self._next, self._link = line.uid + 1, stored
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Verify the end of the chain after the last line."""
         if self._next <= self.ends.last:
             self._record(_missing(self._next, self.ends.last))
@@ -134,7 +134,7 @@ class Check:
             self._record(f"Line {self.ends.last} was changed.")
 
     def _record(self, fault: str) -> None:
-        if len(self.faults) < MOST_FAULTS:
+        if len(self.faults) < MAX_FAULTS:
             self.faults.append(fault)
 
 
@@ -142,7 +142,7 @@ _TEXTS = ("username", "proof", "source", "method", "path", "outcome", "code", "d
 
 
 def _missing(first: int, last: int) -> str:
-    return f"{named(first, last)} {'is' if first == last else 'are'} missing."
+    return f"{line_range_text(first, last)} {'is' if first == last else 'are'} missing."
 
 
 def _mac(key: str, values: list[str | int]) -> str:

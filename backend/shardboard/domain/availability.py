@@ -6,26 +6,26 @@ from typing import Literal, NamedTuple
 AvailabilityFault = Literal["shard_unreachable", "port_unbound"]
 """Named as in the REST reference."""
 
-SENTENCES: dict[AvailabilityFault, str] = {
+MESSAGES: dict[AvailabilityFault, str] = {
     "shard_unreachable": "Some of its slots are not served by a primary.",
     "port_unbound": "No proxy serves its endpoint.",
 }
 
 
-class Copy(NamedTuple):
+class CopyStatus(NamedTuple):
     """The last known state of a shard."""
 
     pair: int
-    leads: bool
+    is_primary: bool
     ready: bool
     """A primary serves its slots; a replica responds and has all data."""
 
 
-def faults(copies: Collection[Copy], *, bound: bool) -> list[AvailabilityFault]:
+def faults(copies: Collection[CopyStatus], *, bound: bool) -> list[AvailabilityFault]:
     """Return what prevents clients from using the database. `bound` states whether a proxy of its endpoint listens. A database
     without shards serves no slots."""
     found: list[AvailabilityFault] = []
-    served = {copy.pair for copy in copies if copy.leads and copy.ready}
+    served = {copy.pair for copy in copies if copy.is_primary and copy.ready}
     if not served or {copy.pair for copy in copies} - served:
         found.append("shard_unreachable")
     if not bound:
@@ -33,6 +33,6 @@ def faults(copies: Collection[Copy], *, bound: bool) -> list[AvailabilityFault]:
     return found
 
 
-def behind(copies: Iterable[Copy]) -> list[int]:
+def pairs_out_of_sync(copies: Iterable[CopyStatus]) -> list[int]:
     """Return pairs with a replica that does not have all data or does not respond."""
-    return sorted({copy.pair for copy in copies if not copy.leads and not copy.ready})
+    return sorted({copy.pair for copy in copies if not copy.is_primary and not copy.ready})

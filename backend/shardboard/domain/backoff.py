@@ -1,9 +1,9 @@
 """Time to wait before a failed operation is retried."""
 
-FIRST_SECONDS = 2.0
-MOST_SECONDS = 60.0
+INITIAL_SECONDS = 2.0
+MAX_SECONDS = 60.0
 
 
 def wait(failures: int) -> float:
     """Return the seconds to wait after a number of consecutive failures: doubled each time, at most one minute."""
-    return min(MOST_SECONDS, FIRST_SECONDS * 2.0 ** min(failures - 1, 10)) if failures > 0 else 0.0
+    return min(MAX_SECONDS, INITIAL_SECONDS * 2.0 ** min(failures - 1, 10)) if failures > 0 else 0.0

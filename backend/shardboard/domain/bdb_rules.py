@@ -1,7 +1,7 @@
 """Validation of a requested database: one small pure rule for each field or pair of fields.
 
-A rule returns a `RequestFault` or None. `of_itself` needs only the database, `among_others` also the cluster. The request schema
-has already checked the types.
+A rule returns a `ValidationError` or None. `check_fields` needs only the database, `check_conflicts` also the cluster. The request
+schema has already checked the types.
 """
 
 import re
@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from shardboard.domain import disabled_commands, flash, hashing, io_threads
-from shardboard.domain.rules import RequestFault
+from shardboard.domain.rules import ValidationError
 
 PORT_FIRST, PORT_LAST = 10000, 19999
 PORT_RESERVED = 10050
@@ -45,15 +45,15 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
 _VERSION = re.compile(r"([2-9])\.(\d{1,2})(?:\.\d{1,3})?", re.ASCII)
 _PASSWORD = re.compile(r"[!-~]{0,512}")
 
-Wanted = Mapping[str, Any]
+BdbFields = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ClusterContext:
     """State of the cluster that a new database must not conflict with."""
 
     taken_uids: Set[int]
-    reached_uids: Set[int]
+    uids_in_roles: Set[int]
     """Databases that roles give access to, existing or deleted."""
     taken_ports: Collection[int]
     reserved_ports: Collection[int]
@@ -67,33 +67,33 @@ def free_uid(first: int, taken: Collection[int]) -> int:
     return next(uid for uid in candidates if uid not in taken)
 
 
-def of_itself(wanted: Wanted) -> RequestFault | None:
+def check_fields(spec: BdbFields) -> ValidationError | None:
     """Return the first fault in the complete set of fields (including defaults), or None."""
-    return next((fault for rule in _RULES if (fault := rule(wanted)) is not None), None)
+    return next((fault for rule in _RULES if (fault := rule(spec)) is not None), None)
 
 
-def among_others(wanted: Wanted, around: Surroundings) -> RequestFault | None:
+def check_conflicts(spec: BdbFields, context: ClusterContext) -> ValidationError | None:
     """Return the first conflict of a new, otherwise valid database with the cluster, or None."""
-    uid, port = wanted.get("uid"), wanted["port"]
-    if uid is not None and uid in around.taken_uids:
-        return RequestFault("conflict", "uid_exists", f"A database with uid {uid} already exists.", "uid")
-    if uid is not None and uid in around.reached_uids:
+    uid, port = spec.get("uid"), spec["port"]
+    if uid is not None and uid in context.taken_uids:
+        return ValidationError("conflict", "uid_exists", f"A database with uid {uid} already exists.", "uid")
+    if uid is not None and uid in context.uids_in_roles:
         sentence = (
             f"A role gives access to a deleted database with uid {uid}. Remove it from the role, or choose another uid."
         )
-        return RequestFault("conflict", "uid_exists", sentence, "uid")
-    if port and port in around.reserved_ports:
+        return ValidationError("conflict", "uid_exists", sentence, "uid")
+    if port and port in context.reserved_ports:
         return _invalid("port_unavailable", f"Port {port} is reserved.", "port")
-    if port and port in around.taken_ports:
+    if port and port in context.taken_ports:
         return _invalid("port_unavailable", f"Port {port} is used by another database.", "port")
-    unknown = [n for key in ("use_nodes", "avoid_nodes") for n in wanted[key] if n not in map(str, around.known_nodes)]
+    unknown = [n for key in ("use_nodes", "avoid_nodes") for n in spec[key] if n not in map(str, context.known_nodes)]
     if unknown:
         return _invalid("bad_request", f"Node {unknown[0]} does not exist.", "use_nodes")
-    if wanted["replication"] and len(around.eligible_nodes) < 2:
+    if spec["replication"] and len(context.eligible_nodes) < 2:
         return _invalid(
             "replication_node_violation",
             "Replication needs at least two nodes that are up and accept shards, because a replica on the node of its primary "
-            f"would be lost together with it. There {_are(len(around.eligible_nodes))}.",
+            f"would be lost together with it. There {_are(len(context.eligible_nodes))}.",
             "replication",
         )
     return None
@@ -105,45 +105,45 @@ def first_free_port(taken: Collection[int]) -> int | None:
     return next((port for port in candidates if port != PORT_RESERVED and port not in taken), None)
 
 
-def copies(wanted: Wanted) -> int:
+def copies(spec: BdbFields) -> int:
     """Return the number of processes that hold each key."""
-    return 2 if wanted["replication"] else 1
+    return 2 if spec["replication"] else 1
 
 
-def share(wanted: Wanted) -> flash.Share:
+def shard_memory(spec: BdbFields) -> flash.ShardMemory:
     """Return the memory limits of each shard."""
-    processes = wanted["shards_count"] * copies(wanted)
-    return flash.share(wanted["memory_size"], wanted["bigstore_ram_size"], processes, on_flash=wanted["bigstore"])
+    processes = spec["shards_count"] * copies(spec)
+    return flash.shard_memory(spec["memory_size"], spec["bigstore_ram_size"], processes, on_flash=spec["bigstore"])
 
 
 def _are(count: int) -> str:
     return {0: "are none", 1: "is one"}.get(count, f"are {count}")
 
 
-def _invalid(code: str, sentence: str, field: str) -> RequestFault:
-    return RequestFault("invalid", code, sentence, field)
+def _invalid(code: str, message: str, field: str) -> ValidationError:
+    return ValidationError("invalid", code, message, field)
 
 
-def _schema(sentence: str, field: str) -> RequestFault:
-    return RequestFault("schema", "bad_request", sentence, field)
+def _schema(message: str, field: str) -> ValidationError:
+    return ValidationError("schema", "bad_request", message, field)
 
 
-def _one_of(wanted: Wanted, field: str, values: tuple[str, ...], code: str | None = None) -> RequestFault | None:
-    if wanted[field] in values:
+def _one_of(spec: BdbFields, field: str, values: tuple[str, ...], code: str | None = None) -> ValidationError | None:
+    if spec[field] in values:
         return None
     sentence = f"{field} must be one of {', '.join(values)}."
     return _invalid(code, sentence, field) if code else _schema(sentence, field)
 
 
-def _uid(wanted: Wanted) -> RequestFault | None:
-    uid = wanted.get("uid")
+def _uid(spec: BdbFields) -> ValidationError | None:
+    uid = spec.get("uid")
     if uid is None or 1 <= uid <= MAX_UID:
         return None
     return _schema(f"uid must be between 1 and {MAX_UID}.", "uid")
 
 
-def _name(wanted: Wanted) -> RequestFault | None:
-    name = wanted["name"]
+def _name(spec: BdbFields) -> ValidationError | None:
+    name = spec["name"]
     if not name:
         return _invalid("missing_db_name", "The database needs a name.", "name")
     if len(name) > 63:
@@ -154,8 +154,8 @@ def _name(wanted: Wanted) -> RequestFault | None:
     return None
 
 
-def _port(wanted: Wanted) -> RequestFault | None:
-    port = wanted["port"]
+def _port(spec: BdbFields) -> ValidationError | None:
+    port = spec["port"]
     if port == 0:
         return None
     if not PORT_FIRST <= port <= PORT_LAST:
@@ -166,11 +166,11 @@ def _port(wanted: Wanted) -> RequestFault | None:
     return None
 
 
-def _memory(wanted: Wanted) -> RequestFault | None:
-    size = wanted["memory_size"]
+def _memory(spec: BdbFields) -> ValidationError | None:
+    size = spec["memory_size"]
     if not 0 <= size <= MAX_MEMORY:
         return _schema(f"memory_size must be between 0 (no limit) and {MAX_MEMORY} bytes.", "memory_size")
-    processes = wanted["shards_count"] * copies(wanted)
+    processes = spec["shards_count"] * copies(spec)
     if 0 < size < processes * MIN_SHARD_MEMORY:
         sentence = (
             f"memory_size is divided among {processes} shards (replicas included), and each needs at least "
@@ -180,9 +180,9 @@ def _memory(wanted: Wanted) -> RequestFault | None:
     return None
 
 
-def _flash(wanted: Wanted) -> RequestFault | None:
-    size, ram, field = wanted["memory_size"], wanted["bigstore_ram_size"], "bigstore_ram_size"
-    if not wanted["bigstore"]:
+def _flash(spec: BdbFields) -> ValidationError | None:
+    size, ram, field = spec["memory_size"], spec["bigstore_ram_size"], "bigstore_ram_size"
+    if not spec["bigstore"]:
         if not ram:
             return None
         return _invalid(
@@ -195,7 +195,7 @@ def _flash(wanted: Wanted) -> RequestFault | None:
             "A database on flash needs memory_size, the total number of bytes of RAM and flash. It cannot be unlimited."
         )
         return _invalid("missing_memory_size", sentence, "memory_size")
-    processes = wanted["shards_count"] * copies(wanted)
+    processes = spec["shards_count"] * copies(spec)
     least = processes * flash.MIN_SHARD_RAM
     if ram < least:
         sentence = (
@@ -203,70 +203,70 @@ def _flash(wanted: Wanted) -> RequestFault | None:
             f"bytes of RAM. Set it to {least} or more; {ram} is too small."
         )
         return _invalid("replication_size_violation", sentence, field)
-    if not size * flash.LEAST_PERCENT <= ram * 100 <= size * 100:
+    if not size * flash.MIN_PERCENT <= ram * 100 <= size * 100:
         sentence = (
-            f"{field} must be between {flash.LEAST_PERCENT} % and 100 % of memory_size, "
-            f"that is, between {-(-size * flash.LEAST_PERCENT // 100)} and {size}; it is {ram}."
+            f"{field} must be between {flash.MIN_PERCENT} % and 100 % of memory_size, "
+            f"that is, between {-(-size * flash.MIN_PERCENT // 100)} and {size}; it is {ram}."
         )
         return _invalid("bad_request", sentence, field)
     return None
 
 
-def _shards(wanted: Wanted) -> RequestFault | None:
-    count = wanted["shards_count"]
+def _shards(spec: BdbFields) -> ValidationError | None:
+    count = spec["shards_count"]
     if not 1 <= count <= MAX_SHARDS:
         return _invalid("invalid_sharding", f"shards_count must be between 1 and {MAX_SHARDS}.", "shards_count")
-    if count > 1 and not wanted["sharding"]:
+    if count > 1 and not spec["sharding"]:
         return _invalid("invalid_sharding", "More than one shard requires sharding to be true.", "sharding")
     return None
 
 
-def _hashing(wanted: Wanted) -> RequestFault | None:
-    if wanted["hash_slots_policy"] != "16k":
-        code = "invalid_oss_cluster_configuration" if wanted["oss_cluster"] else "invalid_sharding"
+def _hashing(spec: BdbFields) -> ValidationError | None:
+    if spec["hash_slots_policy"] != "16k":
+        code = "invalid_oss_cluster_configuration" if spec["oss_cluster"] else "invalid_sharding"
         return _invalid(code, "hash_slots_policy must be 16k: the engine has 16,384 hash slots.", "hash_slots_policy")
-    rules = [rule["regex"] for rule in wanted["shard_key_regex"]]
+    rules = [rule["regex"] for rule in spec["shard_key_regex"]]
     if not rules:
         return None
-    verdict = hashing.judge(rules, implicit_shard_key=wanted["implicit_shard_key"])
+    verdict = hashing.judge(rules, implicit_shard_key=spec["implicit_shard_key"])
     if not verdict.refusal:
         return None
-    code = "invalid_oss_cluster_configuration" if wanted["oss_cluster"] else "invalid_sharding"
+    code = "invalid_oss_cluster_configuration" if spec["oss_cluster"] else "invalid_sharding"
     return _invalid(code, verdict.refusal, "shard_key_regex")
 
 
-def _oss_cluster(wanted: Wanted) -> RequestFault | None:
-    if not wanted["oss_cluster"]:
+def _oss_cluster(spec: BdbFields) -> ValidationError | None:
+    if not spec["oss_cluster"]:
         return None
     code = "invalid_oss_cluster_configuration"
-    if not wanted["sharding"]:
+    if not spec["sharding"]:
         return _invalid(
             code, "The OSS cluster API requires sharding to be true; one shard is sufficient.", "oss_cluster"
         )
-    if wanted["proxy_policy"] == "single":
+    if spec["proxy_policy"] == "single":
         sentence = "The OSS cluster API requires proxy_policy all-master-shards or all-nodes, so that clients reach every shard."
         return _invalid(code, sentence, "proxy_policy")
     return None
 
 
-def _persistence(wanted: Wanted) -> RequestFault | None:
+def _persistence(spec: BdbFields) -> ValidationError | None:
     code = "invalid_data_persistence"
-    wrong = _one_of(wanted, "data_persistence", PERSISTENCES, code) or _one_of(wanted, "aof_policy", AOF_POLICIES, code)
+    wrong = _one_of(spec, "data_persistence", PERSISTENCES, code) or _one_of(spec, "aof_policy", AOF_POLICIES, code)
     if wrong:
         return wrong
-    if wanted["data_persistence"] == "snapshot" and not wanted["snapshot_policy"]:
+    if spec["data_persistence"] == "snapshot" and not spec["snapshot_policy"]:
         sentence = 'data_persistence snapshot requires snapshot_policy, for example [{"secs": 3600, "writes": 1}].'
         return _invalid(code, sentence, "snapshot_policy")
     if any(
-        not 1 <= value <= MAX_INT for point in wanted["snapshot_policy"] for value in (point["secs"], point["writes"])
+        not 1 <= value <= MAX_INT for point in spec["snapshot_policy"] for value in (point["secs"], point["writes"])
     ):
         sentence = f"secs and writes of snapshot_policy must be between 1 and {MAX_INT}."
         return _invalid(code, sentence, "snapshot_policy")
     return None
 
 
-def _tags(wanted: Wanted) -> RequestFault | None:
-    tags = wanted["tags"]
+def _tags(spec: BdbFields) -> ValidationError | None:
+    tags = spec["tags"]
     code = "invalid_bdb_tags"
     if len(tags) > 30:
         return _invalid(code, f"A database can have at most 30 tags; this request has {len(tags)}.", "tags")
@@ -277,68 +277,68 @@ def _tags(wanted: Wanted) -> RequestFault | None:
     return None
 
 
-def _version(wanted: Wanted) -> RequestFault | None:
+def _version(spec: BdbFields) -> ValidationError | None:
     for field in ("version", "redis_version"):
-        if not _VERSION.fullmatch(wanted[field]):
+        if not _VERSION.fullmatch(spec[field]):
             return _invalid("invalid_version", f'{field} must have a format such as "7.2" or "7.2.4".', field)
-    if _VERSION.sub(r"\1.\2", wanted["version"]) != _VERSION.sub(r"\1.\2", wanted["redis_version"]):
+    if _VERSION.sub(r"\1.\2", spec["version"]) != _VERSION.sub(r"\1.\2", spec["redis_version"]):
         return _invalid("invalid_version", "version and redis_version must name the same version.", "redis_version")
     return None
 
 
-def password(given: str, field: str) -> RequestFault | None:
+def password_error(value: str, field: str) -> ValidationError | None:
     """Return the fault of a password of the default user, or None."""
-    if _PASSWORD.fullmatch(given):
+    if _PASSWORD.fullmatch(value):
         return None
     return _schema("The password can have up to 512 printable ASCII characters without spaces.", field)
 
 
-def _password(wanted: Wanted) -> RequestFault | None:
-    return password(wanted["authentication_redis_pass"], "authentication_redis_pass")
+def _password(spec: BdbFields) -> ValidationError | None:
+    return password_error(spec["authentication_redis_pass"], "authentication_redis_pass")
 
 
-def _disabled_commands(wanted: Wanted) -> RequestFault | None:
+def _disabled_commands(spec: BdbFields) -> ValidationError | None:
     try:
-        disabled_commands.parse(wanted["disabled_commands"])
-    except disabled_commands.Malformed as problem:
+        disabled_commands.parse(spec["disabled_commands"])
+    except disabled_commands.InvalidCommandList as problem:
         return _invalid("bad_request", str(problem), "disabled_commands")
     return None
 
 
-def _limits(wanted: Wanted) -> RequestFault | None:
-    if not 0 <= wanted["max_connections"] <= 1_000_000:
+def _limits(spec: BdbFields) -> ValidationError | None:
+    if not 0 <= spec["max_connections"] <= 1_000_000:
         return _schema("max_connections must be between 0 (the default, 10000) and 1000000.", "max_connections")
-    if not 1 <= wanted["maxclients"] <= 1_000_000:
+    if not 1 <= spec["maxclients"] <= 1_000_000:
         return _schema("maxclients must be between 1 and 1000000.", "maxclients")
-    if not 0 <= wanted["io_threads"] <= io_threads.MOST:
-        sentence = f"io_threads must be between 1 (off) and {io_threads.MOST}, or 0 for an automatic choice."
+    if not 0 <= spec["io_threads"] <= io_threads.MAX_THREADS:
+        sentence = f"io_threads must be between 1 (off) and {io_threads.MAX_THREADS}, or 0 for an automatic choice."
         return _schema(sentence, "io_threads")
     return None
 
 
-def _backup(wanted: Wanted) -> RequestFault | None:
-    if wanted["backup"] and not wanted["backup_interval"]:
+def _backup(spec: BdbFields) -> ValidationError | None:
+    if spec["backup"] and not spec["backup_interval"]:
         return _invalid(
             "missing_backup_interval", "A scheduled backup requires backup_interval, in seconds.", "backup_interval"
         )
     return None
 
 
-def _enums(wanted: Wanted) -> RequestFault | None:
+def _enums(spec: BdbFields) -> ValidationError | None:
     return (
-        _one_of(wanted, "eviction_policy", EVICTION_POLICIES, "eviction_policy_violation")
-        or _one_of(wanted, "proxy_policy", PROXY_POLICIES, "invalid_proxy_policy")
-        or _one_of(wanted, "tls_mode", TLS_MODES)
-        or _one_of(wanted, "shards_placement", PLACEMENTS)
-        or _one_of(wanted, "oss_cluster_api_preferred_ip_type", ("internal", "external"))
-        or _one_of(wanted, "oss_cluster_api_preferred_endpoint_type", ("ip", "hostname"))
+        _one_of(spec, "eviction_policy", EVICTION_POLICIES, "eviction_policy_violation")
+        or _one_of(spec, "proxy_policy", PROXY_POLICIES, "invalid_proxy_policy")
+        or _one_of(spec, "tls_mode", TLS_MODES)
+        or _one_of(spec, "shards_placement", PLACEMENTS)
+        or _one_of(spec, "oss_cluster_api_preferred_ip_type", ("internal", "external"))
+        or _one_of(spec, "oss_cluster_api_preferred_endpoint_type", ("ip", "hostname"))
     )
 
 
-def _unsupported(wanted: Wanted) -> RequestFault | None:
+def _unsupported(spec: BdbFields) -> ValidationError | None:
     """Refuse unsupported features: accepting such a field without effect would mislead the client."""
     for field, supported, code, what in _UNSUPPORTED:
-        if wanted.get(field, supported) != supported:
+        if spec.get(field, supported) != supported:
             return _invalid(code, f"{what} supported. Leave {field} out or set it to {_literal(supported)}.", field)
     return None
 

@@ -69,7 +69,7 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def within(results: Sequence[Mapping[str, Any]], name: str, limit: float) -> Mapping[str, Any] | None:
+def best_within_limit(results: Sequence[Mapping[str, Any]], name: str, limit: float) -> Mapping[str, Any] | None:
     """Return the result with the highest throughput that stays within a limit, among results without errors, or None."""
     kept = [each for each in results if each[name] is not None and each[name] <= limit and not each["errors"]]
     return max(kept, key=lambda each: float(each["ops_per_second"]), default=None)

@@ -18,13 +18,13 @@ class Cost:
     keys: int
     """Maximum number of keys that phases with writes leave behind."""
     memory: int
-    sure: bool
+    is_certain: bool
     """Whether the amount is certain; phases limited by time may write less."""
     seconds: int | None
 
 
 @dataclass(frozen=True)
-class Concern:
+class PreflightWarning:
     """A warning before a run. If `blocks`, the request must confirm it with the field `agree`."""
 
     code: str
@@ -53,17 +53,19 @@ def cost(phases: Sequence[Mapping[str, Any]], repetitions: int) -> Cost:
     return Cost(sum(keys for keys, _ in left.values()), round(sum(size for _, size in left.values())), sure, seconds)
 
 
-def _written(wanted: Mapping[str, Any]) -> int:
+def _written(spec: Mapping[str, Any]) -> int:
     """Return the number of keys written: at most the size of the key range, and at most the number of requests."""
-    keys, requests = workload.keys(wanted), wanted.get("requests")
-    if wanted.get("test_time") is not None or requests == "allkeys":
+    keys, requests = workload.keys(spec), spec.get("requests")
+    if spec.get("test_time") is not None or requests == "allkeys":
         return keys
     each = requests or workload.OPTIONS["requests"].default
-    clients = [wanted.get(name) or workload.OPTIONS[name].default for name in ("clients", "threads")]
+    clients = [spec.get(name) or workload.OPTIONS[name].default for name in ("clients", "threads")]
     return int(min(keys, each * clients[0] * clients[1]))
 
 
-def concerns(needed: Cost, *, copies: int, memory_size: int, used: float | None, evicts: bool) -> list[Concern]:
+def preflight_warnings(
+    needed: Cost, *, copies: int, memory_size: int, used: float | None, evicts: bool
+) -> list[PreflightWarning]:
     """Return the memory warnings. `memory_size` is the limit of the complete database, 0 for none; `used` is its current usage."""
     if not needed.keys or not memory_size:
         return []
@@ -73,7 +75,7 @@ def concerns(needed: Cost, *, copies: int, memory_size: int, used: float | None,
         return []
     what = "some of its keys will be evicted" if evicts else "writes will be refused (OOM)"
     sizes = f"It may write {_size(together)} (replicas included), but {_size(max(0, free))} of {_size(memory_size)} are free"
-    return [Concern("benchmark_memory", f"{sizes}: {what}.", blocks=needed.sure)]
+    return [PreflightWarning("benchmark_memory", f"{sizes}: {what}.", blocks=needed.is_certain)]
 
 
 def _size(number: float) -> str:

@@ -9,7 +9,7 @@ from shardboard.domain import workload
 ENDED = frozenset({"ended", "failed", "skipped"})
 
 
-class Load(Protocol):
+class PlanLoad(Protocol):
     @property
     def phase(self) -> int: ...
     @property
@@ -21,22 +21,22 @@ class Load(Protocol):
 
 
 @dataclass(frozen=True, order=True)
-class Step:
+class PlanStep:
     """All load nodes start a step together, and start the next one when all have finished it."""
 
     phase: int
     repetition: int
 
 
-def steps(phases: int, repetitions: int) -> list[Step]:
+def steps(phases: int, repetitions: int) -> list[PlanStep]:
     """Return the steps of a run. Only the last phase is repeated."""
-    before = [Step(phase, 0) for phase in range(phases - 1)]
-    return before + [Step(phases - 1, repetition) for repetition in range(repetitions)]
+    before = [PlanStep(phase, 0) for phase in range(phases - 1)]
+    return before + [PlanStep(phases - 1, repetition) for repetition in range(repetitions)]
 
 
-def share(wanted: Mapping[str, Any], index: int, count: int) -> dict[str, Any]:
+def workload_share(spec: Mapping[str, Any], index: int, count: int) -> dict[str, Any]:
     """Return the workload of one of several load nodes: its part of a total rate, and of a key range divided among clients."""
-    own = dict(wanted)
+    own = dict(spec)
     if count > 1 and own.get("rate") is not None:
         own["rate"] = own["rate"] / count
     if count > 1 and own.get("key_pattern") == "P:P":
@@ -48,19 +48,19 @@ def share(wanted: Mapping[str, Any], index: int, count: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Where:
+class PlanPosition:
     """Progress of a run. `progress` is 0-100; `step` is None if no step is running."""
 
     progress: float
-    step: Step | None
+    step: PlanStep | None
     time_left: float | None
 
 
-def where(loads: Sequence[Load], phases: Sequence[Mapping[str, Any]]) -> Where:
+def plan_position(loads: Sequence[PlanLoad], phases: Sequence[Mapping[str, Any]]) -> PlanPosition:
     """Return the progress. Steps are weighted by their duration if all durations are known, otherwise equally."""
-    grouped: dict[Step, list[Load]] = {}
+    grouped: dict[PlanStep, list[PlanLoad]] = {}
     for load in loads:
-        grouped.setdefault(Step(load.phase, load.repetition), []).append(load)
+        grouped.setdefault(PlanStep(load.phase, load.repetition), []).append(load)
     lengths = {step: workload.seconds(phases[step.phase]["workload"]) for step in grouped}
     known = [length for length in lengths.values() if length is not None]
     weights = {
@@ -75,7 +75,7 @@ def where(loads: Sequence[Load], phases: Sequence[Mapping[str, Any]]) -> Where:
         done += weights[step] * share_done
         left += (lengths[step] or 0) * (1 - share_done)
     total = sum(weights.values())
-    return Where(
+    return PlanPosition(
         progress=round(100 * done / total, 1) if total else 0.0,
         step=running,
         time_left=round(left, 1) if len(known) == len(lengths) else None,

@@ -105,7 +105,7 @@ def _generator(state: Mapping[str, Any]) -> str:
 
 
 def _within(results: Sequence[Mapping[str, Any]], name: str, words: str) -> list[str]:
-    best = benchmark_compare.within(results, name, 1.0)
+    best = benchmark_compare.best_within_limit(results, name, 1.0)
     figures = (
         [_number(best[each]) for each in ("ops_per_second", "average_ms", "p99_ms")] if best else ["none"] + ["–"] * 2
     )

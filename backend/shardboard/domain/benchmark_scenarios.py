@@ -5,10 +5,10 @@ from math import sqrt
 from typing import Any
 
 KEYS = ("key_minimum", "key_maximum", "key_stddev", "key_median")
-LEAST_SECONDS = 10
-LEAST_KEYS = 1000
-LEAST_MEMORY = 100_000_000
-LEAST_RATE = 100
+MIN_SECONDS = 10
+MIN_KEYS = 1000
+MIN_MEMORY = 100_000_000
+MIN_RATE = 100
 
 
 def scaled(scenario: Mapping[str, Any], factor: float) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def scaled(scenario: Mapping[str, Any], factor: float) -> dict[str, Any]:
     base = scenario.get("workload") or {}
     drill = scenario.get("drill")
     database = dict(scenario["database"])
-    database["memory_size"] = max(LEAST_MEMORY, round(database["memory_size"] * factor))
+    database["memory_size"] = max(MIN_MEMORY, round(database["memory_size"] * factor))
     return {
         "scenario": scenario["name"],
         "name": scenario["title"],
@@ -37,9 +37,9 @@ def workload(full: Mapping[str, Any], factor: float) -> dict[str, Any]:
     own = dict(full)
     for name in KEYS:
         if name in own and own[name] > 1:
-            own[name] = max(LEAST_KEYS if name == "key_maximum" else 1, round(own[name] * factor))
+            own[name] = max(MIN_KEYS if name == "key_maximum" else 1, round(own[name] * factor))
     if "rate" in own:
-        own["rate"] = max(LEAST_RATE, round(own["rate"] * factor))
+        own["rate"] = max(MIN_RATE, round(own["rate"] * factor))
     if "test_time" in own:
         own["test_time"] = _seconds(own["test_time"], factor)
     return own
@@ -48,4 +48,4 @@ def workload(full: Mapping[str, Any], factor: float) -> dict[str, Any]:
 def _seconds(full: int, factor: float) -> int:
     """Return a scaled duration. Durations shrink less than sizes: a machine a tenth as large needs more than a tenth of the
     time."""
-    return max(min(full, LEAST_SECONDS), round(full * min(1.0, sqrt(factor))))
+    return max(min(full, MIN_SECONDS), round(full * min(1.0, sqrt(factor))))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardboard.domain.histogram import Histogram, ends
+from shardboard.domain.histogram import Histogram, bucket_bounds
 
 COUNTS = ("ops", "reads", "writes", "misses", "redirected", "sent_bytes", "received_bytes", "in_flight")
 COLUMNS = (
@@ -61,7 +61,7 @@ class Tally:
 
     def buckets(self) -> dict[str, int]:
         """Return counts by the upper ends of buckets, in microseconds."""
-        return {str(ends(index)[1]): count for index, count in self.histogram.pairs()}
+        return {str(bucket_bounds(index)[1]): count for index, count in self.histogram.pairs()}
 
     def row(self) -> dict[str, float | None]:
         """Return the values by column."""
@@ -75,44 +75,44 @@ class Tally:
         return {name: known.get(name) for name in COLUMNS}
 
 
-def tally(said: Mapping[str, Any]) -> Tally:
+def tally_of_line(line: Mapping[str, Any]) -> Tally:
     """Return the tally of one line. Missing values and values of a wrong type count as nothing."""
-    ops = _count(said.get("ops"))
-    average = _number(said.get("average_us"))
-    buckets = said.get("histogram")
+    ops = _count(line.get("ops"))
+    average = _number(line.get("average_us"))
+    buckets = line.get("histogram")
     return Tally(
-        counts=Counter({name: _count(said[name]) for name in COUNTS if name in said}),
-        errors=Counter({str(name): _count(count) for name, count in _mapping(said.get("errors")).items()}),
-        histogram=Histogram.of(
+        counts=Counter({name: _count(line[name]) for name in COUNTS if name in line}),
+        errors=Counter({str(name): _count(count) for name, count in _mapping(line.get("errors")).items()}),
+        histogram=Histogram.from_pairs(
             (int(value), _count(count)) for value, count in _mapping(buckets).items() if value.isdigit()
         ),
         weighted_us=average * ops if average is not None else 0.0,
-        slowest_us=_number(said.get("max_us")),
-        lag_us=_number(said.get("schedule_lag_us")),
-        cpu=max((_number(each) or 0.0 for each in said.get("threads_cpu") or []), default=None),
-        at=_number(said.get("at")) or 0.0,
+        slowest_us=_number(line.get("max_us")),
+        lag_us=_number(line.get("schedule_lag_us")),
+        cpu=max((_number(each) or 0.0 for each in line.get("threads_cpu") or []), default=None),
+        at=_number(line.get("at")) or 0.0,
     )
 
 
-def totals(whole: Tally, ended: Sequence[Mapping[str, Any]]) -> None:
+def totals(total: Tally, ended: Sequence[Mapping[str, Any]]) -> None:
     """Replace the latencies of the seconds with those of the last lines, which are more precise and include the last part of a
     second.
 
     Generators of earlier releases do not report a histogram there. The histogram of the seconds is used then.
     """
     for last in ended:
-        whole.slowest_us = _most(whole.slowest_us, _number(last.get("max_us")))
+        total.slowest_us = _most(total.slowest_us, _number(last.get("max_us")))
     if ended and all(_mapping(last.get("histogram")) or not _count(last.get("ops")) for last in ended):
-        whole.histogram = Histogram()
+        total.histogram = Histogram()
         for last in ended:
-            whole.histogram.add(tally(last).histogram)
+            total.histogram.add(tally_of_line(last).histogram)
 
 
 def by_second(lines: Iterable[Mapping[str, Any]]) -> list[tuple[int, Tally]]:
     """Merge the lines of the generators of one step by the second since the start of the load."""
     found: dict[int, Tally] = {}
     for said in lines:
-        found.setdefault(_count(said.get("t")), Tally()).add(tally(said))
+        found.setdefault(_count(said.get("t")), Tally()).add(tally_of_line(said))
     return sorted(found.items())
 
 

@@ -23,7 +23,7 @@ _LABELS = {
 }
 
 
-def setting(path: str, runs: Sequence[Mapping[str, Any]]) -> str:
+def setting_label(path: str, runs: Sequence[Mapping[str, Any]]) -> str:
     """Return the display name of a path: `phases.1.workload.test_time` is "Phase 2, measure: test time". The name of a phase or
     the uid of a node is included if it is the same in all runs that have it."""
     steps = path.removeprefix("facts.").split(".")

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True)
-class Held:
+class ShardLocation:
     """A shard of the database: node, pair and role."""
 
     node_uid: int
@@ -16,7 +16,11 @@ class Held:
 
 
 def bind(
-    policy: str, bound: Sequence[int], held: Iterable[Held], living: Collection[int], resting: Collection[int] = ()
+    policy: str,
+    bound: Sequence[int],
+    held: Iterable[ShardLocation],
+    living: Collection[int],
+    draining: Collection[int] = (),
 ) -> list[int]:
     """Return the nodes that serve the endpoint. `bound` are the current ones. Empty only if there are no shards.
 
@@ -25,13 +29,13 @@ def bind(
     its last primary continues to serve while it has a shard.
     """
     # Replicas on a node that is being emptied do not keep its endpoint there; primaries do.
-    kept = [shard for shard in held if shard.is_primary or shard.node_uid not in resting]
+    kept = [shard for shard in held if shard.is_primary or shard.node_uid not in draining]
     holders = {shard.node_uid for shard in kept}
     primaries = {shard.node_uid for shard in kept if shard.is_primary}
     if policy == "all-nodes":
         return sorted({*living, *(node for node in bound if node in holders)})
     if policy == "single":
-        if bound and bound[0] in living and (bound[0] in holders or bound[0] not in resting):
+        if bound and bound[0] in living and (bound[0] in holders or bound[0] not in draining):
             return [bound[0]]
         heads = [shard for shard in sorted(kept, key=lambda shard: shard.pair) if shard.is_primary]
         chosen = next((shard.node_uid for shard in heads if shard.node_uid in living), None)
@@ -39,7 +43,7 @@ def bind(
     return sorted(primaries | (set(bound) & holders))
 
 
-def retiring(
+def retiring_addresses(
     bound: Collection[int],
     chosen: Collection[int],
     before: Mapping[int, datetime],
@@ -53,7 +57,7 @@ def retiring(
     return {node: until for node, until in left.items() if until > now and node in members and node not in chosen}
 
 
-def sentence(name: str, old: Sequence[str], new: Sequence[str], seconds: int) -> str:
+def address_change_message(name: str, old: Sequence[str], new: Sequence[str], seconds: int) -> str:
     """Return the instruction for clients. `old` and `new` are addresses with ports; the old ones respond for `seconds` more."""
     subject = "the old address" if len(old) == 1 else "the old addresses"
     verb = "responds" if len(old) == 1 else "respond"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from math import floor, log10
 
-from shardboard.domain.histogram import Histogram, Key, ends, packed, unpacked
+from shardboard.domain.histogram import Histogram, HistogramKey, bucket_bounds, packed, unpacked
 
 CELLS = 80
 """Number of cells in each power of ten."""
@@ -23,7 +23,7 @@ def cell(micros: int) -> int:
     return floor(CELLS * log10(micros)) if micros > 1 else 0
 
 
-def of(histogram: Histogram) -> Cells:
+def from_histogram(histogram: Histogram) -> Cells:
     """Return the cells of a histogram."""
     found: Cells = {}
     for index, count in histogram.pairs():
@@ -34,17 +34,17 @@ def of(histogram: Histogram) -> Cells:
 
 @cache
 def _of_bucket(index: int) -> int:
-    return cell(ends(index)[0])
+    return cell(bucket_bounds(index)[0])
 
 
-def histogram(cells: Mapping[int, int]) -> Histogram:
+def to_histogram(cells: Mapping[int, int]) -> Histogram:
     """Return a histogram for percentiles, in which every value counts as the middle of its cell."""
-    return Histogram.of((round(10 ** ((place + 0.5) / CELLS)), count) for place, count in sorted(cells.items()))
+    return Histogram.from_pairs((round(10 ** ((place + 0.5) / CELLS)), count) for place, count in sorted(cells.items()))
 
 
-def merged(parts: Iterable[Mapping[Key, Cells]]) -> dict[Key, Cells]:
+def merged(parts: Iterable[Mapping[HistogramKey, Cells]]) -> dict[HistogramKey, Cells]:
     """Return the sums of all parts by key."""
-    found: dict[Key, Cells] = {}
+    found: dict[HistogramKey, Cells] = {}
     for part in parts:
         for key, cells in part.items():
             add(found.setdefault(key, {}), cells)
@@ -56,11 +56,11 @@ def add(to: Cells, more: Mapping[int, int]) -> None:
         to[place] = to.get(place, 0) + count
 
 
-def encode(cells: Mapping[Key, Cells]) -> bytes:
+def encode(cells: Mapping[HistogramKey, Cells]) -> bytes:
     """Encode cells for the store."""
     return packed((key, sorted(found.items())) for key, found in sorted(cells.items()))
 
 
-def decode(data: bytes) -> dict[Key, Cells]:
+def decode(data: bytes) -> dict[HistogramKey, Cells]:
     """Decode cells from the store."""
     return dict(unpacked(data))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shardboard.domain.workload import OPTIONS, Wrong
+from shardboard.domain.workload import OPTIONS, InvalidOption
 
 TYPOGRAPHIC = "–—−"
 """Dashes that word processors insert instead of hyphens."""
@@ -40,7 +40,7 @@ _SHORT_OTHERS = {
 
 
 @dataclass(frozen=True)
-class Understood:
+class ParsedCommandLine:
     """A parsed command line. `ignored` contains the names of options without a meaning here. Their values are dropped, because they
     can be passwords."""
 
@@ -49,15 +49,15 @@ class Understood:
     ignored: list[str] = field(default_factory=list)
 
 
-class NotUnderstood(Exception):
+class CommandLineError(Exception):
     """A command line cannot be parsed; `wrong` contains the option and the reason."""
 
-    def __init__(self, wrong: Wrong) -> None:
-        super().__init__(wrong.sentence)
-        self.wrong = wrong
+    def __init__(self, wrong: InvalidOption) -> None:
+        super().__init__(wrong.message)
+        self.error = wrong
 
 
-def parse(text: str) -> Understood:
+def parse(text: str) -> ParsedCommandLine:
     """Parse a command line. Raises NotUnderstood."""
     workload: dict[str, Any] = {}
     ignored: list[str] = []
@@ -73,15 +73,15 @@ def parse(text: str) -> Understood:
             _set_command_option(workload, name, str(value))
         else:
             workload[name] = _typed(name, value)
-    return Understood(workload, repetitions, ignored)
+    return ParsedCommandLine(workload, repetitions, ignored)
 
 
 def _words(text: str) -> list[str]:
     try:
         words = shlex.split(text.replace("\\\n", " "))
     except ValueError as error:
-        raise NotUnderstood(
-            Wrong("command_line", f"The command line has an unclosed quotation mark: {error}.")
+        raise CommandLineError(
+            InvalidOption("command_line", f"The command line has an unclosed quotation mark: {error}.")
         ) from None
     if words and not words[0].startswith(("-", *TYPOGRAPHIC)):
         words = words[1:]  # the program
@@ -95,11 +95,11 @@ def _pairs(words: list[str]) -> Iterator[tuple[str, str | None]]:
         name, value = _split_option(word)
         if not _takes_value(name):
             if value is not None:
-                raise NotUnderstood(Wrong(name, f"{_flag(name)} takes no value."))
+                raise CommandLineError(InvalidOption(name, f"{_flag(name)} takes no value."))
         elif value is None:
             value = next(left, None)
             if value is None:
-                raise NotUnderstood(Wrong(name, f"{_flag(name)} needs a value."))
+                raise CommandLineError(InvalidOption(name, f"{_flag(name)} needs a value."))
         yield name, value
 
 
@@ -107,8 +107,8 @@ def _split_option(word: str) -> tuple[str, str | None]:
     """Return the name, and the value if it is part of the same word."""
     if word.startswith(tuple(TYPOGRAPHIC)):
         plain = "--" + word.lstrip("-" + TYPOGRAPHIC)
-        raise NotUnderstood(
-            Wrong("command_line", f"{word} starts with a typographic dash. Write {plain} with two hyphens.")
+        raise CommandLineError(
+            InvalidOption("command_line", f"{word} starts with a typographic dash. Write {plain} with two hyphens.")
         )
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
@@ -116,14 +116,14 @@ def _split_option(word: str) -> tuple[str, str | None]:
     if word.startswith("-") and len(word) > 1:
         name = _SHORT.get(word[1]) or _SHORT_OTHERS.get(word[1]) or ""
         return _known(name, word), word[2:].removeprefix("=") or None
-    raise NotUnderstood(Wrong("command_line", f"{word} is not an option. Options start with two hyphens."))
+    raise CommandLineError(InvalidOption("command_line", f"{word} is not an option. Options start with two hyphens."))
 
 
 def _known(name: str, word: str) -> str:
     others = ("run_count", "command_ratio", "command_key_pattern")
     if name in OPTIONS or name in _TARGET_OPTIONS or name in _OUTPUT_OPTIONS or name in others:
         return name
-    raise NotUnderstood(Wrong("command_line", f"{word.partition('=')[0]} is not supported."))
+    raise CommandLineError(InvalidOption("command_line", f"{word.partition('=')[0]} is not supported."))
 
 
 def _takes_value(name: str) -> bool:
@@ -144,19 +144,19 @@ def _typed(name: str, value: str | None) -> Any:
             try:
                 return float(value or "")
             except ValueError:
-                raise NotUnderstood(Wrong(name, f"{_flag(name)} needs a number.")) from None
+                raise CommandLineError(InvalidOption(name, f"{_flag(name)} needs a number.")) from None
     return _number(name, value)
 
 
 def _number(name: str, value: str | None) -> int:
     if value is None or not value.isdecimal() or len(value) > 18:
-        raise NotUnderstood(Wrong(name, f"{_flag(name)} needs a whole number."))
+        raise CommandLineError(InvalidOption(name, f"{_flag(name)} needs a whole number."))
     return int(value)
 
 
 def _set_command_option(workload: Mapping[str, Any], name: str, value: str) -> None:
     if "command" not in workload:
-        raise NotUnderstood(Wrong(name, f"{_flag(name)} must follow the --command that it belongs to."))
+        raise CommandLineError(InvalidOption(name, f"{_flag(name)} must follow the --command that it belongs to."))
     field_name = name.removeprefix("command_")
     workload["command"][-1][field_name] = _number(name, value) if field_name == "ratio" else value
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from shardboard.domain.histogram import Histogram
 
-MOST = 30
+MAX_COMMANDS = 30
 """Maximum number of commands that are reported for each database."""
 
 
 @dataclass(frozen=True)
-class Count:
+class CommandCounters:
     """Counts of one command at one proxy. Times are in microseconds."""
 
     name: str
@@ -23,7 +23,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Told:
+class ProxyCommandCounts:
     """Report of the proxy of one node about one database."""
 
     node_uid: int
@@ -31,11 +31,11 @@ class Told:
     """Why there is no report; empty if there is one."""
     seconds: float = 0.0
     """How long the proxy had counted."""
-    counts: Sequence[Count] = ()
+    counts: Sequence[CommandCounters] = ()
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandStats:
     """Rates per second, times in milliseconds. Times are None if no shard replied."""
 
     name: str
@@ -54,10 +54,10 @@ class _Sum:
     histogram: Histogram = field(default_factory=Histogram)
 
 
-def most_used(told: Iterable[Told], limit: int = MOST) -> list[Command]:
+def most_used(counts: Iterable[ProxyCommandCounts], limit: int = MAX_COMMANDS) -> list[CommandStats]:
     """Return the commands with the most calls per second over all proxies, the highest first, then by name."""
     sums: dict[str, _Sum] = {}
-    for each in told:
+    for each in counts:
         if each.reason or each.seconds <= 0:
             continue
         for count in each.counts:
@@ -65,21 +65,21 @@ def most_used(told: Iterable[Told], limit: int = MOST) -> list[Command]:
             own.calls += count.calls / each.seconds
             own.errors += count.errors / each.seconds
             own.micros += count.micros
-            own.histogram.add(Histogram.of(count.latency))
+            own.histogram.add(Histogram.from_pairs(count.latency))
     ranked = sorted(sums.items(), key=lambda item: (-item[1].calls, item[0]))
     return [_command(name, own) for name, own in ranked[:limit]]
 
 
-def interval(told: Iterable[Told]) -> float | None:
+def interval(counts: Iterable[ProxyCommandCounts]) -> float | None:
     """Return the longest counting period of all proxies in seconds; None without any report."""
-    return max((each.seconds for each in told if not each.reason), default=None)
+    return max((each.seconds for each in counts if not each.reason), default=None)
 
 
-def _command(name: str, own: _Sum) -> Command:
+def _command(name: str, own: _Sum) -> CommandStats:
     measured = own.histogram.count
     if not measured:
-        return Command(name, own.calls, own.errors)
+        return CommandStats(name, own.calls, own.errors)
     p50, p99 = (own.histogram.quantile(q) for q in (0.5, 0.99))
     assert p50 is not None  # noqa: S101 - the histogram is not empty
     assert p99 is not None  # noqa: S101
-    return Command(name, own.calls, own.errors, own.micros / measured / 1000, p50 / 1000, p99 / 1000)
+    return CommandStats(name, own.calls, own.errors, own.micros / measured / 1000, p50 / 1000, p99 / 1000)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-PATIENCE = 1.0
+PROMOTE_AFTER_SECONDS = 1.0
 """Seconds within which a shard that was started as a replica should serve."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DesiredShard:
     """A shard that should be running."""
 
     uid: int
@@ -35,7 +35,7 @@ class ShardCondition:
 
 
 @dataclass(frozen=True)
-class Step:
+class CreationStep:
     """Next step and progress."""
 
     start: Mapping[int, Sequence[int]] = field(default_factory=dict)
@@ -48,38 +48,40 @@ class Step:
     waiting_for: str = ""
 
 
-def next_step(wanted: Sequence[Wanted], seen: Mapping[int, ShardCondition]) -> Step:
+def next_step(desired: Sequence[DesiredShard], seen: Mapping[int, ShardCondition]) -> CreationStep:
     """Start primaries, promote those that were started as replicas, start their replicas and wait. Fail if a process ended.
 
     A replica starts only after its primary has the primary role. A replica that finds no primary retries a second later only.
     """
-    for shard in wanted:
+    for shard in desired:
         if shard.uid in seen and seen[shard.uid].died:
-            return Step(failed=f"Shard redis:{shard.uid} on node {shard.node_uid} ended: {seen[shard.uid].died}.")
-    running = [shard for shard in wanted if shard.uid in seen and seen[shard.uid].running]
+            return CreationStep(
+                failed=f"Shard redis:{shard.uid} on node {shard.node_uid} ended: {seen[shard.uid].died}."
+            )
+    running = [shard for shard in desired if shard.uid in seen and seen[shard.uid].running]
     promote = [shard.uid for shard in running if not seen[shard.uid].promoted and _can_be_promoted(seen[shard.uid])]
     serving = [shard for shard in running if seen[shard.uid].serves and seen[shard.uid].promoted]
     ready = {shard.pair for shard in running if shard.role == "master" and seen[shard.uid].promoted}
     start: dict[int, list[int]] = {}
-    for shard in wanted:
+    for shard in desired:
         if shard.uid not in seen and (shard.role == "master" or shard.pair in ready):
             start.setdefault(shard.node_uid, []).append(shard.uid)
-    replicas = [shard for shard in wanted if shard.role == "slave"]
+    replicas = [shard for shard in desired if shard.role == "slave"]
     synced = [shard for shard in replicas if shard in running and seen[shard.uid].in_sync]
-    progress = 100.0 * (len(running) + len(serving) + len(synced)) / (2 * len(wanted) + len(replicas))
-    if len(running) < len(wanted):
-        waiting_for = f"{len(wanted) - len(running)} of {len(wanted)} shards to start"
-    elif len(serving) < len(wanted):
-        waiting_for = f"{len(wanted) - len(serving)} of {len(wanted)} shards to serve their slots"
+    progress = 100.0 * (len(running) + len(serving) + len(synced)) / (2 * len(desired) + len(replicas))
+    if len(running) < len(desired):
+        waiting_for = f"{len(desired) - len(running)} of {len(desired)} shards to start"
+    elif len(serving) < len(desired):
+        waiting_for = f"{len(desired) - len(serving)} of {len(desired)} shards to serve their slots"
     elif len(synced) < len(replicas):
         waiting_for = f"{len(replicas) - len(synced)} of {len(replicas)} replicas to be in sync"
     else:
-        return Step(done=True, progress=100.0)
-    return Step(start=start, promote=promote, progress=progress, waiting_for=waiting_for)
+        return CreationStep(done=True, progress=100.0)
+    return CreationStep(start=start, promote=promote, progress=progress, waiting_for=waiting_for)
 
 
 def _can_be_promoted(seen: ShardCondition) -> bool:
     """Return whether to promote a shard. Promotion keeps a serving state but does not create one, so it waits until the shard
     serves. It does not wait longer than PATIENCE: if the console was unavailable, shards that were started as replicas have
     recorded each other as replicas, and none serves until some are promoted."""
-    return seen.serves or seen.age > PATIENCE
+    return seen.serves or seen.age > PROMOTE_AFTER_SECONDS

@@ -53,7 +53,7 @@ NAMES = frozenset(
     )
 )  # fmt: skip
 """Commands of Valkey 9.1 (`COMMAND LIST`); subcommands follow a bar. Valkey 8.x has all but a few of them."""
-NEEDED = frozenset(
+REQUIRED_COMMANDS = frozenset(
     (
         *(
             "asking",
@@ -73,23 +73,25 @@ NEEDED = frozenset(
     )
 )
 """Commands that endpoints answer themselves or need in order to work."""
-LONGEST = 4096
+MAX_LENGTH = 4096
 
 
-class Malformed(ValueError):
+class InvalidCommandList(ValueError):
     """The list is invalid; the text of the exception explains why."""
 
 
 def parse(text: str) -> tuple[str, ...]:
     """Return unique command names in the engine's spelling from a list separated by commas or spaces. Raises Malformed."""
-    if len(text) > LONGEST:
-        raise Malformed(f"disabled_commands can have at most {LONGEST} characters.")
+    if len(text) > MAX_LENGTH:
+        raise InvalidCommandList(f"disabled_commands can have at most {MAX_LENGTH} characters.")
     found = tuple(dict.fromkeys(word.lower() for word in re.split(r"[\s,]+", text) if word))
     for name in found:
         if name not in NAMES:
-            raise Malformed(f'The engine has no command "{name[:64]}". Write names as in "FLUSHALL, KEYS, XINFO|HELP".')
-        if name.partition("|")[0] in NEEDED:
-            raise Malformed(f"{name} cannot be disabled, because clients and endpoints need it.")
+            raise InvalidCommandList(
+                f'The engine has no command "{name[:64]}". Write names as in "FLUSHALL, KEYS, XINFO|HELP".'
+            )
+        if name.partition("|")[0] in REQUIRED_COMMANDS:
+            raise InvalidCommandList(f"{name} cannot be disabled, because clients and endpoints need it.")
     return found
 
 
@@ -97,5 +99,5 @@ def rules(text: str) -> tuple[str, ...]:
     """Return the rules that follow all other rules of each engine user; an invalid stored list yields none."""
     try:
         return tuple(f"-{name}" for name in parse(text))
-    except Malformed:
+    except InvalidCommandList:
         return ()

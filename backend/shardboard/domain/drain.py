@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from shardboard.domain.layout import Copy, Layout, relocation, title
+from shardboard.domain.layout import Copy, Layout, move_title, relocation_move
 from shardboard.domain.moves import Move
 
 
@@ -12,7 +12,7 @@ class Drain:
     """Moves that empty a node, and shards that cannot leave it."""
 
     moves: list[Move] = field(default_factory=list)
-    stay: dict[int, str] = field(default_factory=dict)
+    staying: dict[int, str] = field(default_factory=dict)
     """Why a shard cannot leave, by uid."""
 
 
@@ -24,37 +24,37 @@ def drain(layout: Layout, node: int, *, evict: Callable[[Copy], bool]) -> Drain:
     """
     found = Drain()
     for copy in layout.on(node):
-        promoted = _to_promote(layout, copy) if copy.leads else None
+        promoted = _to_promote(layout, copy) if copy.is_primary else None
         partners = [each for each in layout.pair(copy.bdb, copy.pair) if each.uid != copy.uid]
-        if not copy.ready and not any(each.leads and each.ready for each in partners):
-            found.stay[copy.uid] = "it is down, and no other copy is primary"
+        if not copy.ready and not any(each.is_primary and each.ready for each in partners):
+            found.staying[copy.uid] = "it is down, and no other copy is primary"
             continue
         if promoted is not None:
-            layout.lead(promoted.uid)
-        leads_still = layout.copies[copy.uid].leads
+            layout.promote(promoted.uid)
+        leads_still = layout.copies[copy.uid].is_primary
         to = layout.choose(layout.copies[copy.uid]) if leads_still or evict(copy) else None
         if to is None and (leads_still or evict(copy)):
-            found.stay[copy.uid] = "no other node has enough capacity for it"
+            found.staying[copy.uid] = "no other node has enough capacity for it"
         if to is not None or promoted is not None:
-            found.moves.append(relocation(layout, copy, to, promoted))
+            found.moves.append(relocation_move(layout, copy, to, promoted))
         if to is not None:
             layout.move(copy.uid, to)
     return found
 
 
-def abandon(layout: Layout, node: int) -> Drain:
+def abandon_node(layout: Layout, node: int) -> Drain:
     """Give up a dead node: rebuild its copies elsewhere. A pair whose copy fits on no other node has one copy less."""
     found = Drain()
     for copy in layout.on(node):
         if not _has_other_primary(layout, copy):
-            found.stay[copy.uid] = "no other copy of its data is primary"
+            found.staying[copy.uid] = "no other copy of its data is primary"
             continue
         to = layout.choose(copy)
         found.moves.append(_rebuilt(layout, copy, to))
         if to is not None:
             layout.move(copy.uid, to)
         else:
-            layout.drop(copy.uid)
+            layout.remove(copy.uid)
     return found
 
 
@@ -66,24 +66,24 @@ def rebuild(layout: Layout, node: int, bdb: int) -> Drain:
         if copy.bdb == bdb and not copy.ready and _has_other_primary(layout, copy):
             to = layout.choose(copy)
             if to is None:
-                found.stay[copy.uid] = "no other node has enough capacity for it"
+                found.staying[copy.uid] = "no other node has enough capacity for it"
             else:
                 found.moves.append(_rebuilt(layout, copy, to))
                 layout.move(copy.uid, to)
     return found
 
 
-def hand_over(layout: Layout, node: int) -> Drain:
+def switch_over_primaries(layout: Layout, node: int) -> Drain:
     """Switch over the primaries of a node, without moving copies."""
     found = Drain()
     for copy in layout.on(node):
-        if copy.leads:
+        if copy.is_primary:
             promoted = _to_promote(layout, copy)
             if promoted is None:
-                found.stay[copy.uid] = "it has no replica that is in sync"
+                found.staying[copy.uid] = "it has no replica that is in sync"
             else:
-                found.moves.append(relocation(layout, copy, None, promoted))
-                layout.lead(promoted.uid)
+                found.moves.append(relocation_move(layout, copy, None, promoted))
+                layout.promote(promoted.uid)
     return found
 
 
@@ -94,7 +94,7 @@ class RememberedCopy:
     bdb: int
     pair: int
     node: int
-    leads: bool
+    is_primary: bool
 
 
 def restore(layout: Layout, node: int, remembered_copies: Iterable[RememberedCopy]) -> Drain:
@@ -107,25 +107,25 @@ def restore(layout: Layout, node: int, remembered_copies: Iterable[RememberedCop
     for (bdb, pair), remembered in sorted(by_pair.items()):
         mine = next((each for each in remembered if each.node == node), None)
         present = layout.pair(bdb, pair) if bdb in layout.databases else []
-        if mine is not None and any(copy.leads for copy in present):
+        if mine is not None and any(copy.is_primary for copy in present):
             _restore_pair(layout, present, mine, {each.node for each in remembered}, found)
     return found
 
 
 def _restore_pair(layout: Layout, present: list[Copy], mine: RememberedCopy, places: set[int], found: Drain) -> None:
-    leader = next(copy for copy in present if copy.leads)
+    leader = next(copy for copy in present if copy.is_primary)
     here = next((copy for copy in present if copy.node == mine.node), None)
     if here is not None:
-        if mine.leads and not here.leads and here.ready:
-            found.moves.append(relocation(layout, leader, None, here))
-            layout.lead(here.uid)
+        if mine.is_primary and not here.is_primary and here.ready:
+            found.moves.append(relocation_move(layout, leader, None, here))
+            layout.promote(here.uid)
         return
     misplaced = next((copy for copy in present if copy.node not in places), None)
     missing = len(present) < layout.databases[mine.bdb].copies
     if misplaced is None and not missing:
         return  # the pair is where it was, apart from copies that the database no longer has
     if not layout.fits(mine.bdb, mine.pair, mine.node):
-        found.stay[(misplaced or leader).uid] = f"node {mine.node} does not have enough capacity for it"
+        found.staying[(misplaced or leader).uid] = f"node {mine.node} does not have enough capacity for it"
         return
     if misplaced is None:
         name = layout.databases[mine.bdb].name
@@ -134,30 +134,30 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: RememberedCopy, pla
             Move(
                 mine.bdb,
                 mine.pair,
-                text + (" and promote it" if mine.leads else ""),
+                text + (" and promote it" if mine.is_primary else ""),
                 to=mine.node,
-                takes_lead=mine.leads,
+                takes_lead=mine.is_primary,
             )
         )
         layout.add(mine.bdb, mine.pair, mine.node)
         return
     promoted = next((copy for copy in present if copy.node in places and copy.ready), None)
-    if misplaced.leads and not mine.leads and promoted is not None:
-        found.moves.append(relocation(layout, misplaced, mine.node, promoted))
-        layout.lead(promoted.uid)
+    if misplaced.is_primary and not mine.is_primary and promoted is not None:
+        found.moves.append(relocation_move(layout, misplaced, mine.node, promoted))
+        layout.promote(promoted.uid)
         layout.move(misplaced.uid, mine.node)
         return
-    takes = mine.leads and not misplaced.leads
-    text = title(layout, misplaced, to=mine.node) + (" and promote it" if takes else "")
+    takes = mine.is_primary and not misplaced.is_primary
+    text = move_title(layout, misplaced, to=mine.node) + (" and promote it" if takes else "")
     found.moves.append(Move(mine.bdb, mine.pair, text, leaves=misplaced.uid, to=mine.node, takes_lead=takes))
     moved = layout.move(misplaced.uid, mine.node)
     if takes:
-        layout.lead(moved.uid)
+        layout.promote(moved.uid)
 
 
 def _has_other_primary(layout: Layout, copy: Copy) -> bool:
     """Return whether another copy of the pair is a primary that is up."""
-    return not copy.leads and any(each.leads and each.ready for each in layout.pair(copy.bdb, copy.pair))
+    return not copy.is_primary and any(each.is_primary and each.ready for each in layout.pair(copy.bdb, copy.pair))
 
 
 def _rebuilt(layout: Layout, copy: Copy, to: int | None) -> Move:
@@ -173,4 +173,4 @@ def _rebuilt(layout: Layout, copy: Copy, to: int | None) -> Move:
 def _to_promote(layout: Layout, copy: Copy) -> Copy | None:
     """Return the copy to promote: a ready one on the node with the fewest primaries of this database."""
     ready = [each for each in layout.pair(copy.bdb, copy.pair) if each.uid != copy.uid and each.ready]
-    return min(ready, key=lambda each: (layout.count(each.node, copy.bdb, leads=True), each.uid), default=None)
+    return min(ready, key=lambda each: (layout.count(each.node, copy.bdb, is_primary=True), each.uid), default=None)

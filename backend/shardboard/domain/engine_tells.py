@@ -7,7 +7,7 @@ from typing import Any
 
 from shardboard.domain.acl_rules import CONSOLE
 
-ENDPOINT = "shardboard-proxy"
+PROXY_CLIENT_NAME = "shardboard-proxy"
 """Client name of the connections of proxies."""
 
 
@@ -99,7 +99,7 @@ def _kind(fields: Mapping[str, str]) -> str:
         return "replica"
     if "M" in flags:
         return "primary"
-    if fields.get("name") == ENDPOINT:
+    if fields.get("name") == PROXY_CLIENT_NAME:
         return "endpoint"
     return "console" if fields.get("user") == CONSOLE else "application"
 

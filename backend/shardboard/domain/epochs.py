@@ -16,7 +16,7 @@ ABSURD = 2**32
 
 
 @dataclass(frozen=True)
-class Look:
+class EpochSnapshot:
     """Epochs reported by the primaries of one database at one time."""
 
     epochs: Mapping[tuple[int, str], int]
@@ -26,33 +26,33 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Rise:
+class EpochIncrease:
     shard_uid: int | None
     """None for the newest epoch of the cluster, which belongs to no particular shard."""
     before: int
     after: int
 
 
-class Watch:
+class EpochMonitor:
     """Detects epoch rises of one database."""
 
     def __init__(self) -> None:
-        self._before: Look | None = None
+        self._before: EpochSnapshot | None = None
         self._is_suspected = False
         self._newest: int | None = None
 
-    def change(self) -> None:
+    def reset(self) -> None:
         """Start again from the next poll, because an operation is in progress or has just ended."""
         self._before, self._is_suspected = None, False
 
-    def see(self, now: Look) -> list[Rise]:
+    def observe(self, now: EpochSnapshot) -> list[EpochIncrease]:
         """Return epochs that rose without a known reason. A rise is reported only if the next poll confirms it, because by then
         losses, elections and operations of the same moment are known."""
         jumps, before = self._jumps(now.newest), self._before
         if before is None or before.epochs.keys() != now.epochs.keys():
             self._before, self._is_suspected = now, False
             return jumps
-        rises = [Rise(uid, before.epochs[uid, process], epoch) for (uid, process), epoch in now.epochs.items()]
+        rises = [EpochIncrease(uid, before.epochs[uid, process], epoch) for (uid, process), epoch in now.epochs.items()]
         rises = [rise for rise in rises if rise.after > rise.before]
         if rises and not self._is_suspected:
             self._is_suspected = True
@@ -60,7 +60,7 @@ class Watch:
         self._before, self._is_suspected = now, False
         return rises + jumps
 
-    def _jumps(self, newest: int) -> list[Rise]:
+    def _jumps(self, newest: int) -> list[EpochIncrease]:
         before, self._newest = self._newest, newest
         is_far = newest > ABSURD if before is None else newest - before > JUMP
-        return [Rise(None, before or 0, newest)] if is_far else []
+        return [EpochIncrease(None, before or 0, newest)] if is_far else []

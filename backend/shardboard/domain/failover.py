@@ -22,7 +22,7 @@ class ObservedShard:
 
 
 @dataclass(frozen=True)
-class Broken:
+class PairWithoutPrimary:
     """A pair whose primary is down."""
 
     pair: int
@@ -31,7 +31,7 @@ class Broken:
     """Replicas that respond; empty if none can be promoted."""
 
 
-def broken_pairs(members: Iterable[ObservedShard]) -> list[Broken]:
+def broken_pairs(members: Iterable[ObservedShard]) -> list[PairWithoutPrimary]:
     """Return pairs whose primaries are all down. A pair is skipped if a primary is only unreachable."""
     pairs: dict[int, list[ObservedShard]] = {}
     for member in members:
@@ -41,7 +41,7 @@ def broken_pairs(members: Iterable[ObservedShard]) -> list[Broken]:
         primaries = [shard for shard in shards if shard.role == "master"]
         if primaries and all(shard.status == "down" for shard in primaries):
             candidates = tuple(shard.uid for shard in shards if shard.role == "slave" and shard.status == "ok")
-            found.append(Broken(pair, primaries[0].uid, candidates))
+            found.append(PairWithoutPrimary(pair, primaries[0].uid, candidates))
     return found
 
 
@@ -51,21 +51,21 @@ class ShardRoles:
 
     uid: int
     pair: int
-    wanted: str
+    desired_role: str
     """master or slave."""
-    seen: str
+    observed_role: str
     status: str
 
 
 @dataclass(frozen=True)
-class Elected:
+class UnrequestedElection:
     """A replica that acts as the primary of its pair without a request by the console."""
 
     promoted: int
     lost: int
 
 
-def elected(shards: Iterable[ShardRoles]) -> list[Elected]:
+def elected(shards: Iterable[ShardRoles]) -> list[UnrequestedElection]:
     """Return pairs whose only acting primary is not the desired one, which is down or has become a replica.
 
     Pairs with two acting primaries are skipped: this is a conflict, not an election.
@@ -75,10 +75,10 @@ def elected(shards: Iterable[ShardRoles]) -> list[Elected]:
         pairs.setdefault(shard.pair, []).append(shard)
     found = []
     for _, held in sorted(pairs.items()):
-        acting = [shard for shard in held if shard.seen == "master" and shard.status != "down"]
-        before = next((shard for shard in held if shard.wanted == "master"), None)
+        acting = [shard for shard in held if shard.observed_role == "master" and shard.status != "down"]
+        before = next((shard for shard in held if shard.desired_role == "master"), None)
         if len(acting) == 1 and acting[0].status == "ok" and before is not None and before is not acting[0]:
-            found.append(Elected(acting[0].uid, before.uid))
+            found.append(UnrequestedElection(acting[0].uid, before.uid))
     return found
 
 
@@ -95,14 +95,14 @@ def best(offsets: Sequence[tuple[int, int]]) -> int:
     return min(offsets, key=lambda each: (-each[1], each[0]))[0]
 
 
-def revivable(members: Iterable[ObservedShard]) -> list[int]:
+def recoverable_shards(members: Iterable[ObservedShard]) -> list[int]:
     """Return uids of shards that are down while their pair has a primary that is up. These can come back as replicas."""
     everyone = list(members)
     led = {member.pair for member in everyone if member.role == "master" and member.status == "ok"}
     return [member.uid for member in everyone if member.status == "down" and member.pair in led]
 
 
-def dispensable(members: Iterable[ObservedShard]) -> list[int]:
+def replaceable_hung_shards(members: Iterable[ObservedShard]) -> list[int]:
     """Return uids of shards that do not respond and that their pair does not need: another shard is primary, or has all data and
     can be promoted."""
     everyone = list(members)
@@ -115,7 +115,7 @@ def dispensable(members: Iterable[ObservedShard]) -> list[int]:
     ]
 
 
-def restartable(members: Iterable[ObservedShard]) -> list[int]:
+def restartable_primaries(members: Iterable[ObservedShard]) -> list[int]:
     """Return uids of the primaries of pairs whose copies are all down, so that there is no replica to promote."""
     pairs: dict[int, list[ObservedShard]] = {}
     for member in members:

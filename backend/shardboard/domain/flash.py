@@ -6,7 +6,7 @@ MIN_SHARD_RAM = 16 * 2**20
 """A replicated shard uses 13 MiB before its first key: 3 MiB itself and 10 MiB for the replication backlog."""
 MIN_FLASH = 2**20
 """Minimum that the flash module needs."""
-LEAST_PERCENT = 10
+MIN_PERCENT = 10
 DEFAULT_PERCENT = 10
 HEADROOM = 16
 """Values move to flash when 1/HEADROOM of the RAM limit is left, so that the engine does not have to evict keys."""
@@ -23,7 +23,7 @@ class Tier:
 
 
 @dataclass(frozen=True)
-class Share:
+class ShardMemory:
     """Limits of one shard in bytes."""
 
     ram: int
@@ -37,24 +37,24 @@ class Share:
             return None
         return Tier(self.ram - self.ram // HEADROOM, max(self.flash, MIN_FLASH)) if self.flash else Tier(0, 0)
 
-    def scaled(self, shards: int, among: int) -> "Share":
+    def scaled(self, shards: int, among: int) -> "ShardMemory":
         """Divide the memory of `shards` shards among another number of shards."""
         flash = None if self.flash is None else self.flash * shards // among
-        return Share(self.ram * shards // among, flash)
+        return ShardMemory(self.ram * shards // among, flash)
 
-    def wider(self, other: "Share") -> "Share":
+    def maximum(self, other: "ShardMemory") -> "ShardMemory":
         """Return the larger of both limits."""
         ram = max(self.ram, other.ram) if self.ram and other.ram else 0
-        return Share(ram, None if self.flash is None else max(self.flash, other.flash or 0))
+        return ShardMemory(ram, None if self.flash is None else max(self.flash, other.flash or 0))
 
 
-def share(memory_size: int, ram_size: int, copies: int, *, on_flash: bool) -> Share:
+def shard_memory(memory_size: int, ram_size: int, copies: int, *, on_flash: bool) -> ShardMemory:
     """Return the share of one of `copies` shards (replicas included). `memory_size` is the total of RAM and flash."""
     whole = memory_size // copies
     if not on_flash:
-        return Share(whole)
+        return ShardMemory(whole)
     ram = ram_size // copies
-    return Share(ram, whole - ram)
+    return ShardMemory(ram, whole - ram)
 
 
 def default_ram(memory_size: int, copies: int) -> int:

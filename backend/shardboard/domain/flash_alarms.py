@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from shardboard.domain.alarms import Alarm, Part
+from shardboard.domain.alarms import Alarm, ShardStatus
 from shardboard.domain.rates import Value
 
 RAM_VALUES = 0.05
@@ -14,7 +14,7 @@ DATASET_OVERHEAD = 0.75
 FULL, FAILING = 1.0, 2.0
 
 
-def of_database(uid: int, name: str, latest: Mapping[str, Value], ram_size: int) -> list[Alarm]:
+def database_alarms(uid: int, name: str, latest: Mapping[str, Value], ram_size: int) -> list[Alarm]:
     """Return the alarms of a database: few values in RAM, or RAM used mainly by keys. `latest` is the last second of its flash
     metrics."""
     found = []
@@ -32,25 +32,33 @@ def of_database(uid: int, name: str, latest: Mapping[str, Value], ram_size: int)
     return found
 
 
-def of_shard(bdb_uid: int, name: str, part: Part, state: Value, *, is_unreadable: bool = False) -> list[Alarm]:
+def shard_alarms(
+    bdb_uid: int, name: str, shard_status: ShardStatus, state: Value, *, is_unreadable: bool = False
+) -> list[Alarm]:
     """Return the alarms of a shard: flash that is full or not writable, and values that could recently not be read from flash."""
-    shard = f"redis:{part.uid} of {name} on node {part.node_uid}"
+    shard = f"redis:{shard_status.uid} of {name} on node {shard_status.node_uid}"
     found = []
     if state == FULL:
         description = (
             f"The flash of {shard} was full: its values stay in RAM, and the eviction policy applies when RAM is full."
         )
-        found.append(Alarm("alarm_flash_full", description, "WARNING", bdb_uid, part.node_uid, part.uid))
+        found.append(
+            Alarm("alarm_flash_full", description, "WARNING", bdb_uid, shard_status.node_uid, shard_status.uid)
+        )
     if state == FAILING:
         description = f"The flash of {shard} was not writable: its values stay in RAM."
-        found.append(Alarm("alarm_flash_failing", description, "ERROR", bdb_uid, part.node_uid, part.uid))
+        found.append(
+            Alarm("alarm_flash_failing", description, "ERROR", bdb_uid, shard_status.node_uid, shard_status.uid)
+        )
     if is_unreadable:
         description = f"Values on the flash of {shard} were unreadable or damaged: requests for them failed."
-        found.append(Alarm("alarm_flash_unreadable", description, "ERROR", bdb_uid, part.node_uid, part.uid))
+        found.append(
+            Alarm("alarm_flash_unreadable", description, "ERROR", bdb_uid, shard_status.node_uid, shard_status.uid)
+        )
     return found
 
 
-def of_node(uid: int, *, promised: int, size: int) -> list[Alarm]:
+def node_alarms(uid: int, *, promised: int, size: int) -> list[Alarm]:
     """Return the alarm of a node that has assigned more flash to shards than it has."""
     if promised <= size:
         return []

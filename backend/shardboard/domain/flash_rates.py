@@ -58,10 +58,10 @@ disk_frag_ratio: files / live values. flash_queue: waiting reads. flash_read_*: 
 LAST = frozenset({*_OBJECTS, *_AMOUNTS, "used_ram", "disk_frag_ratio"})
 """Gauges whose last value is used."""
 
-Row = Mapping[str, float]
+FlashRow = Mapping[str, float]
 
 
-def row(now: Row, before: Row | None, seconds: float, used_memory: float) -> dict[str, float]:
+def row(now: FlashRow, before: FlashRow | None, seconds: float, used_memory: float) -> dict[str, float]:
     """Return the metrics of one shard for one second, NaN if unknown. `before` is the previous sample of the same process,
     `seconds` earlier, if any."""
     known = before is not None and 0 < seconds <= MAX_STEP
@@ -73,7 +73,7 @@ def row(now: Row, before: Row | None, seconds: float, used_memory: float) -> dic
     return _derived(found | {"used_ram": used_memory})
 
 
-def database(primaries: Sequence[Row], replicas: Sequence[Row]) -> dict[str, float]:
+def database(primaries: Sequence[FlashRow], replicas: Sequence[FlashRow]) -> dict[str, float]:
     """Return the metrics of one database: traffic and values from its primaries, RAM and disk from all shards."""
     everyone = (*primaries, *replicas)
     found = {name: _sum(primaries, name) for name in (*ACCESSES, *_OBJECTS)}
@@ -82,14 +82,14 @@ def database(primaries: Sequence[Row], replicas: Sequence[Row]) -> dict[str, flo
     return _derived(found)
 
 
-def disk(rows: Iterable[Row]) -> dict[str, float | None]:
+def disk(rows: Iterable[FlashRow]) -> dict[str, float | None]:
     """Return the flash activity of the shards of a node; None without shards, or if one is unknown."""
     known = list(rows)
     totals = {name: _sum(known, name) for name in ("bigstore_iops", "bigstore_kv_ops", "bigstore_throughput")}
     return {name: None if isnan(total) else total for name, total in totals.items()}
 
 
-def share(values: Row, name: str) -> float:
+def share(values: FlashRow, name: str) -> float:
     """Return a ratio of SHARES; NaN without activity."""
     parts, rest = (sum(values[each] for each in names) for names in SHARES[name])
     return parts / (parts + rest) if parts + rest > 0 else nan
@@ -107,6 +107,6 @@ def _derived(found: dict[str, float]) -> dict[str, float]:
     return found | {name: share(found, name) for name in SHARES}
 
 
-def _sum(rows: Iterable[Row], name: str) -> float:
+def _sum(rows: Iterable[FlashRow], name: str) -> float:
     values = [each[name] for each in rows]
     return sum(values) if values else nan

@@ -12,16 +12,16 @@ REPLICA_MS, CRON_MS, MARGIN_MS = 200, 100, 50
 
 
 @dataclass(frozen=True)
-class Stand:
+class ReplicationState:
     """State reported by the engines immediately before a planned failover."""
 
     answers: bool
     """Whether the replica and the current primary respond."""
-    leads: bool = False
+    is_primary: bool = False
     """Whether the replica is already the primary."""
     linked: bool = False
     """Whether the replica is connected to the current primary and has all data except what is in transit."""
-    behind: int = 0
+    lag_bytes: int = 0
     """Bytes that the replica lacks."""
     epoch: int = 0
     """The newest epoch that the replica knows."""
@@ -41,20 +41,20 @@ class Limits:
     """Maximum additional delay until the replica detects the timeout."""
 
 
-def hindrance(stand: Stand) -> str:
+def obstacle(state: ReplicationState) -> str:
     """Return why a planned failover would pause writes without success, as a predicate about the replica; empty if it would succeed
     immediately."""
-    if not stand.answers:
+    if not state.answers:
         return "does not respond, or its primary does not respond"
-    if not stand.linked:
+    if not state.linked:
         return "is not in sync"
-    if stand.behind > FAR_BEHIND:
-        return f"is {stand.behind / 2**20:.0f} MiB behind its primary"
-    if stand.voters and len(stand.epochs) <= stand.voters // 2:
-        return f"would not win a majority: only {len(stand.epochs)} of {stand.voters} primaries respond"
+    if state.lag_bytes > FAR_BEHIND:
+        return f"is {state.lag_bytes / 2**20:.0f} MiB behind its primary"
+    if state.voters and len(state.epochs) <= state.voters // 2:
+        return f"would not win a majority: only {len(state.epochs)} of {state.voters} primaries respond"
     # A primary votes once per epoch, and not for an epoch older than its own. A replica requests votes for the epoch after the
     # newest that it knows. If a primary knows a newer one, its vote is lost, and the replica does not request it again for a while.
-    if stand.epochs and max(stand.epochs.values()) > stand.epoch:
+    if state.epochs and max(state.epochs.values()) > state.epoch:
         return "does not know the newest epoch yet"
     return ""
 
@@ -66,16 +66,16 @@ def limits(hz: int) -> Limits:
     return Limits(REPLICA_MS, REPLICA_MS + cron + MARGIN_MS, cron - CRON_MS)
 
 
-def again_after(tries: int, *, bounded: bool, node_timeout_ms: int) -> float:
+def retry_delay(attempts: int, *, bounded: bool, node_timeout_ms: int) -> float:
     """Return the seconds until a failed request may be repeated. `bounded` states that the engine accepted the time limits, as 8.1
     and later do. These engines start a new election with each request. Older engines do not request votes again within four node
     timeouts (at least 8 s) after an election, and a request in that time pauses writes in vain."""
     if bounded:
-        return float(min(30, 2**tries))
+        return float(min(30, 2**attempts))
     return max(8.0, 4 * node_timeout_ms / 1000) + 1
 
 
-def why(*, caught_up: bool, seconds: float) -> str:
+def failure_reason(*, caught_up: bool, seconds: float) -> str:
     """Return why a planned failover did not succeed."""
     missing = "win the votes of a majority of the primaries" if caught_up else "receive all writes of its primary"
     return f"it did not {missing} within {seconds:.2g} s"

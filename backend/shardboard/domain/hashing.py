@@ -39,14 +39,14 @@ _WHOLE_KEY_RULES = frozenset(("(?<tag>.*)", "(?<tag>.+)"))
 
 
 @dataclass(frozen=True)
-class Verdict:
+class HashingVerdict:
     """`refusal` is a message if the engine cannot hash by the rules. `misprint`: a known misprint was read as intended."""
 
     refusal: str = ""
     misprint: bool = False
 
 
-def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> Verdict:
+def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> HashingVerdict:
     """Return whether the engine can hash by these rules. In the reference the first rule that matches a key decides, so the order
     matters.
 
@@ -60,19 +60,19 @@ def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> Verdict:
         if kind == "tag":
             tags_seen = True
         elif kind == "whole" and tags_seen:
-            return Verdict(misprint=misprint)
+            return HashingVerdict(misprint=misprint)
         elif kind == "whole":
-            return Verdict(
+            return HashingVerdict(
                 "Hashing complete keys regardless of braces is not possible: the engine hashes the part in braces."
             )
         else:
-            return Verdict(
+            return HashingVerdict(
                 f"The engine cannot hash by rule {index} of shard_key_regex. It hashes the part of a key in braces, otherwise "
                 f'the complete key. Leave the field out, or send "{TAG_RULE}", then "{WHOLE_KEY_RULE}".'
             )
     if tags_seen and implicit_shard_key:
-        return Verdict(misprint=misprint)
-    return Verdict(
+        return HashingVerdict(misprint=misprint)
+    return HashingVerdict(
         "The rules of shard_key_regex do not cover keys without braces, but the engine hashes these as well. "
         f'Add the rule "{WHOLE_KEY_RULE}" at the end.'
     )

@@ -15,7 +15,7 @@ MAX_READ = 2_200
 
 
 @dataclass(frozen=True)
-class Columns:
+class HeatmapColumns:
     """`count` columns of `step` seconds, starting at `first`, computed from intervals of one resolution."""
 
     resolution: Resolution
@@ -30,7 +30,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Rows:
+class HeatmapRows:
     """`count` rows; each covers `1 / per_decade` of a power of ten. Row `lowest` starts at 10 ** (lowest / per_decade)."""
 
     per_decade: int
@@ -45,7 +45,7 @@ class Rows:
         return [10 ** ((self.lowest + place) / self.per_decade) for place in range(self.count + 1)]
 
 
-def columns(first: int, last: int, points: int, now: int) -> Columns:
+def columns(first: int, last: int, points: int, now: int) -> HeatmapColumns:
     """Return at most `points` columns from the finest resolution that still covers the start and is not too large to read."""
     kept = [found for found in RESOLUTIONS if now - first <= found.retention] or [RESOLUTIONS[-1]]
     readable = (found for found in kept if intervals.points(first, last, found.step) <= MAX_READ)
@@ -57,7 +57,7 @@ def columns(first: int, last: int, points: int, now: int) -> Columns:
     return _columns(resolution, resolution.step * together, first, last)
 
 
-def columns_of(step: int, first: int, last: int, now: int) -> Columns | None:
+def columns_of(step: int, first: int, last: int, now: int) -> HeatmapColumns | None:
     """Return columns of `step` seconds, as returned earlier by `columns`; None if no retained resolution divides them."""
     kept = (found for found in RESOLUTIONS if now - first <= found.retention and step % found.step == 0)
     readable = (found for found in kept if intervals.points(first, last, found.step) <= MAX_READ)
@@ -65,16 +65,16 @@ def columns_of(step: int, first: int, last: int, now: int) -> Columns | None:
     return _columns(resolution, step, first, last) if resolution is not None else None
 
 
-def rows(cells: Iterable[int], per_decade: int | None = None) -> Rows:
+def rows(cells: Iterable[int], per_decade: int | None = None) -> HeatmapRows:
     """Return rows for these cells. If `per_decade` is None, the height is chosen so that there are at most MAX_ROWS."""
     found = set(cells)
     if not found:
-        return Rows(per_decade or ROWS_PER_DECADE[0], 0, 0)
+        return HeatmapRows(per_decade or ROWS_PER_DECADE[0], 0, 0)
     made = [_rows(min(found), max(found), each) for each in ([per_decade] if per_decade else ROWS_PER_DECADE)]
     return next((each for each in made if each.count <= MAX_ROWS), made[-1])
 
 
-def column(cells: Mapping[int, int], grid: Rows) -> Sequence[int]:
+def column(cells: Mapping[int, int], grid: HeatmapRows) -> Sequence[int]:
     """Return one column in compact form: the position of the first nonempty row, then the counts up to the last nonempty row."""
     if not cells:
         return []
@@ -86,10 +86,10 @@ def column(cells: Mapping[int, int], grid: Rows) -> Sequence[int]:
     return [min(counts), *(counts.get(row, 0) for row in range(min(counts), max(counts) + 1))]
 
 
-def _columns(resolution: Resolution, step: int, first: int, last: int) -> Columns:
-    return Columns(resolution, intervals.start(first, step), step, intervals.points(first, last, step))
+def _columns(resolution: Resolution, step: int, first: int, last: int) -> HeatmapColumns:
+    return HeatmapColumns(resolution, intervals.start(first, step), step, intervals.points(first, last, step))
 
 
-def _rows(lowest: int, highest: int, per_decade: int) -> Rows:
+def _rows(lowest: int, highest: int, per_decade: int) -> HeatmapRows:
     size = CELLS // per_decade
-    return Rows(per_decade, lowest // size, highest // size - lowest // size + 1)
+    return HeatmapRows(per_decade, lowest // size, highest // size - lowest // size + 1)

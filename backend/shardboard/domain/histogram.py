@@ -23,7 +23,7 @@ class Histogram:
         self._counts = dict(counts or {})
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[int, int]]) -> "Histogram":
+    def from_pairs(cls, pairs: Iterable[tuple[int, int]]) -> "Histogram":
         """Return the histogram of pairs (value, count), where each value represents its bucket."""
         made = cls()
         for value, count in pairs:
@@ -45,7 +45,7 @@ class Histogram:
     @property
     def total(self) -> float:
         """Approximate sum of all values, computed from the middles of the buckets."""
-        return sum(count * (sum(ends(index)) / 2) for index, count in self._counts.items())
+        return sum(count * (sum(bucket_bounds(index)) / 2) for index, count in self._counts.items())
 
     @property
     def mean(self) -> float | None:
@@ -57,14 +57,14 @@ class Histogram:
         for index, count in sorted(self._counts.items()):
             reached += count
             if reached >= rank:
-                return float(ends(index)[1])
+                return float(bucket_bounds(index)[1])
         return None
 
     def cumulative(self, bounds: Iterable[float]) -> Iterator[tuple[float, int]]:
         """Yield for each of the ascending `bounds` the number of values that do not exceed it, by whole buckets."""
         items, reached, place = sorted(self._counts.items()), 0, 0
         for bound in bounds:
-            while place < len(items) and ends(items[place][0])[1] <= bound:
+            while place < len(items) and bucket_bounds(items[place][0])[1] <= bound:
                 reached += items[place][1]
                 place += 1
             yield bound, reached
@@ -87,7 +87,7 @@ def bucket(value: int) -> int:
     return shift * _HALF + (value >> shift)
 
 
-def ends(index: int) -> tuple[int, int]:
+def bucket_bounds(index: int) -> tuple[int, int]:
     """Return the lowest and the highest value of a bucket."""
     if index < _EXACT:
         return index, index
@@ -96,22 +96,22 @@ def ends(index: int) -> tuple[int, int]:
     return first, first + (1 << shift) - 1
 
 
-Key = tuple[int, str]
+HistogramKey = tuple[int, str]
 """Uid of the database, and kind of the commands: read, write or other."""
-Row = tuple[Key, dict[int, int]]
+HistogramRow = tuple[HistogramKey, dict[int, int]]
 
 
-def encode(histograms: Mapping[Key, Histogram]) -> bytes:
+def encode(histograms: Mapping[HistogramKey, Histogram]) -> bytes:
     """Encode histograms for the store."""
     return packed((key, histogram.pairs()) for key, histogram in sorted(histograms.items(), key=lambda item: item[0]))
 
 
-def decode(data: bytes) -> dict[Key, Histogram]:
+def decode(data: bytes) -> dict[HistogramKey, Histogram]:
     """Decode histograms from the store."""
     return {key: Histogram(counts) for key, counts in unpacked(data)}
 
 
-def packed(rows: Iterable[tuple[Key, Iterable[tuple[int, int]]]]) -> bytes:
+def packed(rows: Iterable[tuple[HistogramKey, Iterable[tuple[int, int]]]]) -> bytes:
     """Return compressed rows of counts by bucket: the key, then distances between ascending buckets and their counts."""
     lines = []
     for (uid, kind), pairs in rows:
@@ -123,17 +123,17 @@ def packed(rows: Iterable[tuple[Key, Iterable[tuple[int, int]]]]) -> bytes:
     return zlib.compress("\n".join(lines).encode(), 1)
 
 
-def unpacked(data: bytes, wanted: Callable[[int, str], bool] = lambda _uid, _kind: True) -> Iterator[Row]:
+def unpacked(data: bytes, predicate: Callable[[int, str], bool] = lambda _uid, _kind: True) -> Iterator[HistogramRow]:
     """Yield the rows of a result of `packed` for which `wanted` is true; the other rows are not parsed."""
     for line in zlib.decompress(data).decode().splitlines():
         uid, kind, *words = line.split(" ")
-        if wanted(int(uid), kind):
+        if predicate(int(uid), kind):
             yield (int(uid), kind), dict(zip(accumulate(map(int, words[::2])), map(int, words[1::2]), strict=True))
 
 
-def merged(parts: Iterable[Mapping[Key, Histogram]]) -> dict[Key, Histogram]:
+def merged(parts: Iterable[Mapping[HistogramKey, Histogram]]) -> dict[HistogramKey, Histogram]:
     """Return the sums of all parts by key."""
-    found: dict[Key, Histogram] = {}
+    found: dict[HistogramKey, Histogram] = {}
     for part in parts:
         for key, histogram in part.items():
             found.setdefault(key, Histogram()).add(histogram)

@@ -6,13 +6,13 @@ from typing import Literal, get_args
 
 Metric = Literal["cpu_usec", "network_bytes_in", "network_bytes_out", "key_count"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
-MOST = 100
+MAX_SLOTS = 100
 """Maximum number of slots in one response."""
-_ROWS, _LEAST_ROWS, _MOST_ROWS = 4096, 32, 256
+_ROWS, _MIN_ROWS, _MAX_ROWS = 4096, 32, 256
 
 
 @dataclass(frozen=True)
-class Count:
+class SlotCounters:
     """Counts of one slot. Time and bytes only increase; None if the engine does not count them."""
 
     keys: int
@@ -20,13 +20,13 @@ class Count:
     network_bytes_in: int | None = None
     network_bytes_out: int | None = None
 
-    def of(self, metric: Metric) -> int:
+    def metric_value(self, metric: Metric) -> int:
         """Return the value of a metric; 0 if it is not counted."""
         return self.keys if metric == "key_count" else getattr(self, metric) or 0
 
 
 @dataclass(frozen=True)
-class Told:
+class SlotReading:
     """Report of one primary at one poll."""
 
     shard_uid: int
@@ -38,7 +38,7 @@ class Told:
     run_id: str = ""
     started_at: float | None = None
     """Epoch seconds."""
-    counts: Mapping[int, Count] = field(default_factory=dict)
+    counts: Mapping[int, SlotCounters] = field(default_factory=dict)
     """By slot."""
 
 
@@ -49,7 +49,7 @@ class HotSlot:
     slot: int
     shard_uid: int
     node_uid: int
-    count: Count
+    count: SlotCounters
     cpu: float | None = None
     """CPU cores used by commands on its keys: 1 is one core."""
     ingress_bytes: float | None = None
@@ -61,21 +61,23 @@ class HotSlot:
         """Return the sort key, greatest first: the current rate, or the total count while no rate is known."""
         rates = {"cpu_usec": self.cpu, "network_bytes_in": self.ingress_bytes, "network_bytes_out": self.egress_bytes}
         rate = rates.get(by)
-        return (-1.0 if rate is None else rate, float(self.count.of(by)))
+        return (-1.0 if rate is None else rate, float(self.count.metric_value(by)))
 
 
-def rows_of_each(primaries: int) -> int:
+def rows_per_primary(primaries: int) -> int:
     """Return the number of slots to request from each primary: a few thousand in total, because few slots are really hot."""
-    return max(_LEAST_ROWS, min(_MOST_ROWS, _ROWS // max(primaries, 1)))
+    return max(_MIN_ROWS, min(_MAX_ROWS, _ROWS // max(primaries, 1)))
 
 
-def hottest(now: Sequence[Told], before: Mapping[int, Told], by: Metric, limit: int) -> list[HotSlot]:
+def hottest(now: Sequence[SlotReading], before: Mapping[int, SlotReading], by: Metric, limit: int) -> list[HotSlot]:
     """Return the first `limit` slots of a poll, without unused slots; `before` is an earlier poll, by shard."""
-    found = [slot for told in now for slot in _slots_of(told, before.get(told.shard_uid)) if slot.count.of(by)]
+    found = [
+        slot for told in now for slot in _slots_of(told, before.get(told.shard_uid)) if slot.count.metric_value(by)
+    ]
     return sorted(found, key=lambda each: (*(-value for value in each.rank(by)), each.slot))[:limit]
 
 
-def interval(now: Iterable[Told], before: Mapping[int, Told]) -> float | None:
+def interval(now: Iterable[SlotReading], before: Mapping[int, SlotReading]) -> float | None:
     """Return the longest period of the rates of all shards in seconds; None without rates."""
     known = [
         told.at - earlier.at for told in now if (earlier := _comparable(told, before.get(told.shard_uid))) is not None
@@ -83,17 +85,17 @@ def interval(now: Iterable[Told], before: Mapping[int, Told]) -> float | None:
     return max(known, default=None)
 
 
-def _slots_of(told: Told, before: Told | None) -> list[HotSlot]:
-    before = _comparable(told, before)
+def _slots_of(reading: SlotReading, before: SlotReading | None) -> list[HotSlot]:
+    before = _comparable(reading, before)
     found = []
-    for slot, count in told.counts.items():
-        hot = HotSlot(slot, told.shard_uid, told.node_uid, count)
+    for slot, count in reading.counts.items():
+        hot = HotSlot(slot, reading.shard_uid, reading.node_uid, count)
         earlier = before.counts.get(slot) if before is not None else None
         if before is not None and earlier is not None:
-            seconds = told.at - before.at
+            seconds = reading.at - before.at
             cpu = _rate(count.cpu_usec, earlier.cpu_usec, seconds)
             hot = HotSlot(
-                *(slot, told.shard_uid, told.node_uid, count),
+                *(slot, reading.shard_uid, reading.node_uid, count),
                 cpu=None if cpu is None else cpu / 1_000_000,
                 ingress_bytes=_rate(count.network_bytes_in, earlier.network_bytes_in, seconds),
                 egress_bytes=_rate(count.network_bytes_out, earlier.network_bytes_out, seconds),
@@ -102,10 +104,10 @@ def _slots_of(told: Told, before: Told | None) -> list[HotSlot]:
     return found
 
 
-def _comparable(told: Told, before: Told | None) -> Told | None:
+def _comparable(reading: SlotReading, before: SlotReading | None) -> SlotReading | None:
     """Return the earlier report if it is from the same process."""
-    same = before is not None and not (told.reason or before.reason) and told.run_id == before.run_id
-    return before if same and before is not None and told.at > before.at else None
+    same = before is not None and not (reading.reason or before.reason) and reading.run_id == before.run_id
+    return before if same and before is not None and reading.at > before.at else None
 
 
 def _rate(now: int | None, before: int | None, seconds: float) -> float | None:

@@ -13,10 +13,10 @@ OUTAGE_BEFORE_MS = 60_000
 UNWATCHED_MS = 15 * 60_000
 """Clients can notice it much earlier if the console was unavailable."""
 
-Kind = Literal["node_down", "shard_down"]
+IncidentKind = Literal["node_down", "shard_down"]
 
 
-class Told(Protocol):
+class LogEvent(Protocol):
     """An event of the event log."""
 
     @property
@@ -48,15 +48,15 @@ class Told(Protocol):
 
 
 @dataclass(frozen=True)
-class Beginning:
+class IncidentStart:
     """Information from the events that start an incident."""
 
     uid: int
     """Uid of the first of these events; it does not change when more events are known later."""
-    kind: Kind
-    event: Told
+    kind: IncidentKind
+    event: LogEvent
     """Event of the node, or of the shard."""
-    first: Told
+    first: LogEvent
 
     @property
     def node_uid(self) -> int:
@@ -66,7 +66,7 @@ class Beginning:
     def shard_uid(self) -> int | None:
         return self.event.shard_uid if self.kind == "shard_down" else None
 
-    def has(self, event: Told) -> bool:
+    def includes(self, event: LogEvent) -> bool:
         """Return whether the loss of a primary is part of this loss of its node."""
         return self.kind == "node_down" and event.node_uid == self.node_uid and _is_part(event, self.event)
 
@@ -75,7 +75,7 @@ class Beginning:
         return ms(self.event.time)
 
     @property
-    def seen_from(self) -> int:
+    def visible_since(self) -> int:
         """The earliest time at which clients may have noticed."""
         detected = self.event.details.get("detected_ms")
         unwatched = self.kind == "node_down" and detected is None
@@ -86,17 +86,17 @@ def ms(moment: datetime) -> int:
     return round(1000 * moment.timestamp())
 
 
-def beginnings(events: Iterable[Told]) -> list[Beginning]:
+def incident_starts(events: Iterable[LogEvent]) -> list[IncidentStart]:
     """Return the incident starts in a range of the log, oldest first. A primary that was lost with its node, or shortly before it,
     is part of the loss of the node."""
     ordered = sorted(events, key=lambda event: (event.time, event.uid))
-    nodes: dict[int, list[Told]] = defaultdict(list)
+    nodes: dict[int, list[LogEvent]] = defaultdict(list)
     for event in ordered:
         if event.type == "node_failed" and event.node_uid is not None:
             nodes[event.node_uid].append(event)
     promoted = {event.details.get("lost") for event in ordered if event.type == "shard_failover"}
-    first: dict[int, Told] = {}
-    alone: list[Told] = []
+    first: dict[int, LogEvent] = {}
+    alone: list[LogEvent] = []
     for event in ordered:
         if event.type != "shard_down" or not _was_primary(event, promoted):
             continue
@@ -105,20 +105,20 @@ def beginnings(events: Iterable[Told]) -> list[Beginning]:
             alone.append(event)
         elif event.time < whole.time:
             first.setdefault(whole.uid, event)
-    found = [Beginning(event.uid, "shard_down", event, event) for event in alone]
+    found = [IncidentStart(event.uid, "shard_down", event, event) for event in alone]
     for each in nodes.values():
         found += [
-            Beginning(first.get(event.uid, event).uid, "node_down", event, first.get(event.uid, event))
+            IncidentStart(first.get(event.uid, event).uid, "node_down", event, first.get(event.uid, event))
             for event in each
         ]
     return sorted(found, key=lambda beginning: (beginning.at, beginning.uid))
 
 
-def _was_primary(event: Told, promoted: Collection[Any]) -> bool:
+def _was_primary(event: LogEvent, promoted: Collection[Any]) -> bool:
     role = event.details.get("role")
     return role == "master" if role is not None else event.shard_uid in promoted
 
 
-def _is_part(shard: Told, node: Told) -> bool:
+def _is_part(shard: LogEvent, node: LogEvent) -> bool:
     until = None if node.ended_at is None else ms(node.ended_at)
     return ms(node.time) - BEFORE_MS <= ms(shard.time) and (until is None or ms(shard.time) <= until)

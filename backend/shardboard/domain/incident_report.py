@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from shardboard.domain.incident_begins import Told, ms
+from shardboard.domain.incident_begins import LogEvent, ms
 from shardboard.domain.incident_words import headline, nodes, resync_ms, size, span, title
-from shardboard.domain.incidents import Incident
+from shardboard.domain.incidents import Incident, Loss
 from shardboard.domain.numerals import plural
 
 PHASES = {"load": "loading", "catching_up": "catching up", "in_sync": "in sync"}
@@ -16,7 +15,7 @@ def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url:
     """Return the report. `names` are database names by uid, `url` is the address of the request, `now` is milliseconds since
     1970."""
     lines = [
-        f"# {title(incident, names)} down, {utc(ms(incident.beginning.first.time))}",
+        f"# {title(incident, names)} down, {utc(ms(incident.start.first.time))}",
         "",
         f"{headline(incident, names, now)}.",
         "",
@@ -60,7 +59,7 @@ def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url:
 
 
 def _summary(incident: Incident, cluster: str, now: int) -> list[list[str]]:
-    begin = incident.beginning
+    begin = incident.start
     details = begin.event.details
     rows = [["Cluster", cluster]] if cluster else []
     rows += [["Node", str(begin.node_uid)]]
@@ -94,8 +93,8 @@ def cause(incident: Incident) -> str:
     return f"drill requested by {event.originator}" if incident.cause.kind == "drill" else event.description.rstrip(".")
 
 
-def _database(incident: Incident, loss: Any, names: Mapping[int, str]) -> list[str]:
-    account = loss.account
+def _database(incident: Incident, loss: Loss, names: Mapping[int, str]) -> list[str]:
+    account = loss.outage_summary
     unserved = "unknown" if account.unserved_ms is None else span(account.unserved_ms)
     if account.unserved_since_ms is not None:
         unserved = f"since {utc(account.unserved_since_ms)}"
@@ -105,14 +104,14 @@ def _database(incident: Incident, loss: Any, names: Mapping[int, str]) -> list[s
     return [names.get(loss.uid, str(loss.uid)), loss.slots or "–", unserved, again, promoted, *counts]
 
 
-def _failover(incident: Incident, event: Told, names: Mapping[int, str]) -> list[str]:
+def _failover(incident: Incident, event: LogEvent, names: Mapping[int, str]) -> list[str]:
     details = event.details
     seconds = details.get("seconds")
     return [
         utc(ms(event.time)),
         names.get(event.bdb_uid or 0, str(event.bdb_uid or "")),
         f"redis:{details.get('lost')} → redis:{details.get('heir')}",
-        span(max(0, ms(event.time) - incident.beginning.at)),
+        span(max(0, ms(event.time) - incident.start.at)),
         "–" if seconds is None else span(1000 * seconds),
         _behind(details.get("bytes_behind")),
         str(details.get("method", "")),
@@ -123,7 +122,7 @@ def _behind(count: int | None) -> str:
     return "unknown" if count is None else f"{count:,} B" if count else "none (by last reported offset)"
 
 
-def _resync(event: Told, now: int) -> list[str]:
+def _resync(event: LogEvent, now: int) -> list[str]:
     details = event.details
     ended = f"{int(details.get('percent') or 0)} %" if event.ended_at is None else utc(ms(event.ended_at))
     phases = [
@@ -152,8 +151,8 @@ def _no_resync(incident: Incident) -> str:
     return f"Replicas back in sync: {incident.revived}. No resync took long enough to be recorded."
 
 
-def _event(incident: Incident, event: Told) -> list[str]:
-    after = ms(event.time) - incident.beginning.at
+def _event(incident: Incident, event: LogEvent) -> list[str]:
+    after = ms(event.time) - incident.start.at
     ended = "" if event.ended_at is None else utc(ms(event.ended_at))
     if event.details.get("open") and event.ended_at is None:
         ended = "not yet"

@@ -7,7 +7,7 @@ from shardboard.domain.incidents import Incident, Loss
 from shardboard.domain.numerals import plural
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-NAMED = 3
+MAX_NAMED = 3
 """Maximum number of databases that a headline names."""
 
 
@@ -18,14 +18,14 @@ def headline(incident: Incident, names: Mapping[int, str], now: int) -> str:
 
 def title(incident: Incident, names: Mapping[int, str]) -> str:
     """ "Node 2", "Primary redis:5 of demo" """
-    begin = incident.beginning
+    begin = incident.start
     if begin.shard_uid is None:
         return f"Node {begin.node_uid}"
     return f"Primary redis:{begin.shard_uid}" + "".join(f" of {_name(loss, names)}" for loss in incident.databases[:1])
 
 
 def _beginning(incident: Incident, names: Mapping[int, str], now: int) -> str:
-    lasted = span((incident.returned or now) - incident.beginning.at)
+    lasted = span((incident.returned or now) - incident.start.at)
     words = "has been down for" if incident.returned is None else "was down for"
     return f"{title(incident, names)} {words} {lasted}"
 
@@ -38,22 +38,27 @@ def consequences(incident: Incident, names: Mapping[int, str]) -> list[str]:
 
 def _served(incident: Incident, names: Mapping[int, str]) -> list[str]:
     """Return the outages of clients, longest first."""
-    waits = [loss for loss in incident.databases if loss.account.unserved_since_ms is not None]
+    waits = [loss for loss in incident.databases if loss.outage_summary.unserved_since_ms is not None]
     known = sorted(
-        (loss for loss in incident.databases if loss.account.unserved_ms is not None),
-        key=lambda loss: -(loss.account.unserved_ms or 0),
+        (loss for loss in incident.databases if loss.outage_summary.unserved_ms is not None),
+        key=lambda loss: -(loss.outage_summary.unserved_ms or 0),
     )
-    parts = [f"{_name(loss, names)} is not served" for loss in waits[:NAMED]]
+    parts = [f"{_name(loss, names)} is not served" for loss in waits[:MAX_NAMED]]
     parts += [
-        f"{_name(loss, names)} was not served for {span(loss.account.unserved_ms or 0)}" for loss in known[:NAMED]
+        f"{_name(loss, names)} was not served for {span(loss.outage_summary.unserved_ms or 0)}"
+        for loss in known[:MAX_NAMED]
     ]
-    if others := len(waits[NAMED:]):
+    if others := len(waits[MAX_NAMED:]):
         parts.append(f"{plural(others, 'more database')} {'is' if others == 1 else 'are'} not served")
-    if shorter := known[NAMED:]:
-        parts.append(f"{plural(len(shorter), 'more database')} for {span(shorter[0].account.unserved_ms or 0)} at most")
+    if shorter := known[MAX_NAMED:]:
+        parts.append(
+            f"{plural(len(shorter), 'more database')} for {span(shorter[0].outage_summary.unserved_ms or 0)} at most"
+        )
     if incident.databases and not parts and incident.state != "down":
         parts.append("it is unknown how long clients waited")
-    failed, lost = (sum(getattr(loss.account, name) for loss in incident.databases) for name in ("failed", "lost"))
+    failed, lost = (
+        sum(getattr(loss.outage_summary, name) for loss in incident.databases) for name in ("failed", "lost")
+    )
     if failed or lost:
         counts = [plural(failed, "request") + " failed"] * bool(failed)
         counts += [f"{lost:,} lost without a reply"] * bool(lost)
@@ -69,7 +74,7 @@ def _failovers(incident: Incident) -> list[str]:
     parts = []
     if incident.failovers:
         last = max(ms(event.time) for event in incident.failovers)
-        after = span(max(0, last - incident.beginning.at))
+        after = span(max(0, last - incident.start.at))
         parts.append(f"{plural(len(incident.failovers), 'shard')} failed over, promoted {after} after detection")
     if incident.failed_failovers:
         parts.append("not all lost primaries could be replaced")

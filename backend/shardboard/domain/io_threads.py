@@ -8,16 +8,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shardboard.domain.rules import RequestFault
+from shardboard.domain.rules import ValidationError
 
 FIELD = "io_threads"
 OFF = 1
-MOST = 128
+MAX_THREADS = 128
 """Maximum of Valkey 8."""
-CORES_OF_A_SHARD = 4
+CORES_PER_SHARD = 4
 """With fewer cores per shard, threads are used on request only: on two cores a second thread reduced the throughput by a quarter to
 a half."""
-USUALLY_MOST = 8
+DEFAULT_MAX_THREADS = 8
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class ThreadCount:
     """Number of threads on a machine, as one of the host checks."""
 
     value: str
@@ -44,12 +44,12 @@ class Crowd:
     mends: str = f'PUT /v1/bdbs/<uid> {{"{FIELD}": {OFF}}} for the databases with shards on this machine'
 
 
-def usual(hosts: Sequence[Host]) -> int:
+def default_threads(hosts: Sequence[Host]) -> int:
     """Return the threads per shard of a database that did not request a number: what all its nodes support."""
     return min((_supported(host) for host in hosts), default=OFF)
 
 
-def fault(threads: int, hosts: Sequence[Host]) -> RequestFault | None:
+def validation_error(threads: int, hosts: Sequence[Host]) -> ValidationError | None:
     """Return why these nodes do not support the number of threads, or None."""
     if threads == OFF or not hosts:
         return None
@@ -58,24 +58,24 @@ def fault(threads: int, hosts: Sequence[Host]) -> RequestFault | None:
             sentence = (
                 f"{FIELD} requires Valkey 8, but node {host.node_uid} has {host.engine}. Upgrade it, or send {OFF}."
             )
-            return RequestFault("invalid", "not_supported", sentence, FIELD)
+            return ValidationError("invalid", "not_supported", sentence, FIELD)
     smallest = min(hosts, key=lambda host: host.cores)
     if threads > smallest.cores:
         sentence = (
             f"{FIELD} must be between {OFF} and {smallest.cores}, the cores of node {smallest.node_uid}; more threads than "
             "cores wait for each other."
         )
-        return RequestFault("invalid", "bad_request", sentence, FIELD)
+        return ValidationError("invalid", "bad_request", sentence, FIELD)
     return None
 
 
-def crowd(cores: int, threads: Sequence[int]) -> Crowd | None:
+def thread_count(cores: int, threads: Sequence[int]) -> ThreadCount | None:
     """Return the check; `threads` contains the number of each shard on a machine. None if no shard has more than its main
     thread."""
     if max(threads, default=OFF) == OFF:
         return None
     word = "shard" if len(threads) == 1 else "shards"
-    return Crowd(f"{sum(threads)} threads of {len(threads)} {word} on {cores} cores", good=sum(threads) <= cores)
+    return ThreadCount(f"{sum(threads)} threads of {len(threads)} {word} on {cores} cores", good=sum(threads) <= cores)
 
 
 def changes_live(engine: str) -> bool:
@@ -86,9 +86,9 @@ def changes_live(engine: str) -> bool:
 
 def _supported(host: Host) -> int:
     each = host.cores // max(host.shards, 1)
-    if each < CORES_OF_A_SHARD or (host.engine and _series(host.engine) < 8):
+    if each < CORES_PER_SHARD or (host.engine and _series(host.engine) < 8):
         return OFF
-    return min(each // 2, USUALLY_MOST)
+    return min(each // 2, DEFAULT_MAX_THREADS)
 
 
 def _series(engine: str) -> int:

@@ -3,7 +3,7 @@ for all except blocking ones, whose duration is chosen by the client."""
 
 from collections.abc import Iterator, Mapping
 
-from shardboard.domain.histogram import Histogram, Key, merged
+from shardboard.domain.histogram import Histogram, HistogramKey, merged
 
 SERVED = ("read", "write", "other")
 """Kinds of commands whose duration shows how quickly a database serves requests."""
@@ -15,12 +15,12 @@ METRICS = tuple(
 """avg_latency, p50_latency, …, p999_blocking_latency. Missing, not zero, without measurements."""
 
 
-def of_all(histograms: Mapping[Key, Histogram]) -> dict[Key, Histogram]:
+def combine_databases(histograms: Mapping[HistogramKey, Histogram]) -> dict[HistogramKey, Histogram]:
     """Return all databases together as database 0."""
     return merged({(0, kind): found} for (_, kind), found in histograms.items())
 
 
-def values(histograms: Mapping[Key, Histogram], uid: int) -> Iterator[tuple[str, float]]:
+def values(histograms: Mapping[HistogramKey, Histogram], uid: int) -> Iterator[tuple[str, float]]:
     """Yield the known metrics of one database."""
     own = {kind: found for kind in KINDS if (found := histograms.get((uid, kind))) is not None and found.count}
     yield from _named(merged({(uid, "all"): own[kind]} for kind in SERVED if kind in own).get((uid, "all")), "")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from shardboard.domain.moves import Move
-from shardboard.domain.placement import Room
+from shardboard.domain.placement import NodeCapacity
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Copy:
     bdb: int
     pair: int
     node: int
-    leads: bool
+    is_primary: bool
     ready: bool = True
     """It responds and has all data, so it can be promoted."""
 
@@ -41,7 +41,9 @@ class LayoutDatabase:
 class Layout:
     """A model of copies on nodes. Planned moves change the free capacity immediately."""
 
-    def __init__(self, copies: Iterable[Copy], databases: Iterable[LayoutDatabase], rooms: Mapping[int, Room]) -> None:
+    def __init__(
+        self, copies: Iterable[Copy], databases: Iterable[LayoutDatabase], capacities: Mapping[int, NodeCapacity]
+    ) -> None:
         """Create a model; `rooms` are the nodes that accept shards, with their free capacity."""
         self.copies: dict[int, Copy] = {}
         self.databases = {database.uid: database for database in databases}
@@ -49,7 +51,7 @@ class Layout:
         self._counts: Counter[tuple[int, int, bool]] = Counter()
         for copy in copies:
             self._put(copy)
-        self._rooms = dict(rooms)
+        self._rooms = dict(capacities)
         self._next = -1
 
     @property
@@ -67,9 +69,9 @@ class Layout:
             (copy for copy in self.copies.values() if copy.node == node), key=lambda copy: (copy.bdb, copy.pair)
         )
 
-    def count(self, node: int, bdb: int, *, leads: bool | None = None) -> int:
+    def count(self, node: int, bdb: int, *, is_primary: bool | None = None) -> int:
         """Return the number of copies of a database on a node; with `leads`, only those of that role."""
-        return sum(self._counts[node, bdb, role] for role in (True, False) if leads in (None, role))
+        return sum(self._counts[node, bdb, role] for role in (True, False) if is_primary in (None, role))
 
     def fits(self, bdb: int, pair: int, node: int) -> bool:
         """Return whether another copy of the pair can be on the node: allowed, enough capacity, and no copy there yet."""
@@ -79,7 +81,7 @@ class Layout:
             and (database.nodes is None or node in database.nodes)
             and room.shards < room.max_shards
             and (database.memory == 0 or database.memory <= room.free_memory)
-            and room.gives(database.flash)
+            and room.has_flash_for(database.flash)
             and all(copy.node != node for copy in self.pair(bdb, pair))
         )
 
@@ -89,43 +91,43 @@ class Layout:
         dense = self.databases[copy.bdb].dense
 
         def rank(node: int) -> tuple[int, ...]:
-            role, all_ = self.count(node, copy.bdb, leads=copy.leads), self.count(node, copy.bdb)
+            role, all_ = self.count(node, copy.bdb, is_primary=copy.is_primary), self.count(node, copy.bdb)
             return (-role, -all_, node) if dense else (role, all_, self._rooms[node].shards, node)
 
         return min(open_, key=rank, default=None)
 
-    def lead(self, uid: int) -> None:
+    def promote(self, uid: int) -> None:
         """Give the primary role of its pair to this copy."""
         promoted = self.copies[uid]
         for each in self.pair(promoted.bdb, promoted.pair):
-            self._put(replace(self._take(each.uid), leads=each.uid == uid))
+            self._put(replace(self._take(each.uid), is_primary=each.uid == uid))
 
-    def add(self, bdb: int, pair: int, node: int, *, leads: bool = False) -> Copy:
+    def add(self, bdb: int, pair: int, node: int, *, is_primary: bool = False) -> Copy:
         """Add a copy under a negative temporary uid."""
         self._next -= 1
-        copy = Copy(self._next, bdb, pair, node, leads)
+        copy = Copy(self._next, bdb, pair, node, is_primary)
         self._put(copy)
         self._occupy(copy, 1)
         return copy
 
-    def drop(self, uid: int) -> None:
+    def remove(self, uid: int) -> None:
         self._occupy(self._take(uid), -1)
 
     def move(self, uid: int, node: int) -> Copy:
         """Move a copy; it keeps its role."""
         old = self.copies[uid]
-        self.drop(uid)
-        return self.add(old.bdb, old.pair, node, leads=old.leads)
+        self.remove(uid)
+        return self.add(old.bdb, old.pair, node, is_primary=old.is_primary)
 
     def _put(self, copy: Copy) -> None:
         self.copies[copy.uid] = copy
         self._pairs[copy.bdb, copy.pair].add(copy.uid)
-        self._counts[copy.node, copy.bdb, copy.leads] += 1
+        self._counts[copy.node, copy.bdb, copy.is_primary] += 1
 
     def _take(self, uid: int) -> Copy:
         copy = self.copies.pop(uid)
         self._pairs[copy.bdb, copy.pair].discard(uid)
-        self._counts[copy.node, copy.bdb, copy.leads] -= 1
+        self._counts[copy.node, copy.bdb, copy.is_primary] -= 1
         return copy
 
     def _occupy(self, copy: Copy, sign: int) -> None:
@@ -137,10 +139,10 @@ class Layout:
             self._rooms[copy.node] = replace(room, shards=room.shards + sign, free_memory=memory, free_flash=flash)
 
 
-def title(layout: Layout, copy: Copy, *, to: int | None = None, promoted: Copy | None = None) -> str:
+def move_title(layout: Layout, copy: Copy, *, to: int | None = None, promoted: Copy | None = None) -> str:
     """Return the description of a move for users."""
     name = layout.databases[copy.bdb].name
-    kind = "primary" if copy.leads else "replica"
+    kind = "primary" if copy.is_primary else "replica"
     if promoted is not None:
         text = f"Switch over primary redis:{copy.uid} of {name} to redis:{promoted.uid} on node {promoted.node}"
         return text + (f", then move it from node {copy.node} to node {to}" if to is not None else "")
@@ -149,12 +151,12 @@ def title(layout: Layout, copy: Copy, *, to: int | None = None, promoted: Copy |
     return f"Remove {kind} redis:{copy.uid} of {name} from node {copy.node}"
 
 
-def relocation(layout: Layout, copy: Copy, to: int | None, promoted: Copy | None = None) -> Move:
+def relocation_move(layout: Layout, copy: Copy, to: int | None, promoted: Copy | None = None) -> Move:
     """Return the move of a copy, after a switchover if `promoted` is given. Without `to`, only the switchover."""
     return Move(
         bdb=copy.bdb,
         pair=copy.pair,
-        title=title(layout, copy, to=to, promoted=promoted),
+        title=move_title(layout, copy, to=to, promoted=promoted),
         leaves=copy.uid if to is not None else None,
         to=to,
         leads=promoted.uid if promoted is not None else None,

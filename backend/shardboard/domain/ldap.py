@@ -9,24 +9,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-Scope = Literal["base", "one", "subtree"]
+SearchScope = Literal["base", "one", "subtree"]
 USER, DN = "%u", "%D"
 _UNPRINTABLE = "contains an unprintable character"
-LONGEST = 1_000
-MOST_URIS = 5
+MAX_LENGTH = 1_000
+MAX_URIS = 5
 _ADDRESS = re.compile(r"ldaps?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?/?")
 _RDN = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)*)\s*=((?:[^,+\\\"]|\\.)*)", re.DOTALL)
 
 
-class Unavailable(Exception):
+class DirectoryUnavailable(Exception):
     """The directory does not respond, or its response does not match the configuration. The text is a message."""
 
-    def __init__(self, sentence: str) -> None:
+    def __init__(self, message: str) -> None:
         # The text may contain parts of a response of the directory.
-        super().__init__("".join(each if each.isprintable() else "?" for each in sentence))
+        super().__init__("".join(each if each.isprintable() else "?" for each in message))
 
 
-class Ambiguous(Unavailable):
+class Ambiguous(DirectoryUnavailable):
     """The directory has more than one entry for a name."""
 
 
@@ -36,7 +36,7 @@ class Query:
 
     base: str
     filter: str
-    scope: Scope = "subtree"
+    scope: SearchScope = "subtree"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Directory:
 
 
 @dataclass(frozen=True)
-class Person:
+class DirectoryUser:
     """A user whose password the directory has verified."""
 
     dn: str
@@ -78,11 +78,13 @@ class Person:
     """DNs."""
 
 
-def directory(kept: Mapping[str, Any]) -> Directory:
+def directory(stored: Mapping[str, Any]) -> Directory:
     """Return the stored configuration; unknown fields of a later release are ignored."""
-    known = {each.name: kept[each.name] for each in fields(Directory) if each.name in kept}
-    queries = {name: Query(**kept[name]) if kept.get(name) else None for name in ("user_dn_query", "dn_group_query")}
-    return Directory(**{**known, "uris": tuple(kept["uris"]), **queries})
+    known = {each.name: stored[each.name] for each in fields(Directory) if each.name in stored}
+    queries = {
+        name: Query(**stored[name]) if stored.get(name) else None for name in ("user_dn_query", "dn_group_query")
+    }
+    return Directory(**{**known, "uris": tuple(stored["uris"]), **queries})
 
 
 def filled(template: str, placeholder: str, value: str) -> str:
@@ -91,45 +93,45 @@ def filled(template: str, placeholder: str, value: str) -> str:
     return template.replace(placeholder, "".join(map(_plain, value)))
 
 
-def fault(given: Directory) -> tuple[str, str] | None:
+def validation_error(config: Directory) -> tuple[str, str] | None:
     """Return an invalid field and the rest of a message that starts with its name, or None."""
-    if not 0 < len(given.uris) <= MOST_URIS:
-        return "uris", f"must contain 1 to {MOST_URIS} addresses such as ldaps://ldap.example.org:636"
-    for uri in given.uris:
+    if not 0 < len(config.uris) <= MAX_URIS:
+        return "uris", f"must contain 1 to {MAX_URIS} addresses such as ldaps://ldap.example.org:636"
+    for uri in config.uris:
         if not _is_address(uri):
             return "uris", f"contains {uri[:100]!r}, which is not an address such as ldaps://ldap.example.org:636"
-        if given.starttls and uri.startswith("ldaps:"):
+        if config.starttls and uri.startswith("ldaps:"):
             return "starttls", "applies to ldap:// addresses only; ldaps:// addresses are always encrypted"
-    return _search_fault(given) or _bind_fault(given)
+    return _search_error(config) or _bind_error(config)
 
 
-def _search_fault(given: Directory) -> tuple[str, str] | None:
+def _search_error(config: Directory) -> tuple[str, str] | None:
     """Check how users and groups are found."""
-    template = given.user_dn_template
-    if bool(template) == bool(given.user_dn_query):
+    template = config.user_dn_template
+    if bool(template) == bool(config.user_dn_query):
         return "user_dn_template", "or user_dn_query is required, but not both"
-    if bool(given.dn_group_attr) == bool(given.dn_group_query):
+    if bool(config.dn_group_attr) == bool(config.dn_group_query):
         return "dn_group_attr", "or dn_group_query is required, but not both"
     if template and (USER not in template or not is_dn(template) or not template.isprintable()):
         example = f"uid={USER},ou=people,dc=example,dc=org"
         return "user_dn_template", f"must be a DN that contains {USER} for the user name, such as {example}"
-    if given.dn_group_attr and not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", given.dn_group_attr):
+    if config.dn_group_attr and not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", config.dn_group_attr):
         return "dn_group_attr", "must be the name of an attribute, such as memberOf"
-    of_people = _query_fault("user_dn_query", given.user_dn_query, USER)
-    return of_people or _query_fault("dn_group_query", given.dn_group_query, DN)
+    of_people = _query_error("user_dn_query", config.user_dn_query, USER)
+    return of_people or _query_error("dn_group_query", config.dn_group_query, DN)
 
 
-def _bind_fault(given: Directory) -> tuple[str, str] | None:
+def _bind_error(config: Directory) -> tuple[str, str] | None:
     # Not all servers require a DN: Active Directory accepts user names as well.
-    if not given.bind_dn.isprintable():
+    if not config.bind_dn.isprintable():
         return "bind_dn", _UNPRINTABLE
-    if given.bind_dn and not given.bind_pass:
+    if config.bind_dn and not config.bind_pass:
         # A server treats a DN without a password as an anonymous bind and reports success (RFC 4513, 5.1.2).
         return "bind_pass", "is required together with bind_dn"
     return None
 
 
-def _query_fault(name: str, query: Query | None, placeholder: str) -> tuple[str, str] | None:
+def _query_error(name: str, query: Query | None, placeholder: str) -> tuple[str, str] | None:
     if query is None:
         return None
     if not (query.base + query.filter).isprintable():
@@ -164,7 +166,7 @@ def same_dn(one: str, other: str) -> bool:
     return _rdns(one) == _rdns(other) != []
 
 
-def one_way(dn: str) -> str:
+def normalized_dn(dn: str) -> str:
     """Return an ASCII string that is equal for equal DNs and different for others."""
     return json.dumps(_rdns(dn) or dn)
 

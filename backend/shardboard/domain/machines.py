@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import fsum, nan
 from typing import Any
 
-from shardboard.domain.rollup import Frame
+from shardboard.domain.rollup import TopicFrame
 
 SHARES = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle", "cpu_nice", "cpu_irqs", "cpu_steal")
 SUMS = (
@@ -17,7 +17,7 @@ SUMS = (
 )
 
 
-OF_FLASH = ("bigstore_free", "bigstore_iops", "bigstore_kv_ops", "bigstore_throughput")
+FLASH_ONLY_METRICS = ("bigstore_free", "bigstore_iops", "bigstore_kv_ops", "bigstore_throughput")
 """Metrics that only nodes with flash have."""
 
 
@@ -30,7 +30,7 @@ def one_per_machine(nodes: Iterable[tuple[int, str]]) -> frozenset[int]:
     return frozenset(first.values())
 
 
-def totals(frame: Frame, uids: Collection[int]) -> Iterator[tuple[str, float]]:
+def totals(frame: TopicFrame, uids: Collection[int]) -> Iterator[tuple[str, float]]:
     """Yield mean shares and total amounts of the nodes `uids`, one per machine. A value is NaN if one node is unknown; a metric of
     OF_FLASH is NaN if no node has flash."""
     places = [index for index, uid in enumerate(frame.uids) if uid in uids]
@@ -38,7 +38,7 @@ def totals(frame: Frame, uids: Collection[int]) -> Iterator[tuple[str, float]]:
     for names, divisor in ((SHARES, max(1, len(places))), (SUMS, 1)):
         for name in names:
             yield name, _sum(frame.columns, name, places) / divisor if complete else nan
-    for name in OF_FLASH:
+    for name in FLASH_ONLY_METRICS:
         # Free flash belongs to the machine; the other metrics are measured by each of its agents.
         among = places if name == "bigstore_free" else range(len(frame.uids))
         known = [frame.columns[name][place] for place in among if name in frame.columns]

@@ -8,11 +8,11 @@ from email.utils import format_datetime
 from typing import Literal
 
 from shardboard.domain import webhooks
-from shardboard.domain.incident_begins import Told
+from shardboard.domain.incident_begins import LogEvent
 
 SCHEME = "mailto:"
-MOST = 20
-LONGEST_SUBJECT = 200
+MAX_RECIPIENTS = 20
+MAX_SUBJECT_LENGTH = 200
 ADDRESS = re.compile(r"[^\s@,;<>\"()]{1,64}@[A-Za-z0-9.-]{1,190}")
 
 
@@ -32,18 +32,18 @@ def recipients(url: str) -> list[str]:
     return [each.strip() for each in url.removeprefix(SCHEME).split(",") if each.strip()]
 
 
-def url_fault(url: str) -> str:
+def url_error(url: str) -> str:
     """Return why a URL is not a valid mail target, as a predicate; empty if it is valid."""
     found = recipients(url)
     if not url.startswith(SCHEME) or not found:
         return "must start with mailto: and contain one or more email addresses separated by commas"
-    if len(found) > MOST:
-        return f"can contain at most {MOST} email addresses"
+    if len(found) > MAX_RECIPIENTS:
+        return f"can contain at most {MAX_RECIPIENTS} email addresses"
     wrong = next((each for each in found if not ADDRESS.fullmatch(each)), None)
     return f"contains {wrong!r}, which is not an email address" if wrong is not None else ""
 
 
-def of_event(event: Told, what: webhooks.State, cluster: str, delivery: str) -> EmailMessage:
+def event_mail(event: LogEvent, what: webhooks.MessageKind, cluster: str, delivery: str) -> EmailMessage:
     """Return a message without sender and recipients. The message about the end of an alarm is a reply to the first message."""
     made = _mail(webhooks.text(event.description, event.severity, what, cluster), cluster, delivery, event.time)
     if what == "ended":
@@ -64,7 +64,7 @@ def of_event(event: Told, what: webhooks.State, cluster: str, delivery: str) -> 
     return made
 
 
-def trial(cluster: str, by: str, delivery: str, now: datetime) -> EmailMessage:
+def build_test_mail(cluster: str, by: str, delivery: str, now: datetime) -> EmailMessage:
     """Return a test message."""
     text = f"This is a test message, sent by {by}."
     made = _mail(webhooks.text(text, "INFO", "test", cluster), cluster, delivery, now)
@@ -75,7 +75,7 @@ def trial(cluster: str, by: str, delivery: str, now: datetime) -> EmailMessage:
 def _mail(subject: str, cluster: str, delivery: str, moment: datetime) -> EmailMessage:
     made = EmailMessage()
     # The subject can contain a user-defined name, and a header must not contain line breaks.
-    made["Subject"] = " ".join(subject.split())[:LONGEST_SUBJECT]
+    made["Subject"] = " ".join(subject.split())[:MAX_SUBJECT_LENGTH]
     made["Date"] = format_datetime(moment.astimezone(UTC))
     made["Message-ID"] = _message_id(delivery, cluster)
     made["Auto-Submitted"] = "auto-generated"

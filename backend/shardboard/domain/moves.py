@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Step = Literal["wait", "start", "copy", "hand_over", "follow", "retire", "end", "done"]
+MoveStep = Literal["wait", "start", "copy", "hand_over", "follow", "retire", "end", "done"]
 
-SHARE: dict[Step, float] = {
+STEP_PROGRESS: dict[MoveStep, float] = {
     "wait": 0.0,
     "start": 0.02,
     "copy": 0.05,
@@ -53,54 +53,54 @@ class PairMember:
     """State of a shard of the pair, from its row and its engine."""
 
     uid: int
-    wanted: bool
+    is_desired: bool
     """False if the shard is only there to be removed."""
     answers: bool = False
-    leads: bool = False
+    is_primary: bool = False
     in_sync: bool = False
     """Whether it is a replica that has all data and is known to the other shards."""
     follows: int | None = None
     """Uid of the shard that a replica copies from."""
-    away: bool = False
+    is_unreachable: bool = False
     """Whether its node is down or its agent is disconnected, so that it cannot be changed."""
 
 
 @dataclass(frozen=True)
-class Next:
+class NextStep:
     """The next step of a move."""
 
-    step: Step
+    step: MoveStep
     promoted: int | None = None
     """Uid of the shard to promote."""
     blocked: str = ""
     """Message: why nothing can be done now."""
-    waits: str = ""
+    wait_reason: str = ""
     """Message: why it is better to wait although all machines are reachable."""
 
 
-def next_step(move: Move, members: Mapping[int, PairMember]) -> Next:
+def next_step(move: Move, members: Mapping[int, PairMember]) -> NextStep:
     """Return the next step. `members` are the shards of the pair that have a row. Completed steps are skipped."""
-    leader = next((each for each in members.values() if each.leads and each.wanted), None)
+    leader = next((each for each in members.values() if each.is_primary and each.is_desired), None)
     if move.leads is not None and (leader is None or leader.uid != move.leads) and _must_promote_first(move, members):
         promoted = members.get(move.leads)
         if promoted is None or not promoted.in_sync:
-            return Next("hand_over", move.leads, blocked=f"Shard redis:{move.leads} is not in sync.")
-        return Next("hand_over", move.leads)
+            return NextStep("hand_over", move.leads, blocked=f"Shard redis:{move.leads} is not in sync.")
+        return NextStep("hand_over", move.leads)
     if move.newcomer is not None:
         newcomer = members.get(move.newcomer)
         if newcomer is None or not newcomer.answers:
-            step: Step = "wait" if newcomer is None else "start"
-            return Next(step, blocked="" if leader else f"No primary of pair {move.pair} responds.")
-        if not newcomer.in_sync and not newcomer.leads:
-            return Next("copy")
-        if move.takes_lead and leader is not None and leader.uid != newcomer.uid and newcomer.wanted:
-            return Next("hand_over", newcomer.uid)
+            step: MoveStep = "wait" if newcomer is None else "start"
+            return NextStep(step, blocked="" if leader else f"No primary of pair {move.pair} responds.")
+        if not newcomer.in_sync and not newcomer.is_primary:
+            return NextStep("copy")
+        if move.takes_lead and leader is not None and leader.uid != newcomer.uid and newcomer.is_desired:
+            return NextStep("hand_over", newcomer.uid)
     leaving = members.get(move.leaves) if move.leaves is not None else None
-    if leaving is not None and leaving.wanted:
+    if leaving is not None and leaving.is_desired:
         return _remove(move, leaving, leader, members)
-    if leaving is not None and not leaving.away:
-        return Next("end")
-    return Next("done")
+    if leaving is not None and not leaving.is_unreachable:
+        return NextStep("end")
+    return NextStep("done")
 
 
 def _must_promote_first(move: Move, members: Mapping[int, PairMember]) -> bool:
@@ -109,17 +109,17 @@ def _must_promote_first(move: Move, members: Mapping[int, PairMember]) -> bool:
     return move.newcomer is None or move.newcomer not in members
 
 
-def _remove(move: Move, leaving: PairMember, leader: PairMember | None, members: Mapping[int, PairMember]) -> Next:
+def _remove(move: Move, leaving: PairMember, leader: PairMember | None, members: Mapping[int, PairMember]) -> NextStep:
     if leader is None:
-        return Next("retire", blocked=f"No primary of pair {move.pair} responds.")
-    if leaving.leads:
+        return NextStep("retire", blocked=f"No primary of pair {move.pair} responds.")
+    if leaving.is_primary:
         if move.newcomer is None:
-            return Next("hand_over", blocked=f"Shard redis:{leaving.uid} is the primary of its pair.")
-        return Next("hand_over", move.newcomer)
-    others = [each for each in members.values() if each.wanted and each.answers and each not in (leaving, leader)]
+            return NextStep("hand_over", blocked=f"Shard redis:{leaving.uid} is the primary of its pair.")
+        return NextStep("hand_over", move.newcomer)
+    others = [each for each in members.values() if each.is_desired and each.answers and each not in (leaving, leader)]
     if any(each.follows != leader.uid for each in others):
-        return Next("follow")
-    return Next("retire")
+        return NextStep("follow")
+    return NextStep("retire")
 
 
 def first_of_pairs(moves: Iterable[tuple[int, Move]]) -> dict[int, Move]:

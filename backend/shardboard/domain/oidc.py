@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-LONGEST_URL = 1_000
-_LONGEST_SUBJECT = 255
+MAX_URL_LENGTH = 1_000
+_MAX_SUBJECT_LENGTH = 255
 
 
-class Refused(Exception):
+class SignInRefused(Exception):
     """The sign-in failed because of the provider or its claims; contains a code and a message."""
 
-    def __init__(self, code: str, sentence: str) -> None:
+    def __init__(self, code: str, message: str) -> None:
         # The text may contain parts of a response of the provider.
-        self.sentence = "".join(each if each.isprintable() else "?" for each in sentence)
-        super().__init__(self.sentence)
+        self.message = "".join(each if each.isprintable() else "?" for each in message)
+        super().__init__(self.message)
         self.code = code
 
 
@@ -46,7 +46,7 @@ class Provider:
     """CA certificates in PEM that the provider's certificate is verified with; empty: those of the system."""
 
     @property
-    def gives_roles(self) -> bool:
+    def maps_roles(self) -> bool:
         """Return whether roles come from groups. Otherwise users must exist here and have a role."""
         return bool(self.roles) or self.default_role_uid is not None
 
@@ -55,7 +55,7 @@ class Provider:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class SignInAttempt:
     """One sign-in attempt, known to the browser that started it."""
 
     redirect_uri: str
@@ -69,7 +69,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Identity:
+class SsoIdentity:
     """A user as authenticated by the provider."""
 
     subject: str
@@ -82,26 +82,28 @@ class Identity:
     groups: Sequence[str]
 
 
-def identity(provider: Provider, claims: Mapping[str, Any]) -> Identity:
+def identity(provider: Provider, claims: Mapping[str, Any]) -> SsoIdentity:
     """Return the identity from the claims. Raises Refused."""
     username = claims.get(provider.username_claim)
     if not isinstance(username, str) or not username:
-        raise Refused(
+        raise SignInRefused(
             "no_user_name",
             f"The provider did not send the claim {provider.username_claim}, which contains the user name.",
         )
     subject = claims.get("sub")
-    if not isinstance(subject, str) or not 0 < len(subject) <= _LONGEST_SUBJECT or not subject.isprintable():
-        raise Refused("provider_fault", "The provider did not send an account (sub) of 1 to 255 printable characters.")
+    if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT_LENGTH or not subject.isprintable():
+        raise SignInRefused(
+            "provider_fault", "The provider did not send an account (sub) of 1 to 255 printable characters."
+        )
     is_email = provider.username_claim == "email"
     verified = claims.get("email_verified") if is_email else True
     is_verified = verified is True or verified == "true"
     if not is_verified and "email_verified" in claims:
-        raise Refused("email_not_verified", "The provider has not verified this email address.")
+        raise SignInRefused("email_not_verified", "The provider has not verified this email address.")
     name = claims.get("name")
     groups = claims.get(provider.groups_claim, [])
     listed = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
-    return Identity(
+    return SsoIdentity(
         f"{provider.issuer} {subject}",
         username,
         is_verified,
@@ -110,7 +112,7 @@ def identity(provider: Provider, claims: Mapping[str, Any]) -> Identity:
     )
 
 
-def url_fault(url: str, *, of_remote: bool = False) -> str | None:
+def url_error(url: str, *, of_remote: bool = False) -> str | None:
     """Return why an address of the provider is invalid, as a predicate, or None. If the provider is remote, addresses of this
     machine are invalid."""
     try:
@@ -118,7 +120,7 @@ def url_fault(url: str, *, of_remote: bool = False) -> str | None:
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         return "is not an address"
-    if len(url) > LONGEST_URL or not url.isprintable() or " " in url or not host or parts.username is not None:
+    if len(url) > MAX_URL_LENGTH or not url.isprintable() or " " in url or not host or parts.username is not None:
         return "is not an address such as https://login.example.org"
     if of_remote and _is_local(host):
         return "must not be on the console's own machine"
@@ -127,9 +129,9 @@ def url_fault(url: str, *, of_remote: bool = False) -> str | None:
     return "must start with https://, because passwords and tokens are sent there"
 
 
-def issuer_fault(issuer: str) -> str | None:
+def issuer_error(issuer: str) -> str | None:
     """Return why an issuer is invalid, as a predicate, or None. An issuer must not have a query or a fragment."""
-    if (fault := url_fault(issuer)) is not None:
+    if (fault := url_error(issuer)) is not None:
         return fault
     return "must not contain ? or #" if "?" in issuer or "#" in issuer else None
 

@@ -9,7 +9,7 @@ AGREE_MS = 100
 """Times of two nodes are not compared if their clocks differ by more than this."""
 
 
-class SeenOutage(Protocol):
+class ReportedOutage(Protocol):
     """Report of one proxy about the loss of one primary. Columns that end in `_ms` use the clock of its node."""
 
     @property
@@ -41,7 +41,7 @@ class SeenOutage(Protocol):
 
 
 @dataclass(frozen=True)
-class Account:
+class OutageSummary:
     """Consequences of an incident for clients of one database."""
 
     unserved_ms: int | None
@@ -60,12 +60,12 @@ class Account:
     """Requests that the lost primary had received but not replied to."""
 
 
-def account(seen: Sequence[SeenOutage]) -> Account:
+def summarize(seen: Sequence[ReportedOutage]) -> OutageSummary:
     """Summarize all reports about one database in one incident."""
     losses = [loss for shard in _by_shard(seen) for loss in _losses(shard)]
     gaps = [(loss, gap) for loss in losses if (gap := loss.gap()) is not None]
     open_since = [loss.noticed for loss in losses if loss.is_open]
-    return Account(
+    return OutageSummary(
         unserved_ms=max((gap for _, gap in gaps), default=None),
         unserved_since_ms=min(open_since, default=None),
         served_again_ms=max((end for loss, _ in gaps if (end := loss.served_at) is not None), default=None),
@@ -78,7 +78,7 @@ def account(seen: Sequence[SeenOutage]) -> Account:
 class _Loss:
     """One loss of one shard as reported by all proxies. The shard was up as long as it replied to any of them."""
 
-    def __init__(self, first: SeenOutage, before: int | None) -> None:
+    def __init__(self, first: ReportedOutage, before: int | None) -> None:
         self.parts = [first]
         self._before = before
         """When it was last known to be served before the loss, by the console's clock."""
@@ -107,7 +107,7 @@ class _Loss:
         # The value of each proxy is at least the true one, so the smallest is the most accurate and never too small.
         return min((gap for gap in own if gap is not None), default=None)
 
-    def _gap_of(self, parts: Sequence[SeenOutage]) -> int | None:
+    def _gap_of(self, parts: Sequence[ReportedOutage]) -> int | None:
         ends = [part.first_success_ms for part in parts if part.first_success_ms is not None]
         if not ends:
             return None
@@ -126,7 +126,7 @@ class _Loss:
         return len(ahead) == len(self.parts) and max(ahead) - min(ahead) <= AGREE_MS
 
 
-def _losses(seen: Sequence[SeenOutage]) -> list[_Loss]:
+def _losses(seen: Sequence[ReportedOutage]) -> list[_Loss]:
     """Return the losses of one shard. Reports from before it was served again belong to the same loss."""
     found: list[_Loss] = []
     for each in sorted(seen, key=lambda part: (_aligned(part, part.noticed_ms), part.seen_by)):
@@ -138,13 +138,13 @@ def _losses(seen: Sequence[SeenOutage]) -> list[_Loss]:
     return found
 
 
-def _by_shard(seen: Iterable[SeenOutage]) -> list[list[SeenOutage]]:
-    found: dict[tuple[str, int], list[SeenOutage]] = defaultdict(list)
+def _by_shard(seen: Iterable[ReportedOutage]) -> list[list[ReportedOutage]]:
+    found: dict[tuple[str, int], list[ReportedOutage]] = defaultdict(list)
     for each in seen:
         found[each.address, each.port].append(each)
     return list(found.values())
 
 
-def _aligned(part: SeenOutage, moment: int) -> int:
+def _aligned(part: ReportedOutage, moment: int) -> int:
     """Convert a time of a node's clock to the console's clock. Used to group reports, not for durations on one node."""
     return moment - (part.ahead_ms or 0)

@@ -13,7 +13,7 @@ _KINDS = (
 )
 
 
-def fault(password: str, username: str) -> str | None:
+def validation_error(password: str, username: str) -> str | None:
     """Return why a password is not complex enough, or None. The length is checked elsewhere."""
     missing = [kind for kind, pattern in _KINDS if not pattern.search(password)]
     if missing:

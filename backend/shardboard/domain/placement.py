@@ -15,7 +15,7 @@ in the ephemeral range."""
 
 
 @dataclass(frozen=True)
-class Room:
+class NodeCapacity:
     """Free capacity of one node."""
 
     node_uid: int
@@ -26,13 +26,13 @@ class Room:
     free_flash: int | None = None
     """Bytes of flash that are not assigned to databases; None if the node has no flash."""
 
-    def gives(self, flash: int | None, count: int = 1) -> bool:
+    def has_flash_for(self, flash: int | None, count: int = 1) -> bool:
         """Return whether `count` shards that need `flash` bytes each fit; None = none needed. Flash is never overbooked."""
         return flash is None or (self.free_flash is not None and count * flash <= self.free_flash)
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedShard:
     """The node of one planned shard."""
 
     pair: int
@@ -40,12 +40,12 @@ class Placed:
     node_uid: int
 
 
-class NoRoom(Exception):
+class InsufficientCapacity(Exception):
     """There is not enough capacity; the text is a message for users."""
 
 
 def place(
-    rooms: Sequence[Room],
+    capacities: Sequence[NodeCapacity],
     *,
     pairs: int,
     replication: bool,
@@ -53,8 +53,8 @@ def place(
     shard_memory: int,
     overbooking: bool,
     shard_flash: int | None = None,
-    beside: Sequence[Placed] = (),
-) -> list[Placed]:
+    existing: Sequence[PlacedShard] = (),
+) -> list[PlacedShard]:
     """Return a node for each primary and, with `replication`, for one replica of each; pairs are counted from 0.
 
     `beside` are existing shards of the database; the new ones are spread as if all were placed together. `policy` is sparse or
@@ -62,26 +62,28 @@ def place(
     `overbooking`, memory is not checked; flash is always checked.
     Raises NoRoom if there are too few nodes, too many shards, too little flash or, without overbooking, too little memory.
     """
-    if not rooms:
-        raise NoRoom("No node with a connected agent accepts shards. Add a node, or reconnect an agent.")
-    if replication and len(rooms) < 2:
-        raise NoRoom(
+    if not capacities:
+        raise InsufficientCapacity("No node with a connected agent accepts shards. Add a node, or reconnect an agent.")
+    if replication and len(capacities) < 2:
+        raise InsufficientCapacity(
             "Replication needs at least two nodes, because a replica on the node of its primary would be lost together with it."
         )
     if shard_flash is not None:
-        rooms = [room for room in rooms if room.free_flash is not None]
-        if len(rooms) < (2 if replication else 1):
-            raise NoRoom(
+        capacities = [room for room in capacities if room.free_flash is not None]
+        if len(capacities) < (2 if replication else 1):
+            raise InsufficientCapacity(
                 f"A database on flash{' with replication' if replication else ''} needs at least "
                 f"{'two nodes' if replication else 'one node'} with flash that accept shards, but there "
-                f"{'is one' if rooms else 'are none'}. Start agents with --flash."
+                f"{'is one' if capacities else 'are none'}. Start agents with --flash."
             )
-    plan = _Plan(rooms, 0 if overbooking else shard_memory, beside, shard_flash)
+    plan = _Plan(capacities, 0 if overbooking else shard_memory, existing, shard_flash)
     choose = plan.densest if policy == "dense" else plan.emptiest
-    primaries = [Placed(pair, "master", plan.take(choose(avoid=None), "master")) for pair in range(pairs)]
+    primaries = [PlacedShard(pair, "master", plan.take(choose(avoid=None), "master")) for pair in range(pairs)]
     if not replication:
         return primaries
-    replicas = [Placed(p.pair, "slave", plan.take(choose(avoid=p.node_uid), "slave", of=p.node_uid)) for p in primaries]
+    replicas = [
+        PlacedShard(p.pair, "slave", plan.take(choose(avoid=p.node_uid), "slave", of=p.node_uid)) for p in primaries
+    ]
     return primaries + replicas
 
 
@@ -89,16 +91,20 @@ class _Plan:
     """Remaining capacity while shards are placed."""
 
     def __init__(
-        self, rooms: Sequence[Room], shard_memory: int, beside: Sequence[Placed], shard_flash: int | None
+        self,
+        capacities: Sequence[NodeCapacity],
+        shard_memory: int,
+        existing: Sequence[PlacedShard],
+        shard_flash: int | None,
     ) -> None:
-        self._rooms = sorted(rooms, key=lambda room: room.node_uid)
+        self._rooms = sorted(capacities, key=lambda room: room.node_uid)
         self._shard_memory = shard_memory
         self._shard_flash = shard_flash
         self._placed: Counter[int] = Counter()
         self._by_role: Counter[tuple[int, str]] = Counter()
         self._partners: Counter[tuple[int, int]] = Counter()
-        homes = {placed.pair: placed.node_uid for placed in beside if placed.role == "master"}
-        for placed in beside:
+        homes = {placed.pair: placed.node_uid for placed in existing if placed.role == "master"}
+        for placed in existing:
             self._by_role[placed.node_uid, placed.role] += 1
             if placed.role == "slave" and placed.pair in homes:
                 self._partners[homes[placed.pair], placed.node_uid] += 1
@@ -124,11 +130,11 @@ class _Plan:
             ),
         ).node_uid
 
-    def _after(self, room: Room, avoid: int | None) -> int:
+    def _after(self, capacity: NodeCapacity, avoid: int | None) -> int:
         """Return the distance from the node to avoid, in the ring of nodes."""
         uids = [each.node_uid for each in self._rooms]
         start = uids.index(avoid) if avoid in uids else 0
-        return (uids.index(room.node_uid) - start) % len(uids)
+        return (uids.index(capacity.node_uid) - start) % len(uids)
 
     def densest(self, avoid: int | None) -> int:
         # Fill the most used node first; among unused nodes prefer the one with the most free memory.
@@ -143,29 +149,29 @@ class _Plan:
             ),
         ).node_uid
 
-    def _open(self, avoid: int | None) -> list[Room]:
+    def _open(self, avoid: int | None) -> list[NodeCapacity]:
         fitting = [room for room in self._rooms if room.node_uid != avoid and self._fits(room)]
         if not fitting:
             placed = sum(self._placed.values())
-            raise NoRoom(
+            raise InsufficientCapacity(
                 f"The nodes have no capacity left after {placed} shards: "
                 + ", ".join(self._describe(room) for room in self._rooms)
                 + ". Reduce the size of the database, add a node, or allow overbooking (policy shards_overbooking)."
             )
         return fitting
 
-    def _fits(self, room: Room) -> bool:
-        placed = self._placed[room.node_uid]
-        if room.shards + placed >= room.max_shards or not room.gives(self._shard_flash, placed + 1):
+    def _fits(self, capacity: NodeCapacity) -> bool:
+        placed = self._placed[capacity.node_uid]
+        if capacity.shards + placed >= capacity.max_shards or not capacity.has_flash_for(self._shard_flash, placed + 1):
             return False
-        return self._shard_memory == 0 or (placed + 1) * self._shard_memory <= room.free_memory
+        return self._shard_memory == 0 or (placed + 1) * self._shard_memory <= capacity.free_memory
 
-    def _describe(self, room: Room) -> str:
-        free = room.free_memory / 2**30
-        flash = "" if self._shard_flash is None else f" and {max(room.free_flash or 0, 0) / 2**30:.1f} GiB of flash"
+    def _describe(self, capacity: NodeCapacity) -> str:
+        free = capacity.free_memory / 2**30
+        flash = "" if self._shard_flash is None else f" and {max(capacity.free_flash or 0, 0) / 2**30:.1f} GiB of flash"
         return (
-            f"node {room.node_uid} has {max(free, 0):.1f} GiB{flash} available and runs {room.shards} of at most "
-            f"{room.max_shards} shards"
+            f"node {capacity.node_uid} has {max(free, 0):.1f} GiB{flash} available and runs {capacity.shards} of at most "
+            f"{capacity.max_shards} shards"
         )
 
 

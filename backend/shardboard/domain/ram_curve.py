@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 STEPS = 37
 """Points from a tenth of the database to the complete database."""
-LEAST_SHARE = 0.1
+MIN_SHARE = 0.1
 """Minimum share of the database in RAM (REST reference 3.1.1)."""
-LEAST_USES = 1_000
+MIN_USES = 1_000
 """Minimum number of accesses of a shard before its curve is used."""
 
 
@@ -58,22 +58,22 @@ def parse(text: str) -> tuple[int, list[tuple[int, float]]]:
     return int(uses), points
 
 
-def is_telling(shard: ShardCurve) -> bool:
+def has_data(shard: ShardCurve) -> bool:
     """Return whether there were enough accesses, and the size of values is known."""
-    return not shard.reason and shard.uses >= LEAST_USES and bool(shard.points) and shard.values_flash > 0
+    return not shard.reason and shard.uses >= MIN_USES and bool(shard.points) and shard.values_flash > 0
 
 
 def curve(shards: Sequence[ShardCurve], memory_size: int, copies: int) -> list[Point]:
     """Return the curve of a database with `copies` shards (replicas included); empty if no shard has usable data."""
-    telling = [shard for shard in shards if is_telling(shard)]
+    telling = [shard for shard in shards if has_data(shard)]
     if not telling or not memory_size:
         return []
-    least = memory_size * LEAST_SHARE
+    least = memory_size * MIN_SHARE
     sizes = [round(least + (memory_size - least) * step / (STEPS - 1)) for step in range(STEPS)]
-    return [Point(size, at(telling, size / copies)) for size in sizes]
+    return [Point(size, hit_ratio_at(telling, size / copies)) for size in sizes]
 
 
-def at(telling: Sequence[ShardCurve], ram: float) -> float:
+def hit_ratio_at(shards: Sequence[ShardCurve], ram: float) -> float:
     """Return the hit ratio with `ram` bytes for each shard; shards are weighted by their accesses."""
-    uses = sum(shard.uses for shard in telling)
-    return sum(shard.uses * shard.hit_ratio(ram) for shard in telling) / uses
+    uses = sum(shard.uses for shard in shards)
+    return sum(shard.uses * shard.hit_ratio(ram) for shard in shards) / uses

@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping
 from itertools import groupby
 
-from shardboard.domain.layout import Copy, Layout, relocation, title
+from shardboard.domain.layout import Copy, Layout, move_title, relocation_move
 from shardboard.domain.moves import Move
 
 
@@ -46,11 +46,11 @@ def _surplus(layout: Layout, bdb: int) -> list[Move]:
     are removed first."""
     found = []
     for members in _pairs(layout, bdb).values():
-        spare = [copy for copy in members if not copy.leads]
+        spare = [copy for copy in members if not copy.is_primary]
         for copy in sorted(spare, key=lambda copy: (copy.ready, -layout.count(copy.node, bdb), copy.uid)):
             if len(layout.pair(bdb, copy.pair)) > layout.databases[bdb].copies:
-                found.append(Move(bdb, copy.pair, title(layout, copy), leaves=copy.uid))
-                layout.drop(copy.uid)
+                found.append(Move(bdb, copy.pair, move_title(layout, copy), leaves=copy.uid))
+                layout.remove(copy.uid)
     return found
 
 
@@ -62,7 +62,7 @@ def _spread_copies(layout: Layout, bdb: int, nodes: list[int]) -> None:
 
 def _best_spread(layout: Layout, bdb: int, nodes: list[int]) -> tuple[int, int] | None:
     counts = {node: layout.count(node, bdb) for node in nodes}
-    leads = {node: layout.count(node, bdb, leads=True) for node in nodes}
+    leads = {node: layout.count(node, bdb, is_primary=True) for node in nodes}
     held: dict[int, list[Copy]] = defaultdict(list)
     for copy in layout.copies.values():
         if copy.bdb == bdb and copy.node in counts and copy.ready:
@@ -78,7 +78,7 @@ def _best_spread(layout: Layout, bdb: int, nodes: list[int]) -> tuple[int, int] 
             for copy in held[source]:
                 if layout.fits(bdb, copy.pair, target):
                     # Prefer a primary only if the primaries are unbalanced as well.
-                    if copy.leads == (leads[source] - leads[target] >= 2):
+                    if copy.is_primary == (leads[source] - leads[target] >= 2):
                         return copy.uid, target
                     second_best = second_best or (copy.uid, target)
         if second_best is not None:
@@ -91,15 +91,15 @@ def _spread_leads(layout: Layout, bdb: int, nodes: list[int]) -> None:
     fewer."""
     while (chain := _chain(layout, bdb, nodes)) is not None:
         for promoted in chain:
-            layout.lead(promoted)
+            layout.promote(promoted)
 
 
 def _chain(layout: Layout, bdb: int, nodes: list[int]) -> list[int] | None:
     """Return the shortest chain as uids of promoted replicas; None if switchovers cannot improve the balance."""
-    leads = {node: layout.count(node, bdb, leads=True) for node in nodes}
+    leads = {node: layout.count(node, bdb, is_primary=True) for node in nodes}
     candidates: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for members in _pairs(layout, bdb).values():
-        for head in (copy for copy in members if copy.leads):
+        for head in (copy for copy in members if copy.is_primary):
             candidates[head.node] += [
                 (other.node, other.uid)
                 for other in members
@@ -140,34 +140,37 @@ def _gather(layout: Layout, bdb: int, nodes: list[int], *, copies: bool) -> None
     """Gather primaries on the node with the most primaries, and those that do not fit on the next one; then the replicas."""
     for leads in (True, False):
         left = [
-            next((copy for copy in members if copy.leads == leads), None) for members in _pairs(layout, bdb).values()
+            next((copy for copy in members if copy.is_primary == leads), None)
+            for members in _pairs(layout, bdb).values()
         ]
         waiting = {copy.pair for copy in left if copy is not None}
-        order = sorted(nodes, key=lambda node: (-layout.count(node, bdb, leads=leads), -layout.count(node, bdb), node))
+        order = sorted(
+            nodes, key=lambda node: (-layout.count(node, bdb, is_primary=leads), -layout.count(node, bdb), node)
+        )
         while order and waiting:
             node = order.pop(0)
             if not leads and _has_all_primaries(layout, bdb, node, waiting):
                 continue
             for pair in sorted(waiting):
-                if _bring(layout, bdb, pair, node, leads=leads, copies=copies):
+                if _place(layout, bdb, pair, node, is_primary=leads, copies=copies):
                     waiting.discard(pair)
 
 
 def _has_all_primaries(layout: Layout, bdb: int, node: int, pairs: set[int]) -> bool:
     """Return whether none of these pairs can have its replica on the node, because their primaries are there."""
-    return all(any(copy.leads and copy.node == node for copy in layout.pair(bdb, pair)) for pair in pairs)
+    return all(any(copy.is_primary and copy.node == node for copy in layout.pair(bdb, pair)) for pair in pairs)
 
 
-def _bring(layout: Layout, bdb: int, pair: int, node: int, *, leads: bool, copies: bool) -> bool:
+def _place(layout: Layout, bdb: int, pair: int, node: int, *, is_primary: bool, copies: bool) -> bool:
     """Place the copy of this role on the node; return False if this is not possible."""
     members = layout.pair(bdb, pair)
-    mine = next(copy for copy in members if copy.leads == leads)
+    mine = next(copy for copy in members if copy.is_primary == is_primary)
     if mine.node == node:
         return True
     other = next((copy for copy in members if copy is not mine and copy.node == node), None)
     if other is not None:
-        if leads and other.ready:
-            layout.lead(other.uid)
+        if is_primary and other.ready:
+            layout.promote(other.uid)
             return True
         return False
     if copies and mine.ready and layout.fits(bdb, pair, node):
@@ -180,20 +183,20 @@ def _difference(layout: Layout, before: list[Copy], after: list[Copy]) -> list[M
     """Return the moves from the old nodes of a pair to its new ones."""
     there = {copy.node for copy in before}
     gone = [copy for copy in before if copy.node not in {each.node for each in after}]
-    come = sorted((copy for copy in after if copy.node not in there), key=lambda copy: not copy.leads)
-    head = next((copy for copy in before if copy.leads), None)
-    new_head = next((copy for copy in after if copy.leads), None)
+    come = sorted((copy for copy in after if copy.node not in there), key=lambda copy: not copy.is_primary)
+    head = next((copy for copy in before if copy.is_primary), None)
+    new_head = next((copy for copy in after if copy.is_primary), None)
     if head is None or new_head is None:
         return []
     stays = next((copy for copy in before if copy.node == new_head.node), None)
     if not gone:
-        return [relocation(layout, head, None, stays)] if stays is not None and stays is not head else []
+        return [relocation_move(layout, head, None, stays)] if stays is not None and stays is not head else []
     if len(gone) > 1:  # the primary moves to the node of the new primary, the replica to the other node
-        gone.sort(key=lambda copy: not copy.leads)
-        return [relocation(layout, old, new.node) for old, new in zip(gone, come, strict=False)]
+        gone.sort(key=lambda copy: not copy.is_primary)
+        return [relocation_move(layout, old, new.node) for old, new in zip(gone, come, strict=False)]
     [old], [new] = gone, come
     if stays is not None:
-        return [relocation(layout, old, new.node, stays if stays is not head else None)]
-    takes = not old.leads
-    text = title(layout, old, to=new.node) + (" and promote it" if takes else "")
+        return [relocation_move(layout, old, new.node, stays if stays is not head else None)]
+    takes = not old.is_primary
+    text = move_title(layout, old, to=new.node) + (" and promote it" if takes else "")
     return [Move(old.bdb, old.pair, text, leaves=old.uid, to=new.node, takes_lead=takes)]

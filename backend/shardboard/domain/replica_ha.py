@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Rules:
+class ReplicaHaPolicy:
     """The policy `slave_ha*`, in seconds."""
 
     enabled: bool = True
@@ -18,7 +18,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RebuildCandidate:
     """A database with lost replicas, and the nodes that they were lost with."""
 
     bdb: int
@@ -27,7 +27,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Rebuilt:
+class PastRebuild:
     """An earlier rebuild."""
 
     bdb: int
@@ -37,7 +37,10 @@ class Rebuilt:
 
 
 def due(
-    candidates: Iterable[Candidate], down_for: Mapping[int, float], earlier: Sequence[Rebuilt], rules: Rules
+    candidates: Iterable[RebuildCandidate],
+    down_for: Mapping[int, float],
+    earlier: Sequence[PastRebuild],
+    rules: ReplicaHaPolicy,
 ) -> list[tuple[int, int]]:
     """Return pairs (database, node) to rebuild now, in descending order of priority."""
     if not rules.enabled:
@@ -50,6 +53,6 @@ def due(
     ]
 
 
-def _cooling(bdb: int, node: int, earlier: Sequence[Rebuilt], rules: Rules) -> bool:
+def _cooling(bdb: int, node: int, earlier: Sequence[PastRebuild], rules: ReplicaHaPolicy) -> bool:
     others = [each for each in earlier if each.node != node]
     return any(each.ago < (rules.bdb_cooldown if each.bdb == bdb else rules.cooldown) for each in others)

@@ -6,9 +6,9 @@ A pair can have several ranges. With one range each, growing from 3 to 4 pairs w
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shardboard.domain.slots import SLOTS, Ranges, joined, without
+from shardboard.domain.slots import SLOTS, Ranges, joined, subtract
 
-Spread = Mapping[int, Ranges]
+SlotDistribution = Mapping[int, Ranges]
 """Slots of each pair."""
 
 
@@ -30,7 +30,7 @@ def count(ranges: Ranges) -> int:
     return sum(last - first + 1 for first, last in ranges)
 
 
-def spread(held: Spread, staying: Collection[int]) -> dict[int, Ranges]:
+def distribute(held: SlotDistribution, staying: Collection[int]) -> dict[int, Ranges]:
     """Return the slots of each `staying` pair: sizes differ by at most one, and as few slots as possible move.
 
     `held` contains every slot exactly once. Pairs that do not stay lose all their slots.
@@ -47,19 +47,19 @@ def spread(held: Spread, staying: Collection[int]) -> dict[int, Ranges]:
             key=lambda pair: (_touches(left[pair], own), surplus[pair] == -surplus[target], surplus[pair], -pair),
         )
         given = _take(left[source], min(surplus[source], -surplus[target]), own)
-        left[source] = without(left[source], given)
+        left[source] = subtract(left[source], given)
         gained[target] += given
         surplus[source] -= count(given)
         surplus[target] += count(given)
     return {pair: joined(left[pair], tuple(gained[pair])) for pair in sorted(staying)}
 
 
-def batches(held: Spread, wanted: Spread) -> list[SlotBatch]:
+def batches(held: SlotDistribution, desired: SlotDistribution) -> list[SlotBatch]:
     """Return what has to move, the largest batch first. Slots without an owner do not move."""
     moving: dict[tuple[int, int], list[tuple[int, int]]] = {}
     owned = _in_order(held)
     source, begin, end = next(owned, _UNOWNED)
-    for target, first, last in _in_order(wanted):
+    for target, first, last in _in_order(desired):
         while end < first:
             source, begin, end = next(owned, _UNOWNED)
         while begin <= last:
@@ -75,22 +75,22 @@ def batches(held: Spread, wanted: Spread) -> list[SlotBatch]:
 _UNOWNED = (-1, SLOTS, SLOTS)
 
 
-def _in_order(shared: Spread) -> Iterator[tuple[int, int, int]]:
+def _in_order(shared: SlotDistribution) -> Iterator[tuple[int, int, int]]:
     """Yield pair, first and last slot of every range, ordered by slot."""
     runs = [(pair, first, last) for pair, ranges in shared.items() for first, last in ranges]
     return iter(sorted(runs, key=lambda run: run[1]))
 
 
-def after(held: Spread, done: Sequence[SlotBatch]) -> dict[int, Ranges]:
+def after(held: SlotDistribution, done: Sequence[SlotBatch]) -> dict[int, Ranges]:
     """Return the slots of each pair after these batches."""
     left = dict(held)
     for batch in done:
-        left[batch.source] = without(left[batch.source], batch.slots)
+        left[batch.source] = subtract(left[batch.source], batch.slots)
         left[batch.target] = joined(left.get(batch.target, ()), batch.slots)
     return left
 
 
-def at_once(waiting: Sequence[SlotBatch]) -> list[SlotBatch]:
+def parallel_batches(waiting: Sequence[SlotBatch]) -> list[SlotBatch]:
     """Return batches that can run in parallel, in the given order of preference: each pair takes part in one batch at a time."""
     chosen: list[SlotBatch] = []
     busy: set[int] = set()
@@ -101,7 +101,7 @@ def at_once(waiting: Sequence[SlotBatch]) -> list[SlotBatch]:
     return chosen
 
 
-def _quota(held: Spread, staying: Collection[int]) -> dict[int, int]:
+def _quota(held: SlotDistribution, staying: Collection[int]) -> dict[int, int]:
     """Return the number of slots for each pair; the pairs with the most slots get the remainder."""
     size, odd = divmod(SLOTS, len(staying))
     by_holding = sorted(staying, key=lambda pair: (-count(held.get(pair, ())), pair))
@@ -114,11 +114,11 @@ def _touches(ranges: Ranges, own: Ranges) -> bool:
     return any(first in edges or last in edges for first, last in ranges)
 
 
-def _take(ranges: Ranges, wanted: int, own: Ranges) -> Ranges:
+def _take(ranges: Ranges, needed: int, own: Ranges) -> Ranges:
     """Return `wanted` slots of `ranges`: first those adjacent to `own`, then complete small ranges, then part of a larger one."""
     taken: list[tuple[int, int]] = []
     for first, last in sorted(ranges, key=lambda run: (not _touches((run,), own), run[1] - run[0], run[0])):
-        room = wanted - count(tuple(taken))
+        room = needed - count(tuple(taken))
         if room == 0:
             break
         if last - first + 1 <= room:

@@ -74,7 +74,7 @@ RATES: Mapping[tuple[bool, ReshardingPace], Rates] = {
 """Rates by use of the native slot migration, and pace. docs/benchmarks/resharding.md lists the request latency on Valkey 8."""
 
 MIGRATE = "MIGRATE of single keys"
-OWN_WAY = "the engine's own slot migration (Valkey 9)"
+NATIVE_MIGRATION = "the engine's own slot migration (Valkey 9)"
 
 GENTLE_AT_LEAST = 3.0
 """Minimum duration of the native slot migration at gentle pace, as a multiple of the fast pace."""
@@ -84,7 +84,7 @@ START_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Holding:
+class ShardData:
     """Data of a pair's primary by its newest sample; None if unknown."""
 
     slots: int
@@ -93,7 +93,7 @@ class Holding:
 
 
 @dataclass(frozen=True)
-class Cargo:
+class MovedData:
     """Data that a resharding moves."""
 
     slots: int
@@ -101,7 +101,7 @@ class Cargo:
     bytes: int | None
     shards: int
     """Shards that are started or removed."""
-    own_way: bool
+    native_migration: bool
     """Whether all engines support native slot migration."""
     unknown: str = ""
     """Message: why keys and bytes are unknown."""
@@ -118,45 +118,53 @@ class Estimate:
     basis: str
 
 
-def cargo(
-    batches: Sequence[SlotBatch], held: Mapping[int, Holding], *, shards: int, own_way: bool, unknown: str = ""
-) -> Cargo:
+def moved_data(
+    batches: Sequence[SlotBatch],
+    held: Mapping[int, ShardData],
+    *,
+    shards: int,
+    native_migration: bool,
+    unknown: str = "",
+) -> MovedData:
     """Return what moves. The share of keys and bytes of a pair equals the share of its slots. `unknown` is a reason that is already
     known."""
     slots = sum(batch.size for batch in batches)
     if unknown:
-        return Cargo(slots, None, None, shards, own_way, unknown)
+        return MovedData(slots, None, None, shards, native_migration, unknown)
     keys = size = 0.0
     for batch in batches:
         holding = held.get(batch.source)
         if holding is None or holding.keys is None or holding.bytes is None:
             reason = f"The data size of pair {batch.source} is unknown: there is no recent sample of its primary."
-            return Cargo(slots, None, None, shards, own_way, reason)
+            return MovedData(slots, None, None, shards, native_migration, reason)
         share = batch.size / max(1, holding.slots)
         keys += share * holding.keys
         size += share * holding.bytes
-    return Cargo(slots, round(keys), round(size), shards, own_way)
+    return MovedData(slots, round(keys), round(size), shards, native_migration)
 
 
-def estimate(of: Cargo, pace: ReshardingPace) -> Estimate:
+def estimate(moved: MovedData, pace: ReshardingPace) -> Estimate:
     """Return the duration and the effect on clients."""
-    rates = RATES[of.own_way, pace]
-    basis = f"{OWN_WAY if of.own_way else MIGRATE}: {rates.source}"
-    if of.slots == 0 and of.shards == 0:
+    rates = RATES[moved.native_migration, pace]
+    basis = f"{NATIVE_MIGRATION if moved.native_migration else MIGRATE}: {rates.source}"
+    if moved.slots == 0 and moved.shards == 0:
         return Estimate(0, "Nothing moves.", "Clients are not affected.", basis)
-    if of.keys is None or of.bytes is None:
-        return Estimate(None, f"The duration is unknown. {of.unknown}", rates.latency, basis)
-    seconds = rounded((START_SECONDS if of.shards else 0.0) + _moving(of.own_way, pace, of.slots, of.keys, of.bytes))
-    return Estimate(seconds, f"about {words(seconds)}", rates.latency, basis)
+    if moved.keys is None or moved.bytes is None:
+        return Estimate(None, f"The duration is unknown. {moved.unknown}", rates.latency, basis)
+    seconds = rounded(
+        (START_SECONDS if moved.shards else 0.0)
+        + _moving(moved.native_migration, pace, moved.slots, moved.keys, moved.bytes)
+    )
+    return Estimate(seconds, f"about {duration_text(seconds)}", rates.latency, basis)
 
 
-def _moving(own_way: bool, pace: ReshardingPace, slots: int, keys: int, size: int) -> float:
+def _moving(native_migration: bool, pace: ReshardingPace, slots: int, keys: int, size: int) -> float:
     """Return the seconds from the first slot to the last."""
-    rates = RATES[own_way, pace]
-    if own_way and pace == "gentle":
+    rates = RATES[native_migration, pace]
+    if native_migration and pace == "gentle":
         # Its pauses end when the slots, or their keys, have moved as slowly as with valkey-cli.
         worth = min(slots / rates.slots, keys / rates.keys + size / rates.bytes)
-        return max(GENTLE_AT_LEAST * _moving(own_way, "fast", slots, keys, size), worth)
+        return max(GENTLE_AT_LEAST * _moving(native_migration, "fast", slots, keys, size), worth)
     return slots / rates.slots + max(keys / rates.keys, size / rates.bytes)
 
 
@@ -168,7 +176,7 @@ def rounded(seconds: float) -> int:
     return ceil(seconds / 3600) * 3600
 
 
-def words(seconds: int) -> str:
+def duration_text(seconds: int) -> str:
     """Return a duration such as `40 s`, `1 min 15 s`, `20 min`, `1 h 30 min`, `26 h`."""
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)

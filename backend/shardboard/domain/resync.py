@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 PHASES = ("waiting", "transfer", "load", "catching_up", "in_sync")
 SYNCED_LAG = 1 << 20
 """Maximum lag in bytes of a replica that counts as in sync: data in transit under load."""
-ALMOST = 99.0
+MAX_UNSYNCED_PERCENT = 99.0
 """Maximum percent before the replica is in sync."""
-FIRST_GUESS, FIRST_SECONDS = 0.02, 0.2
+MIN_GUESS_SHARE, MIN_GUESS_SECONDS = 0.02, 0.2
 """Minimum share and minimum seconds of a phase before its speed is estimated."""
-SENT_A_SECOND, UNPACKED_A_SECOND, KEYS_A_SECOND = 340e6, 110e6, 1e6
+SENT_PER_SECOND, UNPACKED_PER_SECOND, KEYS_PER_SECOND = 340e6, 110e6, 1e6
 """Measured load speeds of a replica from disk: bytes as sent, bytes of memory that were compressed, keys. Used for databases
 without an observed load."""
 OVERHEAD = 1.5
@@ -29,7 +29,7 @@ OVERHEAD = 1.5
 
 
 @dataclass(frozen=True)
-class Progress:
+class ResyncPoll:
     """One poll of a resync."""
 
     phase: str
@@ -39,9 +39,9 @@ class Progress:
     """Size of the data set as sent, in bytes; None while unknown. A diskless sync reports it during the load only."""
     share: float | None = None
     """Completed share of the phase, 0 to 1."""
-    told: float | None = None
+    reported_share: float | None = None
     """The share last reported by the primary, which updates it every one or two seconds."""
-    whole: float | None = None
+    phase_bytes: float | None = None
     """Bytes of the complete phase. For a transfer: estimated from the bytes received when the primary reported a new share. For
     catching up: the largest observed lag."""
     keys: int | None = None
@@ -64,11 +64,11 @@ class PhaseSpeed:
     new: tuple[float, float]
     """The next value of `old`, used when the phase has lasted twice as long."""
 
-    def on(self, when: float, share: float) -> "PhaseSpeed":
+    def updated(self, when: float, share: float) -> "PhaseSpeed":
         """Return the speed with another poll. A decreasing share starts the measurement again."""
         if share < self.new[1] or when < self.new[0]:
             return start(when, share)
-        if when - self.new[0] >= max(FIRST_SECONDS, self.new[0] - self.begun):
+        if when - self.new[0] >= max(MIN_GUESS_SECONDS, self.new[0] - self.begun):
             return replace(self, old=self.new, new=(when, share))
         return self
 
@@ -77,7 +77,7 @@ class PhaseSpeed:
         seconds, done = when - self.old[0], share - self.old[1]
         if share >= 1:
             return 0.0
-        return seconds / done * (1 - share) if seconds >= FIRST_SECONDS and done >= FIRST_GUESS else None
+        return seconds / done * (1 - share) if seconds >= MIN_GUESS_SECONDS and done >= MIN_GUESS_SHARE else None
 
 
 def start(when: float, share: float) -> PhaseSpeed:
@@ -86,10 +86,10 @@ def start(when: float, share: float) -> PhaseSpeed:
 
 
 @dataclass(frozen=True)
-class Course:
+class ResyncProgress:
     """A resync up to the last poll."""
 
-    progress: Progress = Progress("waiting", 0)
+    poll: ResyncPoll = ResyncPoll("waiting", 0)
     percent: float = 0.0
     seconds_left: float | None = None
     copying_since: float | None = None
@@ -98,14 +98,14 @@ class Course:
     """Speed of the current phase."""
 
 
-def look(replica: Mapping[str, str], primary: Mapping[str, str]) -> Progress:
+def parse_poll(replica: Mapping[str, str], primary: Mapping[str, str]) -> ResyncPoll:
     """Return the progress from INFO of both sides: replication, persistence, and memory of the primary."""
     transferred = max(0, _number(replica, "master_sync_read_bytes"))
     if replica.get("master_link_status") == "up":
         lag = _number(primary, "master_repl_offset") - _number(replica, "slave_repl_offset")
         if lag > SYNCED_LAG and "slave_repl_offset" in replica:
-            return Progress("catching_up", transferred, lag=lag)
-        return Progress("in_sync", transferred)
+            return ResyncPoll("catching_up", transferred, lag=lag)
+        return ResyncPoll("in_sync", transferred)
     memory = max(0, _number(primary, "used_memory_dataset"))
     saving = primary.get("rdb_bgsave_in_progress") == "1"
     keys = max(0, _number(primary, "current_save_keys_total")) if saving else 0
@@ -113,21 +113,23 @@ def look(replica: Mapping[str, str], primary: Mapping[str, str]) -> Progress:
         size = max(0, _number(replica, "loading_total_bytes"))
         if size:
             share = _part(float(replica.get("loading_loaded_perc") or 0), 100)
-            return Progress("load", transferred, total=size, share=share, memory=memory)
+            return ResyncPoll("load", transferred, total=size, share=share, memory=memory)
         arrived = max(transferred, _number(replica, "loading_loaded_bytes"))
         loaded = max(0, _number(replica, "rdb_last_load_keys_loaded"))
-        return Progress("transfer", arrived, keys=keys or None, loaded=loaded)
+        return ResyncPoll("transfer", arrived, keys=keys or None, loaded=loaded)
     if replica.get("master_sync_in_progress") != "1":
-        return Progress("waiting", transferred)
+        return ResyncPoll("waiting", transferred)
     left, size = _number(replica, "master_sync_left_bytes", -1), _number(replica, "master_sync_total_bytes")
     if size > 0 and left >= 0:  # a sync from disk knows its size
         sent = max(0, size - left)
-        return Progress("transfer", sent, total=size, share=_part(sent, size), memory=memory)
+        return ResyncPoll("transfer", sent, total=size, share=_part(sent, size), memory=memory)
     reported = _part(_number(primary, "current_save_keys_processed"), keys) or None
-    return Progress("transfer", transferred, share=reported, told=reported, keys=keys or None, memory=memory)
+    return ResyncPoll(
+        "transfer", transferred, share=reported, reported_share=reported, keys=keys or None, memory=memory
+    )
 
 
-def follow(before: Progress | None, now: Progress) -> Progress:
+def never_behind(before: ResyncPoll | None, now: ResyncPoll) -> ResyncPoll:
     """Return `now`, but never behind `before`: counters are updated once per second and are sometimes reset."""
     if before is None:
         return _measured(None, now)
@@ -137,46 +139,46 @@ def follow(before: Progress | None, now: Progress) -> Progress:
     if total is not None:
         total = max(total, transferred)  # the bytes read include the delimiters around the data
     if phase != now.phase:  # a new attempt is not reported before it has reached the progress of the previous one
-        return Progress(phase, transferred, total=total)
+        return ResyncPoll(phase, transferred, total=total)
     same = before if before.phase == now.phase else None
     return replace(_measured(same, now), transferred=transferred, total=total)
 
 
-def _measured(before: Progress | None, now: Progress) -> Progress:
+def _measured(before: ResyncPoll | None, now: ResyncPoll) -> ResyncPoll:
     """Return `now` with a share that needs a previous poll, or is more accurate with it."""
     keys = now.keys or (before.keys if before is not None else None)  # no longer reported when everything is sent
     if now.loaded is not None:
         return replace(now, keys=keys, share=_part(now.loaded, keys) if keys else None)
     if now.lag is not None:
-        whole = max(now.lag, (before.whole if before is not None else None) or 0.0)
-        return replace(now, whole=whole, share=1 - now.lag / whole if whole else None)
-    if now.told is None:
+        phase_bytes = max(now.lag, (before.phase_bytes if before is not None else None) or 0.0)
+        return replace(now, phase_bytes=phase_bytes, share=1 - now.lag / phase_bytes if phase_bytes else None)
+    if now.reported_share is None:
         return replace(now, keys=keys)
     # While the primary's count is unchanged, more bytes arrive: estimate the share from the bytes at its last change.
-    known = before.whole if before is not None and before.told == now.told else None
-    whole = known or now.transferred / now.told
-    share = max(now.told, min(0.99, now.transferred / whole)) if whole else now.told
-    return replace(now, keys=keys, whole=whole, share=share)
+    known = before.phase_bytes if before is not None and before.reported_share == now.reported_share else None
+    phase_bytes = known or now.transferred / now.reported_share
+    share = max(now.reported_share, min(0.99, now.transferred / phase_bytes)) if phase_bytes else now.reported_share
+    return replace(now, keys=keys, phase_bytes=phase_bytes, share=share)
 
 
-def advance(course: Course, seen: Progress, when: float, load_rate: float | None = None) -> Course:
+def advance(progress: ResyncProgress, seen: ResyncPoll, when: float, load_rate: float | None = None) -> ResyncProgress:
     """Return the state after a poll at time `when`. `load_rate` is the speed of the database's last load in bytes as sent per
     second."""
-    before, now = course.progress, follow(course.progress, seen)
-    pace = course.pace if now.phase == before.phase else None
+    before, now = progress.poll, never_behind(progress.poll, seen)
+    pace = progress.pace if now.phase == before.phase else None
     if now.share is not None:
-        pace = pace.on(when, now.share) if pace is not None else start(when, now.share)
-    since = when if course.copying_since is None and now.phase != "waiting" else course.copying_since
+        pace = pace.updated(when, now.share) if pace is not None else start(when, now.share)
+    since = when if progress.copying_since is None and now.phase != "waiting" else progress.copying_since
     left = _left(now, pace, when, load_rate)
     percent = _percent(now, max(0.0, when - since) if since is not None else 0.0, left)
-    return Course(now, max(course.percent, percent), left, since, pace)
+    return ResyncProgress(now, max(progress.percent, percent), left, since, pace)
 
 
-def _left(now: Progress, pace: PhaseSpeed | None, when: float, load_rate: float | None) -> float | None:
+def _left(now: ResyncPoll, pace: PhaseSpeed | None, when: float, load_rate: float | None) -> float | None:
     """Return the seconds until the replica is in sync: the rest of the phase, and the load that follows it."""
     if pace is None or now.share is None:
         return None
-    left, size = pace.left(when, now.share), now.total or now.whole
+    left, size = pace.left(when, now.share), now.total or now.phase_bytes
     if now.memory is None:
         return left
     load = load_seconds(size, now.memory, now.keys or 0, load_rate) if size else None
@@ -185,22 +187,24 @@ def _left(now: Progress, pace: PhaseSpeed | None, when: float, load_rate: float 
     return left + load if left is not None and load is not None else None
 
 
-def _percent(now: Progress, elapsed: float, left: float | None) -> float:
+def _percent(now: ResyncPoll, elapsed: float, left: float | None) -> float:
     """Return the percent of the total time, consistent with the remaining time."""
     if now.phase == "in_sync":
         return 100.0
-    return min(ALMOST, 100 * elapsed / (elapsed + left)) if left is not None and elapsed + left > 0 else 0.0
+    return (
+        min(MAX_UNSYNCED_PERCENT, 100 * elapsed / (elapsed + left)) if left is not None and elapsed + left > 0 else 0.0
+    )
 
 
 def load_seconds(size: float, memory: int, keys: int, rate: float | None = None) -> float:
     """Return how long a replica loads `size` bytes from disk, from the last observed speed or from measured defaults."""
     if rate:
         return size / rate
-    return size / SENT_A_SECOND + max(0.0, memory - OVERHEAD * size) / UNPACKED_A_SECOND + keys / KEYS_A_SECOND
+    return size / SENT_PER_SECOND + max(0.0, memory - OVERHEAD * size) / UNPACKED_PER_SECOND + keys / KEYS_PER_SECOND
 
 
-def _part(done: float, whole: float) -> float:
-    return min(max(done / whole, 0.0), 1.0) if whole > 0 else 0.0
+def _part(done: float, total: float) -> float:
+    return min(max(done / total, 0.0), 1.0) if total > 0 else 0.0
 
 
 def _number(fields: Mapping[str, str], name: str, default: int = 0) -> int:

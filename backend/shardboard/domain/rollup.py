@@ -96,11 +96,11 @@ KNOWN_TOGETHER: Mapping[str, frozenset[str]] = {
 }
 """Rates of a shard that are known in the same seconds, because they depend on the same process and the same reset. The number of
 known seconds is stored once for all of them (see LEADS), because hundreds of shards make up most of the stored data."""
-LEADS = {"shards": "total_req", "flash": "big_fetch_ram", "flash_shards": "big_fetch_ram"}
+WEIGHT_METRICS = {"shards": "total_req", "flash": "big_fetch_ram", "flash_shards": "big_fetch_ram"}
 
 
 @dataclass(frozen=True)
-class Frame:
+class TopicFrame:
     """Data of one topic in the interval that starts at `t`."""
 
     t: int
@@ -120,7 +120,7 @@ def is_mean(metric: str) -> bool:
 
 def weight_of(topic: str, metric: str) -> str:
     """Return the column with the number of known seconds of a mean."""
-    return f"#{LEADS[topic]}" if metric in KNOWN_TOGETHER.get(topic, ()) else f"#{metric}"
+    return f"#{WEIGHT_METRICS[topic]}" if metric in KNOWN_TOGETHER.get(topic, ()) else f"#{metric}"
 
 
 def columns_of(topic: str, step: int) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ def columns_of(topic: str, step: int) -> tuple[str, ...]:
     return (*metrics, *peaks, *lows, *weights)
 
 
-def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
+def merge(topic: str, t: int, parts: Sequence[TopicFrame], seconds: int) -> TopicFrame:
     """Merge `parts`, in order of time and each of `seconds`, into the frame of the longer interval that starts at `t`."""
     uids = parts[0].uids
     if any(part.uids != uids for part in parts[1:]):
@@ -155,25 +155,27 @@ def merge(topic: str, t: int, parts: Sequence[Frame], seconds: int) -> Frame:
     for ratio, (parts_of, rest_of) in SHARES.items():
         if ratio in TOPICS[topic]:
             columns[ratio] = array("f", map(_share, _total(columns, parts_of), _total(columns, rest_of)))
-    return Frame(t, uids, columns)
+    return TopicFrame(t, uids, columns)
 
 
-def aligned(column: "array[float]", uids: "array[int]", wanted: "array[int]") -> "array[float]":
+def aligned(column: "array[float]", uids: "array[int]", target_uids: "array[int]") -> "array[float]":
     """Return a column of `uids` as a column of `wanted`; NaN for missing uids."""
-    if uids == wanted:
+    if uids == target_uids:
         return column
     values = dict(zip(uids, column, strict=True))
-    return array("f", [values.get(uid, nan) for uid in wanted])
+    return array("f", [values.get(uid, nan) for uid in target_uids])
 
 
-def _aligned(frame: Frame, wanted: "array[int]") -> Frame:
-    if frame.uids == wanted:
+def _aligned(frame: TopicFrame, target_uids: "array[int]") -> TopicFrame:
+    if frame.uids == target_uids:
         return frame
-    return Frame(frame.t, wanted, {name: aligned(found, frame.uids, wanted) for name, found in frame.columns.items()})
+    return TopicFrame(
+        frame.t, target_uids, {name: aligned(found, frame.uids, target_uids) for name, found in frame.columns.items()}
+    )
 
 
 def _mean(
-    metric: str, weight: str, parts: Sequence[Frame], seconds: int, width: int
+    metric: str, weight: str, parts: Sequence[TopicFrame], seconds: int, width: int
 ) -> "tuple[array[float], array[float]]":
     """Return the mean over the known seconds, and the number of these seconds."""
     totals, known = [0.0] * width, [0.0] * width
@@ -212,7 +214,7 @@ def _lower(a: float, b: float) -> float:
     return b if b < a or a != a else a
 
 
-def _extremes(parts: Sequence[Frame], metric: str, which: str) -> "list[array[float]]":
+def _extremes(parts: Sequence[TopicFrame], metric: str, which: str) -> "list[array[float]]":
     """Return the highest or lowest second of each part, or the value itself if it was not stored."""
     found = (part.columns.get(f"{metric}_{which}", part.columns.get(metric)) for part in parts)
     return [column for column in found if column is not None]

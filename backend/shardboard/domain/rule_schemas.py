@@ -3,15 +3,25 @@
 from dataclasses import fields
 from typing import Any
 
-from shardboard.domain.rules import Address, Flag, ListOf, Members, OneOf, Rule, Text, Whole, rule_of
+from shardboard.domain.rules import (
+    AddressRule,
+    ChoiceRule,
+    FlagRule,
+    IntegerRule,
+    ListRule,
+    ObjectRule,
+    Rule,
+    TextRule,
+    rule_of,
+)
 
 
-def of_table(table: type) -> dict[str, Any]:
+def table_schema(table: type) -> dict[str, Any]:
     """Return the schema of a dataclass whose fields have rules, with the default of each field."""
     properties = {}
     for known in fields(table):
         default = known.default_factory() if callable(known.default_factory) else known.default
-        properties[known.name] = {**of(rule_of(known)), "default": default}
+        properties[known.name] = {**rule_schema(rule_of(known)), "default": default}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": table.__name__,
@@ -20,22 +30,22 @@ def of_table(table: type) -> dict[str, Any]:
     }
 
 
-def of(rule: Rule) -> dict[str, Any]:
+def rule_schema(rule: Rule) -> dict[str, Any]:
     """Return the schema of one rule."""
     match rule:
-        case Flag():
+        case FlagRule():
             return {"type": "boolean"}
-        case Whole(low, high):
+        case IntegerRule(low, high):
             return {"type": "integer", "minimum": low, "maximum": high}
-        case OneOf(choices):
+        case ChoiceRule(choices):
             return {"type": "string", "enum": list(choices)}
-        case Text(what, pattern, longest):
+        case TextRule(what, pattern, longest):
             return {"type": "string", "description": what, "pattern": f"^(?:{pattern})$", "maxLength": longest}
-        case Address():
+        case AddressRule():
             return {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
-        case ListOf(each, longest):
-            return {"type": "array", "items": of(each), "maxItems": longest}
-        case Members(rules):
-            members = {name: of(member) for name, member in rules.items()}
+        case ListRule(each, longest):
+            return {"type": "array", "items": rule_schema(each), "maxItems": longest}
+        case ObjectRule(rules):
+            members = {name: rule_schema(member) for name, member in rules.items()}
             return {"type": "object", "properties": members, "additionalProperties": False}
     raise TypeError(f"{type(rule).__name__} is a rule without a schema")

@@ -14,91 +14,91 @@ from typing import Any, Literal, Protocol, TypeVar
 class Rule(Protocol):
     """A rule for the values of one field."""
 
-    def fault(self, value: Any) -> str:
+    def validation_error(self, value: Any) -> str:
         """Return what the value must be if it is invalid, otherwise an empty string."""
         ...
 
-    def mended(self, value: Any, default: Any) -> Any:
+    def coerced(self, value: Any, default: Any) -> Any:
         """Return the allowed value nearest to a stored one."""
         ...
 
 
 @dataclass(frozen=True)
-class RequestFault:
+class ValidationError:
     """Error in a requested object. Rules return it as a value; services raise the corresponding error.
 
     `kind` determines the HTTP status: schema 400, invalid 406, conflict 409. `code` is stable."""
 
     kind: Literal["schema", "invalid", "conflict"]
     code: str
-    sentence: str
+    message: str
     field: str
 
 
 @dataclass(frozen=True)
-class _Strict:
+class _StrictRule:
     """Invalid stored values are replaced by the default."""
 
-    def fault(self, value: Any) -> str:
+    def validation_error(self, value: Any) -> str:
         raise NotImplementedError
 
-    def mended(self, value: Any, default: Any) -> Any:
-        return default if self.fault(value) else value
+    def coerced(self, value: Any, default: Any) -> Any:
+        return default if self.validation_error(value) else value
 
 
 @dataclass(frozen=True)
-class Flag(_Strict):
-    def fault(self, value: Any) -> str:
+class FlagRule(_StrictRule):
+    def validation_error(self, value: Any) -> str:
         return "" if isinstance(value, bool) else "must be true or false"
 
 
 @dataclass(frozen=True)
-class Whole(_Strict):
+class IntegerRule(_StrictRule):
     """An integer from `low` to `high`, inclusive."""
 
     low: int
     high: int
 
-    def fault(self, value: Any) -> str:
+    def validation_error(self, value: Any) -> str:
         if isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high:
             return ""
         return f"must be a whole number from {self.low} to {self.high}"
 
-    def mended(self, value: Any, default: Any) -> Any:
+    def coerced(self, value: Any, default: Any) -> Any:
         if isinstance(value, int) and not isinstance(value, bool):
             return min(max(value, self.low), self.high)
         return default
 
 
 @dataclass(frozen=True)
-class OneOf(_Strict):
+class ChoiceRule(_StrictRule):
     choices: tuple[str, ...]
 
-    def fault(self, value: Any) -> str:
+    def validation_error(self, value: Any) -> str:
         return "" if isinstance(value, str) and value in self.choices else f"must be one of {', '.join(self.choices)}"
 
 
 @dataclass(frozen=True)
-class Text(_Strict):
+class TextRule(_StrictRule):
     """Printable text that matches a pattern completely; `what` describes the pattern."""
 
     what: str
     pattern: str = ".*"
-    longest: int = 254
+    max_length: int = 254
 
-    def fault(self, value: Any) -> str:
-        if isinstance(value, str) and len(value) <= self.longest and value.isprintable():
+    def validation_error(self, value: Any) -> str:
+        if isinstance(value, str) and len(value) <= self.max_length and value.isprintable():
             found = re.fullmatch(self.pattern, value, re.ASCII)
         else:
             found = None
         if found is not None:
             return ""
-        return f"must be {self.what} of at most {self.longest} characters"
+        return f"must be {self.what} of at most {self.max_length} characters"
 
 
 @dataclass(frozen=True)
-class Address(_Strict):
-    def fault(self, value: Any) -> str:
+class AddressRule(_StrictRule):
+    def validation_error(self, value: Any) -> str:
         try:
             return "" if isinstance(value, str) and ip_address(value) else "must be an IP address"
         except ValueError:
@@ -106,56 +106,58 @@ class Address(_Strict):
 
 
 @dataclass(frozen=True)
-class ListOf(_Strict):
+class ListRule(_StrictRule):
     """A list of at most `longest` values with one rule; invalid values of a stored list are dropped."""
 
     each: Rule
-    longest: int
+    max_length: int
 
-    def fault(self, value: Any) -> str:
-        if not isinstance(value, list) or len(value) > self.longest:
-            return f"must be a list of at most {self.longest}"
-        found = next(filter(None, map(self.each.fault, value)), "")
+    def validation_error(self, value: Any) -> str:
+        if not isinstance(value, list) or len(value) > self.max_length:
+            return f"must be a list of at most {self.max_length}"
+        found = next(filter(None, map(self.each.validation_error, value)), "")
         return found and f"must be a list in which each item {found}"
 
-    def mended(self, value: Any, default: Any) -> Any:
+    def coerced(self, value: Any, default: Any) -> Any:
         if not isinstance(value, list):
             return default
-        return [each for each in value if not self.each.fault(each)][: self.longest]
+        return [each for each in value if not self.each.validation_error(each)][: self.max_length]
 
 
 @dataclass(frozen=True)
-class Members(_Strict):
+class ObjectRule(_StrictRule):
     """An object in which each member has its own rule. A request can contain some of the members; the others keep their values."""
 
     rules: Mapping[str, Rule]
 
-    def fault(self, value: Any) -> str:
+    def validation_error(self, value: Any) -> str:
         if not isinstance(value, dict) or value.keys() - self.rules.keys():
             return f"must be an object with some of the members {', '.join(self.rules)}"
-        found = ((name, self.rules[name].fault(each)) for name, each in value.items())
+        found = ((name, self.rules[name].validation_error(each)) for name, each in value.items())
         return next((f"{name} {what}" for name, what in found if what), "")
 
-    def mended(self, value: Any, default: Any) -> Any:
+    def coerced(self, value: Any, default: Any) -> Any:
         stored = value if isinstance(value, dict) else {}
         found = dict(default)
         for name, rule in self.rules.items():
-            if name in stored and (name in default or isinstance(stored[name], dict) or not rule.fault(stored[name])):
-                found[name] = rule.mended(stored[name], default.get(name, {}))
+            if name in stored and (
+                name in default or isinstance(stored[name], dict) or not rule.validation_error(stored[name])
+            ):
+                found[name] = rule.coerced(stored[name], default.get(name, {}))
         return found
 
 
-def merged(before: Any, given: Any) -> Any:
+def merged(stored: Any, changes: Any) -> Any:
     """Return the value to store after a request with some members of an object; the others keep their values."""
-    if isinstance(before, dict) and isinstance(given, dict):
-        return {**before, **{name: merged(before.get(name), value) for name, value in given.items()}}
-    return given
+    if isinstance(stored, dict) and isinstance(changes, dict):
+        return {**stored, **{name: merged(stored.get(name), value) for name, value in changes.items()}}
+    return changes
 
 
 T = TypeVar("T")
 
 
-def ruled(default: T, rule: Rule) -> T:
+def setting(default: T, rule: Rule) -> T:
     """Return a dataclass field with a default and a rule."""
     made: T = field(default=default, metadata={"rule": rule})
     return made
@@ -166,18 +168,18 @@ def rule_of(known: "Field[Any]") -> Rule:
     return found
 
 
-def faults(table: type, given: Mapping[str, Any]) -> dict[str, str]:
+def field_errors(table: type, payload: Mapping[str, Any]) -> dict[str, str]:
     """Return by name what is wrong with values of a table's fields. Other names are ignored."""
     rules = {known.name: rule_of(known) for known in fields(table)}
-    found = {name: rules[name].fault(value) for name, value in given.items() if name in rules}
+    found = {name: rules[name].validation_error(value) for name, value in payload.items() if name in rules}
     return {name: what for name, what in found.items() if what}
 
 
-def mended(table: type, stored: Mapping[str, Any]) -> dict[str, Any]:
+def coerced_fields(table: type, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stored fields of a table, each with an allowed value."""
     found = {}
     for known in fields(table):
         if known.name in stored:
             default = known.default_factory() if callable(known.default_factory) else known.default
-            found[known.name] = rule_of(known).mended(stored[known.name], default)
+            found[known.name] = rule_of(known).coerced(stored[known.name], default)
     return found

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-HIDDEN = "***"
-SHORTEST_SECRET = 4
+PLACEHOLDER = "***"
+MIN_SECRET_LENGTH = 4
 """Characters. Hiding shorter secrets wherever they occur would make texts unreadable."""
 _SECRET_NAMES = re.compile(r"pass|secret|token|credential|(access|account|api|private)_key", re.IGNORECASE)
 _PATTERNS = (
@@ -18,11 +18,11 @@ _PATTERNS = (
         re.compile(
             r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[A-Za-z0-9+/=\s]|\\[rn]){0,20000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
         ),
-        HIDDEN,
+        PLACEHOLDER,
     ),
-    (re.compile(r"://[^/\s@]{1,256}@"), f"://{HIDDEN}@"),
+    (re.compile(r"://[^/\s@]{1,256}@"), f"://{PLACEHOLDER}@"),
     # SHA-256 hashes, the format in which engines store passwords.
-    (re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{64}(?![0-9A-Fa-f])"), HIDDEN),
+    (re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{64}(?![0-9A-Fa-f])"), PLACEHOLDER),
 )
 
 
@@ -42,14 +42,14 @@ class Scrubber:
     """Hides a set of secrets in texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        chosen = sorted({each for each in secrets if len(each) >= SHORTEST_SECRET}, key=len, reverse=True)
+        chosen = sorted({each for each in secrets if len(each) >= MIN_SECRET_LENGTH}, key=len, reverse=True)
         self._secrets = {each: json.dumps(each)[1:-1] for each in chosen}
         """Secrets as they are and as escaped in JSON, the longest first, because one can be part of another."""
 
     def text(self, text: str) -> str:
         """Return a plain text, such as a log, with all secrets hidden."""
         for secret, escaped in self._secrets.items():
-            text = text.replace(secret, HIDDEN).replace(escaped, HIDDEN)
+            text = text.replace(secret, PLACEHOLDER).replace(escaped, PLACEHOLDER)
         return _redact_patterns(text)
 
     def json(self, value: Any) -> str:
@@ -68,7 +68,7 @@ def _scrubbed(value: Any, secrets: Iterable[str]) -> Any:
     match value:
         case str():
             for secret in secrets:
-                value = value.replace(secret, HIDDEN)
+                value = value.replace(secret, PLACEHOLDER)
             return _redact_patterns(value)
         case Mapping():
             return {key: _scrubbed(each, secrets) for key, each in value.items()}

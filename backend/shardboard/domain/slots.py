@@ -26,7 +26,7 @@ def render(ranges: Ranges) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
-def spoken(text: str) -> str:
+def slot_text(text: str) -> str:
     """Return a result of `render` formatted for messages: `0–99, 200–299`."""
     return text.replace("-", "–").replace(",", ", ")
 
@@ -59,7 +59,7 @@ def joined(*parts: Ranges) -> Ranges:
     return tuple(found)
 
 
-def without(ranges: Ranges, taken: Ranges) -> Ranges:
+def subtract(ranges: Ranges, taken: Ranges) -> Ranges:
     """Return the slots of `ranges` that are not in `taken`."""
     found = []
     gone = iter((*taken, (SLOTS, SLOTS)))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 UNLIMITED = 0
-CLUSTERS = -1
+USE_CLUSTER_POLICY = -1
 """Value of a node's setting that means: use the policy of the cluster."""
 
 
@@ -26,16 +26,16 @@ class Transfer:
 
 def limit(own: int, policy: int) -> int:
     """Return the effective `max_slave_full_syncs` of a node from its own setting and the policy; 0 is unlimited."""
-    return policy if own == CLUSTERS else own
+    return policy if own == USE_CLUSTER_POLICY else own
 
 
-def admit(wanted: Iterable[Transfer], running: Iterable[Transfer], limits: Mapping[int, int]) -> list[Transfer]:
+def admit(requested: Iterable[Transfer], running: Iterable[Transfer], limits: Mapping[int, int]) -> list[Transfer]:
     """Return the transfers of `wanted`, in their order, that may run in addition to `running`. A transfer that is already running
     does not count twice."""
     under_way = {transfer.uid: transfer for transfer in running}
     busy = Counter(node for transfer in under_way.values() for node in transfer.nodes)
     admitted = []
-    for transfer in wanted:
+    for transfer in requested:
         if transfer.uid not in under_way:
             if any(limits.get(node, UNLIMITED) and busy[node] >= limits[node] for node in transfer.nodes):
                 continue

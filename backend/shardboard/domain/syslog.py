@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from shardboard.domain import audit, webhooks
-from shardboard.domain.incident_begins import Told
+from shardboard.domain.incident_begins import LogEvent
 
 AUDIT, DAEMON = 13, 3
 """Facilities: log audit and system daemons."""
@@ -17,7 +17,7 @@ PORTS = {"syslog+tls": 6514, "syslog+tcp": 601}
 NIL = "-"
 
 
-def of_event(event: Told, what: webhooks.State, cluster: str) -> bytes:
+def event_message(event: LogEvent, what: webhooks.MessageKind, cluster: str) -> bytes:
     """Return the message of an event. The end of an alarm has the same uid as its start."""
     places = {"bdb": event.bdb_uid, "node": event.node_uid, "shard": event.shard_uid}
     return message(
@@ -36,7 +36,7 @@ def of_event(event: Told, what: webhooks.State, cluster: str) -> bytes:
     )
 
 
-def of_line(line: audit.Line, link: str, cluster: str) -> bytes:
+def audit_line_message(line: audit.Line, link: str, cluster: str) -> bytes:
     """Return the message of one complete line of the audit log."""
     named = ("username", "proof", "source", "method", "path", "outcome", "code")
     request = f"{line.method} {line.path}".strip()
@@ -51,7 +51,7 @@ def of_line(line: audit.Line, link: str, cluster: str) -> bytes:
     )
 
 
-def trial(cluster: str, by: str, now: datetime) -> bytes:
+def build_test_message(cluster: str, by: str, now: datetime) -> bytes:
     """Return a test message."""
     text = webhooks.text(f"This is a test message, sent by {by}.", "INFO", "test", cluster)
     return message(facility=DAEMON, severity="INFO", time=now, host=cluster, kind="test", data={}, text=text)
@@ -94,7 +94,7 @@ def address(url: str) -> tuple[str, int, bool]:
     return parts.hostname or "", parts.port or PORTS[parts.scheme], parts.scheme == "syslog+tls"
 
 
-def url_fault(url: str) -> str:
+def url_error(url: str) -> str:
     """Return why a URL is not a valid target, as a predicate; empty if it is valid."""
     try:
         parts = urlsplit(url)
@@ -116,10 +116,10 @@ def url_fault(url: str) -> str:
     return ""
 
 
-def _name(text: str, most: int) -> str:
+def _name(text: str, max_length: int) -> str:
     """Return the printable ASCII characters that are allowed in a name."""
     kept = "".join(c for c in text if "!" <= c <= "~" and c not in '="]')
-    return kept[:most] or NIL
+    return kept[:max_length] or NIL
 
 
 def _escaped(value: str) -> str:

@@ -9,18 +9,18 @@ from datetime import datetime
 
 from shardboard.domain import rates
 from shardboard.domain.alarms import Alarm
-from shardboard.domain.alert_settings import OFF, Setting
+from shardboard.domain.alert_settings import OFF, AlertSetting
 from shardboard.domain.rates import Value
 
 PREFIX = "alarm_"
-MOST_NODES_DOWN = 1
+MAX_NODES_DOWN = 1
 """If more nodes are down, both copies of data may be lost."""
 
-Settings = Mapping[str, Setting]
+AlertSettings = Mapping[str, AlertSetting]
 
 
 @dataclass(frozen=True)
-class Machine:
+class NodeState:
     """Current state of a node."""
 
     uid: int
@@ -28,7 +28,9 @@ class Machine:
     engine_version: str
 
 
-def of_database(uid: int, name: str, settings: Settings, latest: Mapping[str, Value], memory_size: int) -> list[Alarm]:
+def database_alarms(
+    uid: int, name: str, settings: AlertSettings, latest: Mapping[str, Value], memory_size: int
+) -> list[Alarm]:
     """Return the alarms of a database; `latest` is the last second of its metrics."""
     requests = latest.get("total_req")
     checks = (
@@ -52,8 +54,8 @@ def of_database(uid: int, name: str, settings: Settings, latest: Mapping[str, Va
     return found
 
 
-def of_node(
-    uid: int, settings: Settings, latest: Mapping[str, Value], *, memory: int, storage: float, flash: int
+def node_alarms(
+    uid: int, settings: AlertSettings, latest: Mapping[str, Value], *, memory: int, storage: float, flash: int
 ) -> list[Alarm]:
     """Return the alarms of a node; `latest` is the last second of its metrics, the other values are sizes in bytes."""
     idle, waiting = latest.get("cpu_idle"), latest.get("cpu_iowait")
@@ -88,14 +90,14 @@ def of_node(
     ]
 
 
-def of_cluster(settings: Settings, machines: Sequence[Machine]) -> list[Alarm]:
+def cluster_alarms(settings: AlertSettings, machines: Sequence[NodeState]) -> list[Alarm]:
     """Return the alarms that concern the nodes together."""
     versions = sorted({machine.engine_version for machine in machines if machine.engine_version})
     down = [machine.uid for machine in machines if machine.is_down]
     checks = (
         (
             "cluster_multiple_nodes_down",
-            len(down) > MOST_NODES_DOWN,
+            len(down) > MAX_NODES_DOWN,
             f"{len(down)} nodes were down at the same time: data of databases may be lost.",
         ),
         (
@@ -127,24 +129,24 @@ class Certificate:
 
     alert: str
     what: str
-    ends: datetime
+    valid_until: datetime
     node_uid: int | None = None
 
 
-def of_certificates(settings: Settings, certificates: Sequence[Certificate], now: datetime) -> list[Alarm]:
+def certificate_alarms(settings: AlertSettings, certificates: Sequence[Certificate], now: datetime) -> list[Alarm]:
     """Return alarms for certificates that expire within the configured number of days."""
     found = []
     for certificate in certificates:
         setting = settings.get(certificate.alert, OFF)
-        left = (certificate.ends - now).total_seconds() / 86_400
+        left = (certificate.valid_until - now).total_seconds() / 86_400
         if not setting.enabled or setting.threshold is None or left >= setting.threshold:
             continue
         when = "expired" if left <= 0 else "was due to expire"
-        details = {"threshold": setting.threshold, "ends": certificate.ends.isoformat()}
+        details = {"threshold": setting.threshold, "ends": certificate.valid_until.isoformat()}
         found.append(
             Alarm(
                 f"{PREFIX}{certificate.alert}",
-                f"{certificate.what} {when} on {certificate.ends:%Y-%m-%d}.",
+                f"{certificate.what} {when} on {certificate.valid_until:%Y-%m-%d}.",
                 node_uid=certificate.node_uid,
                 details=details,
             )
@@ -153,10 +155,16 @@ def of_certificates(settings: Settings, certificates: Sequence[Certificate], now
 
 
 def _alarm(
-    alert: str, sentence: str, settings: Settings, *, who: str, bdb_uid: int | None = None, node_uid: int | None = None
+    alert: str,
+    message: str,
+    settings: AlertSettings,
+    *,
+    who: str,
+    bdb_uid: int | None = None,
+    node_uid: int | None = None,
 ) -> Alarm:
     threshold = settings[alert].threshold
-    text = sentence.format(who=who, limit=f"{threshold:,.15g}")
+    text = message.format(who=who, limit=f"{threshold:,.15g}")
     details = {"threshold": threshold}
     return Alarm(
         f"{PREFIX}{alert}",
@@ -168,12 +176,12 @@ def _alarm(
     )
 
 
-def _exceeds(value: Value, setting: Setting) -> bool:
+def _exceeds(value: Value, setting: AlertSetting) -> bool:
     return setting.enabled and setting.threshold is not None and value is not None and value > setting.threshold
 
 
-def _percent(part: Value, whole: float) -> Value:
-    return 100 * part / whole if part is not None and whole else None
+def _percent(part: Value, total: float) -> Value:
+    return 100 * part / total if part is not None and total else None
 
 
 def _full(size: float, free: Value, available: Value) -> Value:

@@ -2,15 +2,15 @@
 
 import ssl
 
-LONGEST = 65_536
+MAX_LENGTH = 65_536
 
 
-def ca_fault(pem: str) -> str:
+def ca_error(pem: str) -> str:
     """Return why a PEM text contains no CA certificates, as a predicate; empty if it is valid or empty."""
     if not pem:
         return ""
-    if len(pem) > LONGEST:
-        return f"is longer than {LONGEST} characters"
+    if len(pem) > MAX_LENGTH:
+        return f"is longer than {MAX_LENGTH} characters"
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=pem)

@@ -8,16 +8,16 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from shardboard.domain import audit
-from shardboard.domain.incident_begins import Told
+from shardboard.domain.incident_begins import LogEvent
 
 SEVERITIES = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-State = Literal["raised", "ended", "event", "test"]
+MessageKind = Literal["raised", "ended", "event", "test"]
 AUDIT_KINDS = frozenset({"webhook", "syslog"})
 """Kinds of webhooks that can receive the audit log."""
-LONGEST_URL = 2_000
+MAX_URL_LENGTH = 2_000
 
 
-def is_for(event: Told, events: str, min_severity: str, silent_until: datetime | None = None) -> bool:
+def matches_filter(event: LogEvent, events: str, min_severity: str, silent_until: datetime | None = None) -> bool:
     """Return whether a webhook with the filter `events` (`alarms` or `all`; `audit` selects no events) and the minimum severity
     receives an event.
 
@@ -29,18 +29,18 @@ def is_for(event: Told, events: str, min_severity: str, silent_until: datetime |
     return selected and is_severe(event.severity, min_severity)
 
 
-def is_severe(severity: str, least: str) -> bool:
-    return SEVERITIES.index(severity) >= SEVERITIES.index(least)
+def is_severe(severity: str, minimum: str) -> bool:
+    return SEVERITIES.index(severity) >= SEVERITIES.index(minimum)
 
 
-def state(event: Told) -> State:
+def state(event: LogEvent) -> MessageKind:
     """Return `raised` while an event is active, `ended` if it ended before it was sent, `event` if it has no duration."""
     if event.ended_at is not None:
         return "ended"
     return "raised" if event.details.get("open") else "event"
 
 
-def message(event: Told, what: State, cluster: str) -> dict[str, Any]:
+def message(event: LogEvent, what: MessageKind, cluster: str) -> dict[str, Any]:
     """Return the message body. Chat services show `text`; the other fields are for programs."""
     details = {name: value for name, value in event.details.items() if name != "open"}
     return {
@@ -68,20 +68,20 @@ def audit_message(lines: Sequence[tuple[audit.Line, str]], cluster: str) -> dict
     """Return the message body of lines of the audit log, each with its link."""
     first, last = lines[0][0].uid, lines[-1][0].uid
     return {
-        "text": f"[AUDIT] {cluster}: {audit.named(first, last)} of the audit log",
+        "text": f"[AUDIT] {cluster}: {audit.line_range_text(first, last)} of the audit log",
         "cluster": cluster,
         "state": "audit",
-        "lines": [{**audit.told(line), "link": link} for line, link in lines],
+        "lines": [{**audit.line_to_json(line), "link": link} for line, link in lines],
     }
 
 
-def trial(cluster: str, by: str) -> dict[str, Any]:
+def build_test_payload(cluster: str, by: str) -> dict[str, Any]:
     """Return a test message."""
     sentence = f"This is a test message, sent by {by}."
     return {"text": text(sentence, "INFO", "test", cluster), "cluster": cluster, "state": "test", "event": None}
 
 
-def text(description: str, severity: str, what: State, cluster: str) -> str:
+def text(description: str, severity: str, what: MessageKind, cluster: str) -> str:
     """Return a message in one line."""
     prefix = {"ended": "ENDED", "test": "TEST"}.get(what, severity)
     return f"[{prefix}] {cluster}: {description}"
@@ -95,15 +95,15 @@ def headers(secret: str, body: bytes, delivery: str) -> Mapping[str, str]:
     return found
 
 
-def url_fault(url: str) -> str:
+def url_error(url: str) -> str:
     """Return why a URL is not a valid target, as a predicate; empty if it is valid."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         return "is not a URL"
-    if len(url) > LONGEST_URL or not url.isprintable() or " " in url:
-        return f"must be a URL of at most {LONGEST_URL} printable characters without spaces"
+    if len(url) > MAX_URL_LENGTH or not url.isprintable() or " " in url:
+        return f"must be a URL of at most {MAX_URL_LENGTH} printable characters without spaces"
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         return "must start with https:// or http:// and contain a host"
     if parts.username is not None or parts.password is not None:

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["integer", "number", "flag", "text", "requests", "commands"]
+OptionKind = Literal["integer", "number", "flag", "text", "requests", "commands"]
 
 
 @dataclass(frozen=True)
 class Option:
     """An option. `least` and `most` are limits of numbers, `pattern` describes text."""
 
-    kind: Kind
+    kind: OptionKind
     default: Any = None
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
     pattern: str = ""
     short: str = ""
-    means: str = ""
+    description: str = ""
 
 
 _PAIR = r"\d{1,9}:\d{1,9}"
@@ -33,24 +33,24 @@ _SIZES = ("data_size", "data_size_range", "data_size_list")
 
 OPTIONS: dict[str, Option] = {
     "requests": Option(
-        "requests", 10_000, 1, 10**12, short="n", means='Per client; "allkeys" = once over the key range.'
+        "requests", 10_000, 1, 10**12, short="n", description='Per client; "allkeys" = once over the key range.'
     ),
-    "test_time": Option("integer", None, 1, 7 * 86_400, means="Seconds; replaces requests."),
+    "test_time": Option("integer", None, 1, 7 * 86_400, description="Seconds; replaces requests."),
     "threads": Option("integer", 4, 1, 256, short="t"),
-    "clients": Option("integer", 50, 1, 10_000, short="c", means="Connections per thread."),
-    "clients_start": Option("integer", None, 1, 10_000, means="Staircase: initial number of clients per thread."),
+    "clients": Option("integer", 50, 1, 10_000, short="c", description="Connections per thread."),
+    "clients_start": Option("integer", None, 1, 10_000, description="Staircase: initial number of clients per thread."),
     "clients_step": Option("integer", None, 1, 10_000),
-    "step_duration": Option("integer", None, 1, 86_400, means="Seconds per step of the staircase."),
-    "pipeline": Option("integer", 1, 1, 10_000, means="Concurrent requests per connection."),
-    "ratio": Option("text", "1:10", pattern=_PAIR, means="Ratio of SETs to GETs."),
+    "step_duration": Option("integer", None, 1, 86_400, description="Seconds per step of the staircase."),
+    "pipeline": Option("integer", 1, 1, 10_000, description="Concurrent requests per connection."),
+    "ratio": Option("text", "1:10", pattern=_PAIR, description="Ratio of SETs to GETs."),
     "rate": Option(
         "number",
         None,
         0.1,
         10**9,
-        means="Open loop: total requests per second, sent on schedule regardless of replies.",
+        description="Open loop: total requests per second, sent on schedule regardless of replies.",
     ),
-    "rate_limiting": Option("integer", None, 1, 10**9, means="Requests per second and connection."),
+    "rate_limiting": Option("integer", None, 1, 10**9, description="Requests per second and connection."),
     "protocol": Option("text", "redis", pattern="redis|resp2|resp3", short="P"),
     "reconnect_interval": Option("integer", None, 1, 10**12),
     "reconnect_on_error": Option("flag", False),
@@ -59,12 +59,14 @@ OPTIONS: dict[str, Option] = {
     "connection_timeout": Option("integer", None, 0, 86_400),
     "multi_key_get": Option("integer", None, 0, 10_000),
     "select_db": Option("integer", None, 0, 10_000),
-    "distinct_client_seed": Option("flag", False, means="Otherwise all clients use the same keys in the same order."),
-    "randomize": Option("flag", False, means="Otherwise all runs use the same keys in the same order."),
-    "command": Option(
-        "commands", None, means="Commands that replace SET and GET; __key__ and __data__ are placeholders."
+    "distinct_client_seed": Option(
+        "flag", False, description="Otherwise all clients use the same keys in the same order."
     ),
-    "data_size": Option("integer", 32, 1, 512 * 2**20, short="d", means="Size of a value in bytes."),
+    "randomize": Option("flag", False, description="Otherwise all runs use the same keys in the same order."),
+    "command": Option(
+        "commands", None, description="Commands that replace SET and GET; __key__ and __data__ are placeholders."
+    ),
+    "data_size": Option("integer", 32, 1, 512 * 2**20, short="d", description="Size of a value in bytes."),
     "data_offset": Option("integer", None, 0, 512 * 2**20),
     "random_data": Option("flag", False, short="R"),
     "data_size_range": Option("text", None, pattern=_RANGE),
@@ -78,7 +80,7 @@ OPTIONS: dict[str, Option] = {
         "text",
         "R:R",
         pattern=f"{_KEY_PATTERN}:{_KEY_PATTERN}",
-        means="For SETs and GETs: R random, S sequential, P sequential and divided among clients, G Gaussian, Z Zipfian.",
+        description="For SETs and GETs: R random, S sequential, P sequential and divided among clients, G Gaussian, Z Zipfian.",
     ),
     "key_stddev": Option("number", None, 0.000_001, MAX_KEY),
     "key_median": Option("number", None, 0, MAX_KEY),
@@ -94,29 +96,29 @@ _COMMAND_FIELDS = {"command", "ratio", "key_pattern"}
 
 
 @dataclass(frozen=True)
-class Wrong:
+class InvalidOption:
     """An invalid option, with a message that states what it must be."""
 
     option: str
-    sentence: str
+    message: str
 
 
-def check(workload: Mapping[str, Any]) -> Wrong | None:
+def check(workload: Mapping[str, Any]) -> InvalidOption | None:
     """Return the first error that prevents load generators from executing the workload, or None."""
-    return next(_faults(workload), None)
+    return next(_validation_errors(workload), None)
 
 
-def _faults(workload: Mapping[str, Any]) -> Iterator[Wrong]:
+def _validation_errors(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
     for name, value in workload.items():
         option = OPTIONS.get(name)
         if option is None:
-            yield Wrong(name, f"{name} is not an option of a workload.")
-        elif value is not None and (sentence := _fault(name, option, value)):
-            yield Wrong(name, sentence)
+            yield InvalidOption(name, f"{name} is not an option of a workload.")
+        elif value is not None and (sentence := _validation_error(name, option, value)):
+            yield InvalidOption(name, sentence)
     yield from _contradictions(workload)
 
 
-def _fault(name: str, option: Option, value: Any) -> str:
+def _validation_error(name: str, option: Option, value: Any) -> str:
     match option.kind:
         case "flag":
             return "" if isinstance(value, bool) else f"{name} must be true or false."
@@ -124,17 +126,17 @@ def _fault(name: str, option: Option, value: Any) -> str:
             fits = isinstance(value, str) and re.fullmatch(option.pattern, value) is not None
             return "" if fits else f"{name} has an invalid format. Expected: {_format(option)}."
         case "commands":
-            return _commands_fault(value)
+            return _commands_error(value)
         case "requests" if value == "allkeys":
             return ""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not (whole or (option.kind == "number" and isinstance(value, float))):
         return f"{name} must be a number{' or allkeys' if option.kind == 'requests' else ''}."
-    least, most = option.least or 0, option.most or float("inf")
+    least, most = option.minimum or 0, option.maximum or float("inf")
     return "" if least <= value <= most else f"{name} must be between {_plain(least)} and {_plain(most)}."
 
 
-def _commands_fault(value: Any) -> str:
+def _commands_error(value: Any) -> str:
     if not isinstance(value, list) or not 1 <= len(value) <= 100:
         return "command must be a list of 1 to 100 commands."
     for each in value:
@@ -150,33 +152,33 @@ def _commands_fault(value: Any) -> str:
     return ""
 
 
-def _contradictions(workload: Mapping[str, Any]) -> Iterator[Wrong]:
+def _contradictions(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
     given = {name: value for name, value in workload.items() if value not in (None, False)}
     for names in (("test_time", "requests"), ("rate", "rate_limiting"), _SIZES):
         both = [name for name in names if name in given]
         if len(both) > 1:
-            yield Wrong(both[1], f"{both[0]} and {both[1]} cannot be combined.")
+            yield InvalidOption(both[1], f"{both[0]} and {both[1]} cannot be combined.")
     for name in ("data_size_range", "expiry_range", "num_slaves", "wait_timeout"):
         if name in given and _is_empty_range(given[name]):
-            yield Wrong(name, f"The end of {name} must not be below its start.")
+            yield InvalidOption(name, f"The end of {name} must not be below its start.")
     stairs = [name for name in ("clients_start", "clients_step", "step_duration") if name in given]
     if stairs and (len(stairs) < 3 or "test_time" not in given):
-        yield Wrong(stairs[0], "A staircase requires clients_start, clients_step, step_duration and test_time.")
+        yield InvalidOption(stairs[0], "A staircase requires clients_start, clients_step, step_duration and test_time.")
     if given.get("ratio") == "0:0":
-        yield Wrong("ratio", "A ratio of 0:0 results in no requests.")
+        yield InvalidOption("ratio", "A ratio of 0:0 results in no requests.")
     yield from _key_contradictions(given)
 
 
-def _key_contradictions(given: Mapping[str, Any]) -> Iterator[Wrong]:
-    first, last = key_range(given)
+def _key_contradictions(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
+    first, last = key_range(workload)
     if first > last:
-        yield Wrong("key_minimum", "key_minimum must not be above key_maximum.")
-    pattern = str(given.get("key_pattern", OPTIONS["key_pattern"].default))
+        yield InvalidOption("key_minimum", "key_minimum must not be above key_maximum.")
+    pattern = str(workload.get("key_pattern", OPTIONS["key_pattern"].default))
     if "P" in pattern and pattern != "P:P":
-        yield Wrong("key_pattern", "P must be used for both SETs and GETs: P:P.")
+        yield InvalidOption("key_pattern", "P must be used for both SETs and GETs: P:P.")
     for name, letter in (("key_stddev", "G"), ("key_median", "G"), ("key_zipf_exp", "Z")):
-        if name in given and letter not in pattern:
-            yield Wrong(name, f"{name} requires the key pattern {letter} on at least one side.")
+        if name in workload and letter not in pattern:
+            yield InvalidOption(name, f"{name} requires the key pattern {letter} on at least one side.")
 
 
 def _is_empty_range(text: Any) -> bool:
@@ -189,7 +191,7 @@ def _format(option: Option) -> str:
         _PAIR: "two numbers separated by a colon, such as 1:10",
         _RANGE: "two numbers separated by a hyphen, such as 10-20",
     }
-    return known.get(option.pattern, option.means.rstrip(".") or option.pattern)
+    return known.get(option.pattern, option.description.rstrip(".") or option.pattern)
 
 
 def _plain(number: float) -> str:

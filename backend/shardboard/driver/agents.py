@@ -14,7 +14,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from shardboard.agent.contract import (
     AgentCertificate,
-    Authorities,
     CertificateReply,
     CertificateRequest,
     ChangePassword,
@@ -22,21 +21,21 @@ from shardboard.agent.contract import (
     CommandResult,
     Drill,
     DrillReply,
-    EndHung,
-    HotSlots,
+    KillHungShards,
     LoadLines,
+    LoadReference,
     LoadReports,
     LoadState,
-    LogsOf,
     MoveSlots,
-    NamedLoad,
     NodeFacts,
     NodeLogs,
     ProbeTarget,
     ProxyReport,
     ProxyState,
     ReadCommands,
+    ReadHotSlots,
     ReadLoad,
+    ReadLogs,
     RemoveShards,
     RenewCertificates,
     RestartShards,
@@ -48,28 +47,29 @@ from shardboard.agent.contract import (
     SlotsMoved,
     StartLoad,
     StartShards,
-    fitted,
+    TrustedCas,
+    fit_rows,
     protocol,
 )
 from shardboard.agent.contract.base import Message
 from shardboard.driver import lines
 from shardboard.driver.pools import PoolByHost
-from shardboard.driver.ports import NodeRef, ShownCertificate
-from shardboard.errors import AgentBehind, AgentRefused, AgentUnreachable
-from shardboard.probing import answers
+from shardboard.driver.ports import NodeRef, ServedCertificate
+from shardboard.errors import AgentOutdated, AgentRefused, AgentUnreachable
+from shardboard.probing import responds
 from shardboard.tls import signing_key_of
 
-QUICK = httpx.Timeout(5, connect=2)
-SLOW = httpx.Timeout(60, connect=2)
-PATIENT = httpx.Timeout(8, connect=2)
+SHORT_TIMEOUT = httpx.Timeout(5, connect=2)
+LONG_TIMEOUT = httpx.Timeout(60, connect=2)
+ENGINE_TIMEOUT = httpx.Timeout(8, connect=2)
 """Longer than an agent waits for a shard."""
-PROBE = httpx.Timeout(1.0, connect=0.5)
-BEAT = httpx.Timeout(3, connect=2)
+PROBE_TIMEOUT = httpx.Timeout(1.0, connect=0.5)
+STREAM_TIMEOUT = httpx.Timeout(3, connect=2)
 """Samples arrive once per second: a stream without data for three seconds is broken."""
 
 T = TypeVar("T")
-About = TypeVar("About", ShardOutcome, CommandResult, SlotCounts)
-SPOKEN = {protocol.HEADER: str(protocol.PROTOCOL)}
+ShardResult = TypeVar("ShardResult", ShardOutcome, CommandResult, SlotCounts)
+PROTOCOL_HEADERS = {protocol.HEADER: str(protocol.PROTOCOL)}
 
 _FACTS = TypeAdapter(NodeFacts)
 _REQUEST = TypeAdapter(CertificateRequest)
@@ -104,20 +104,22 @@ class HttpAgents:
         self._http = _Http(tls())
 
     async def facts(self, node: NodeRef) -> NodeFacts:
-        return await self._call(node, "GET", "/facts", QUICK, _FACTS)
+        return await self._call(node, "GET", "/facts", SHORT_TIMEOUT, _FACTS)
 
     async def logs(self, node: NodeRef, shards: Mapping[int, str]) -> NodeLogs:
         async def send(uids: list[int], ids: dict[int, str]) -> NodeLogs:
-            return await self._call(node, "POST", "/logs", SLOW, _LOGS, _body(LogsOf(uids=uids, engine_ids=ids)))
+            return await self._call(
+                node, "POST", "/logs", LONG_TIMEOUT, _LOGS, _body(ReadLogs(uids=uids, engine_ids=ids))
+            )
 
         return await self._identified(node, shards, send)
 
-    def certificate_ends(self, node_uid: int) -> datetime | None:
+    def certificate_expiry(self, node_uid: int) -> datetime | None:
         return self._ends.get(node_uid)
 
-    async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
+    async def read_certificate(self, node: NodeRef) -> ServedCertificate:
         with _translate_errors(node):
-            _, writer = await lines.connect(self._tls(), node.addr, node.port, QUICK)
+            _, writer = await lines.connect(self._tls(), node.addr, node.port, SHORT_TIMEOUT)
         try:
             served = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         finally:
@@ -125,39 +127,39 @@ class HttpAgents:
         certificate = x509.load_der_x509_certificate(served)
         self._ends[node.uid] = certificate.not_valid_after_utc
         serial, signing_key = f"{certificate.serial_number:x}", signing_key_of(certificate)
-        return ShownCertificate(certificate.not_valid_after_utc, serial, signing_key)
+        return ServedCertificate(certificate.not_valid_after_utc, serial, signing_key)
 
     async def request_certificate(self, node: NodeRef) -> str:
-        request = await self._call(node, "POST", "/certificate/request", SLOW, _REQUEST)
+        request = await self._call(node, "POST", "/certificate/request", LONG_TIMEOUT, _REQUEST)
         if request.refused:
             raise AgentRefused(f"the agent of node {node.uid} did not request a certificate: {request.refused}")
         return request.csr
 
-    async def give_certificate(self, node: NodeRef, certificate: str) -> None:
+    async def install_certificate(self, node: NodeRef, certificate: str) -> None:
         body = _body(AgentCertificate(certificate=certificate))
-        reply = await self._call(node, "POST", "/certificate", SLOW, _CERTIFICATE_REPLY, body)
+        reply = await self._call(node, "POST", "/certificate", LONG_TIMEOUT, _CERTIFICATE_REPLY, body)
         if reply.refused:
             raise AgentRefused(f"the agent of node {node.uid} rejected its new certificate: {reply.refused}")
 
-    async def tell_authorities(self, node: NodeRef, certificates: str, bundle: str) -> None:
-        body = _body(Authorities(certificates=certificates, bundle=bundle))
-        reply = await self._call(node, "POST", "/authorities", SLOW, _CERTIFICATE_REPLY, body)
+    async def set_trusted_cas(self, node: NodeRef, certificates: str, bundle: str) -> None:
+        body = _body(TrustedCas(certificates=certificates, bundle=bundle))
+        reply = await self._call(node, "POST", "/authorities", LONG_TIMEOUT, _CERTIFICATE_REPLY, body)
         if reply.refused:
             raise AgentRefused(f"the agent of node {node.uid} rejected the CA certificates: {reply.refused}")
 
     async def shards(self, node: NodeRef) -> list[ShardReport]:
-        return await self._call(node, "GET", "/shards", QUICK, _REPORTS)
+        return await self._call(node, "GET", "/shards", SHORT_TIMEOUT, _REPORTS)
 
     async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]:
-        outcomes = await self._call(node, "POST", "/shards/start", SLOW, _OUTCOMES, _body(request))
-        return _of({shard.uid for shard in request.shards}, outcomes)
+        outcomes = await self._call(node, "POST", "/shards/start", LONG_TIMEOUT, _OUTCOMES, _body(request))
+        return _for_requested_shards({shard.uid for shard in request.shards}, outcomes)
 
     async def restart(self, node: NodeRef, shards: Mapping[int, str], *, discard_data: bool) -> list[ShardOutcome]:
         async def send(uids: list[int], ids: dict[int, str]) -> list[ShardOutcome]:
             body = _body(RestartShards(uids=uids, engine_ids=ids, discard_data=discard_data))
-            return await self._call(node, "POST", "/shards/restart", SLOW, _OUTCOMES, body)
+            return await self._call(node, "POST", "/shards/restart", LONG_TIMEOUT, _OUTCOMES, body)
 
-        outcomes = _of(shards, await self._identified(node, shards, send))
+        outcomes = _for_requested_shards(shards, await self._identified(node, shards, send))
         absent = shards.keys() - {outcome.uid for outcome in outcomes}
         reason = "its agent does not have it"
         return [
@@ -165,22 +167,22 @@ class HttpAgents:
             *(ShardOutcome(uid=uid, ok=False, code="start_failed", reason=reason) for uid in sorted(absent)),
         ]
 
-    async def end_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
+    async def kill_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
         async def send(uids: list[int], ids: dict[int, str]) -> list[ShardOutcome]:
-            body = _body(EndHung(uids=uids, engine_ids=ids))
-            return await self._call(node, "POST", "/shards/end_hung", SLOW, _OUTCOMES, body)
+            body = _body(KillHungShards(uids=uids, engine_ids=ids))
+            return await self._call(node, "POST", "/shards/end_hung", LONG_TIMEOUT, _OUTCOMES, body)
 
-        return _of(shards, await self._identified(node, shards, send))
+        return _for_requested_shards(shards, await self._identified(node, shards, send))
 
     async def remove(self, node: NodeRef, shards: Mapping[int, str], *, dead_only: bool = False) -> list[ShardOutcome]:
         async def send(uids: list[int], ids: dict[int, str]) -> list[ShardOutcome]:
             body = _body(RemoveShards(uids=uids, engine_ids=ids, dead_only=dead_only))
-            return await self._call(node, "POST", "/shards/remove", SLOW, _OUTCOMES, body)
+            return await self._call(node, "POST", "/shards/remove", LONG_TIMEOUT, _OUTCOMES, body)
 
         outcomes = await self._identified(node, shards, send)
         # A missing outcome means that an agent of the previous release has another shard with this uid, and thus not this one.
         absent = shards.keys() - {outcome.uid for outcome in outcomes}
-        return [*_of(shards, outcomes), *(ShardOutcome(uid=uid, ok=True) for uid in sorted(absent))]
+        return [*_for_requested_shards(shards, outcomes), *(ShardOutcome(uid=uid, ok=True) for uid in sorted(absent))]
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
         named = {command.uid: command.engine_id for command in commands if command.engine_id is not None}
@@ -194,48 +196,48 @@ class HttpAgents:
                 if command.uid in uids
             ]
             body = _COMMANDS.dump_json(sent, exclude_defaults=True)
-            return await self._call(node, "POST", "/shards/command", SLOW, _RESULTS, body)
+            return await self._call(node, "POST", "/shards/command", LONG_TIMEOUT, _RESULTS, body)
 
-        results = _of(named, await self._identified(node, named, send))
+        results = _for_requested_shards(named, await self._identified(node, named, send))
         absent = named.keys() - {result.uid for result in results}
         return [
             *results,
             *(CommandResult(uid=uid, ok=False, reply=f"shard {uid} does not run here") for uid in sorted(absent)),
         ]
 
-    async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
-        return await self._send_for_database(node, "/shards/certificates", order)
+    async def renew_certificates(self, node: NodeRef, request: RenewCertificates) -> list[CommandResult]:
+        return await self._send_for_database(node, "/shards/certificates", request)
 
-    async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
-        return await self._send_for_database(node, "/shards/password", order)
+    async def change_password(self, node: NodeRef, request: ChangePassword) -> list[CommandResult]:
+        return await self._send_for_database(node, "/shards/password", request)
 
-    async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
+    async def move_slots(self, node: NodeRef, request: MoveSlots) -> SlotsMoved:
         async def send(uids: list[int], ids: dict[int, str]) -> SlotsMoved:
             if not uids:
-                return SlotsMoved(count=0, keys=0, reason=f"shard {order.uid} does not run here")
-            sent = order if ids else order.model_copy(update={"engine_id": None})
-            return await self._call(node, "POST", "/shards/move_slots", SLOW, _MOVED, _body(sent))
+                return SlotsMoved(count=0, keys=0, reason=f"shard {request.uid} does not run here")
+            sent = request if ids else request.model_copy(update={"engine_id": None})
+            return await self._call(node, "POST", "/shards/move_slots", LONG_TIMEOUT, _MOVED, _body(sent))
 
-        return await self._identified(node, {order.uid: order.engine_id or ""}, send)
+        return await self._identified(node, {request.uid: request.engine_id or ""}, send)
 
-    async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
+    async def hot_slots(self, node: NodeRef, request: ReadHotSlots) -> list[SlotCounts]:
         async def send(uids: list[int], ids: dict[int, str]) -> list[SlotCounts]:
-            sent = order.model_copy(update={"uids": uids, "engine_ids": ids})
-            return await self._call(node, "POST", "/shards/hot_slots", PATIENT, _COUNTS, _body(sent))
+            sent = request.model_copy(update={"uids": uids, "engine_ids": ids})
+            return await self._call(node, "POST", "/shards/hot_slots", ENGINE_TIMEOUT, _COUNTS, _body(sent))
 
-        return _of(order.uids, await self._identified(node, order.engine_ids, send))
+        return _for_requested_shards(request.uids, await self._identified(node, request.engine_ids, send))
 
     async def _send_for_database(
-        self, node: NodeRef, path: str, order: RenewCertificates | ChangePassword
+        self, node: NodeRef, path: str, request: RenewCertificates | ChangePassword
     ) -> list[CommandResult]:
         try:
-            return await self._call(node, "POST", path, SLOW, _RESULTS, _body(order))
-        except AgentBehind:
-            held = {report.engine_id for report in await self.shards(node) if report.bdb_uid == order.bdb_uid}
-            if not held <= set(order.engine_ids):
+            return await self._call(node, "POST", path, LONG_TIMEOUT, _RESULTS, _body(request))
+        except AgentOutdated:
+            held = {report.engine_id for report in await self.shards(node) if report.bdb_uid == request.bdb_uid}
+            if not held <= set(request.engine_ids):
                 raise
-            sent = order.model_copy(update={"engine_ids": []})
-            return await self._call(node, "POST", path, SLOW, _RESULTS, _body(sent))
+            sent = request.model_copy(update={"engine_ids": []})
+            return await self._call(node, "POST", path, LONG_TIMEOUT, _RESULTS, _body(sent))
 
     async def _identified(
         self, node: NodeRef, shards: Mapping[int, str], send: Callable[[list[int], dict[int, str]], Awaitable[T]]
@@ -245,18 +247,18 @@ class HttpAgents:
         if self._protocols.get(node.uid, protocol.PROTOCOL) == protocol.PROTOCOL:
             try:
                 return await send(list(shards), dict(shards))
-            except AgentBehind:
+            except AgentOutdated:
                 pass
         held = {report.uid: report.engine_id for report in await self.shards(node)}
         return await send([uid for uid, engine_id in shards.items() if held.get(uid, engine_id) == engine_id], {})
 
-    async def read_commands(self, node: NodeRef, order: ReadCommands) -> CommandCounts:
-        return await self._call(node, "POST", "/proxy/commands", PATIENT, _COMMAND_COUNTS, _body(order))
+    async def read_commands(self, node: NodeRef, request: ReadCommands) -> CommandCounts:
+        return await self._call(node, "POST", "/proxy/commands", ENGINE_TIMEOUT, _COMMAND_COUNTS, _body(request))
 
     async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         try:
             replies = await self._probed(node, targets)
-        except AgentBehind:
+        except AgentOutdated:
             # The agent does not support probes with TLS; count them as failed and send the others.
             plain = [target for target in targets if not target.tls]
             if plain in ([], list(targets)):
@@ -269,15 +271,15 @@ class HttpAgents:
 
     async def _probed(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
         body = _TARGETS.dump_json(list(targets), exclude_defaults=True)
-        return await self._call(node, "POST", "/probe", PROBE, _PROBE_RESULTS, body)
+        return await self._call(node, "POST", "/probe", PROBE_TIMEOUT, _PROBE_RESULTS, body)
 
-    async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
-        return await asyncio.gather(*(answers(target.address, target.port, tls=target.tls) for target in targets))
+    async def probe_from_console(self, targets: Sequence[ProbeTarget]) -> list[bool]:
+        return await asyncio.gather(*(responds(target.address, target.port, tls=target.tls) for target in targets))
 
     async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
         try:
-            return await self._call(node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state))
-        except AgentBehind:
+            return await self._call(node, "POST", "/proxy/apply", LONG_TIMEOUT, _PROXY, _body(state))
+        except AgentOutdated:
             if state.keep:
                 raise
             # The previous release does not support canary writes and encrypted shards. Serve databases without canary writes, and
@@ -287,7 +289,7 @@ class HttpAgents:
             if plain == state.databases:
                 raise
             report = await self._call(
-                node, "POST", "/proxy/apply", SLOW, _PROXY, _body(state.model_copy(update={"databases": plain}))
+                node, "POST", "/proxy/apply", LONG_TIMEOUT, _PROXY, _body(state.model_copy(update={"databases": plain}))
             )
             left = {
                 database.uid: "the release of its agent does not support encrypted connections to shards; upgrade it"
@@ -297,42 +299,44 @@ class HttpAgents:
             return report.model_copy(update={"failures": report.failures | left})
 
     async def proxy(self, node: NodeRef) -> ProxyReport:
-        return await self._call(node, "GET", "/proxy", QUICK, _PROXY)
+        return await self._call(node, "GET", "/proxy", SHORT_TIMEOUT, _PROXY)
 
     async def drill(self, node: NodeRef, drill: Drill) -> str:
         try:
-            reply = await self._call(node, "POST", "/drill", QUICK, _DRILL_REPLY, _body(drill))
-        except AgentBehind:
+            reply = await self._call(node, "POST", "/drill", SHORT_TIMEOUT, _DRILL_REPLY, _body(drill))
+        except AgentOutdated:
             affected = [report for report in await self.shards(node) if drill.uid in (None, report.uid)]
             if drill.engine_ids is None or not {report.engine_id for report in affected} <= set(drill.engine_ids):
                 raise
             plain = drill.model_copy(update={"engine_ids": None})
-            reply = await self._call(node, "POST", "/drill", QUICK, _DRILL_REPLY, _body(plain))
+            reply = await self._call(node, "POST", "/drill", SHORT_TIMEOUT, _DRILL_REPLY, _body(plain))
         return reply.refused
 
-    async def start_load(self, node: NodeRef, order: StartLoad) -> LoadState:
-        return await self._call(node, "POST", "/loads/start", QUICK, _LOAD, _body(order))
+    async def start_load(self, node: NodeRef, request: StartLoad) -> LoadState:
+        return await self._call(node, "POST", "/loads/start", SHORT_TIMEOUT, _LOAD, _body(request))
 
     async def read_load(self, node: NodeRef, load: str, after: int, wait: float) -> LoadLines:
         body = _body(ReadLoad(id=load, after=after, wait=wait))
-        return await self._call(node, "POST", "/loads/read", SLOW, _LINES, body)
+        return await self._call(node, "POST", "/loads/read", LONG_TIMEOUT, _LINES, body)
 
     async def stop_load(self, node: NodeRef, load: str) -> LoadState:
-        return await self._call(node, "POST", "/loads/stop", QUICK, _LOAD, _named(load))
+        return await self._call(node, "POST", "/loads/stop", SHORT_TIMEOUT, _LOAD, _named(load))
 
     async def load_reports(self, node: NodeRef, load: str) -> LoadReports:
-        return await self._call(node, "POST", "/loads/reports", SLOW, _LOAD_REPORTS, _named(load))
+        return await self._call(node, "POST", "/loads/reports", LONG_TIMEOUT, _LOAD_REPORTS, _named(load))
 
     async def remove_load(self, node: NodeRef, load: str) -> LoadState:
-        return await self._call(node, "POST", "/loads/remove", SLOW, _LOAD, _named(load))
+        return await self._call(node, "POST", "/loads/remove", LONG_TIMEOUT, _LOAD, _named(load))
 
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translate_errors(node):
             target = f"/samples?{urlencode({'after': after, 'boot': boot})}"
-            async with lines.opened(self._tls(), node.addr, node.port, target, BEAT, SPOKEN) as reply:
+            async with lines.open_stream(
+                self._tls(), node.addr, node.port, target, STREAM_TIMEOUT, PROTOCOL_HEADERS
+            ) as reply:
                 _check(node, reply.status, reply.headers, "a request for samples")
                 async for line in reply:
-                    yield fitted(Sample.model_validate_json(line)) if line else None
+                    yield fit_rows(Sample.model_validate_json(line)) if line else None
 
     async def close(self) -> None:
         await self._http.client.aclose()
@@ -362,11 +366,11 @@ class HttpAgents:
         answer: TypeAdapter[T],
         body: bytes | None = None,
     ) -> T:
-        headers = SPOKEN | ({"Content-Type": "application/json"} if body is not None else {})
+        headers = PROTOCOL_HEADERS | ({"Content-Type": "application/json"} if body is not None else {})
         with _translate_errors(node):
             async with self._borrow_client() as http:
                 reply = await http.request(method, _url(node, path), content=body, headers=headers, timeout=timeout)
-            self._protocols[node.uid] = protocol.told_by(reply.headers.get(protocol.HEADER))
+            self._protocols[node.uid] = protocol.protocol_from_header(reply.headers.get(protocol.HEADER))
             _check(node, reply.status_code, reply.headers, f"{method} {path}")
             return answer.validate_json(reply.content)
 
@@ -381,7 +385,7 @@ class _Http:
 
 
 def _named(load: str) -> bytes:
-    return _body(NamedLoad(id=load))
+    return _body(LoadReference(id=load))
 
 
 def _body(message: Message) -> bytes:
@@ -389,19 +393,19 @@ def _body(message: Message) -> bytes:
     return message.model_dump_json(exclude_defaults=True).encode()
 
 
-def _of(asked: Collection[int], told: Sequence[About]) -> list[About]:
+def _for_requested_shards(requested: Collection[int], results: Sequence[ShardResult]) -> list[ShardResult]:
     """Return the results for the requested shards only."""
-    return [each for each in told if each.uid in asked]
+    return [each for each in results if each.uid in requested]
 
 
 def _check(node: NodeRef, status: int, headers: Mapping[str, str], request: str) -> None:
     if status == 503:
         raise AgentUnreachable(f"the agent of node {node.uid} is unavailable because of a drill")
-    theirs = protocol.told_by(headers.get(protocol.HEADER.lower()))
-    if refused := protocol.apart(theirs, f"the agent of node {node.uid}"):
+    theirs = protocol.protocol_from_header(headers.get(protocol.HEADER.lower()))
+    if refused := protocol.incompatibility(theirs, f"the agent of node {node.uid}"):
         raise AgentRefused(refused)
     if status in (404, 422) and theirs < protocol.PROTOCOL:
-        raise AgentBehind(
+        raise AgentOutdated(
             f"the agent of node {node.uid} is of the previous release and does not support {request}; upgrade it"
         )
     if status != 200:

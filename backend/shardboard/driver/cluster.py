@@ -20,7 +20,7 @@ from shardboard.agent.contract import (
     TierSpec,
 )
 from shardboard.domain.creation import ShardCondition
-from shardboard.domain.flash import Share
+from shardboard.domain.flash import ShardMemory
 from shardboard.domain.slots import Ranges
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.engine_text import ClusterLine, cluster_lines
@@ -46,7 +46,7 @@ class ShardRef:
 
 
 @dataclass(frozen=True)
-class Engine:
+class EngineSettings:
     """Engine settings that all shards of a database share."""
 
     uid: int
@@ -55,7 +55,7 @@ class Engine:
     client_passwords: Sequence[str]
     """Valid passwords of the default user; if empty, it needs no password."""
     default_user: bool
-    memory: Share
+    memory: ShardMemory
     eviction_policy: str
     appendonly: bool
     appendfsync_always: bool
@@ -71,7 +71,7 @@ class Engine:
 
 
 async def start(
-    agents: Agents, engine: Engine, shards: Sequence[ShardRef], uids: Mapping[int, Sequence[int]]
+    agents: Agents, engine: EngineSettings, shards: Sequence[ShardRef], uids: Mapping[int, Sequence[int]]
 ) -> dict[int, str]:
     """Start the shards `uids` (by node) of a database with `shards`. Return error messages by uid of those that did not start."""
     spec = _bdb_spec(engine, shards)
@@ -87,7 +87,7 @@ async def start(
     return {outcome.uid: outcome.reason for reply in replies for outcome in reply if not outcome.ok}
 
 
-async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> dict[int, ShardCondition]:
+async def read_conditions(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> dict[int, ShardCondition]:
     """Return the state of the shards as reported by agents and engines. Shards that no agent has are missing."""
     seen: dict[int, ShardCondition] = {}
     running: list[ShardRef] = []
@@ -118,7 +118,7 @@ async def look(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> 
     return seen
 
 
-async def take_over(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str]:
+async def promote_initial_primaries(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str]:
     """Promote shards that were started as replicas of their future replicas. Return error messages by uid of those that refused.
 
     TAKEOVER needs no votes. It is safe only for shards of a database that has never served.
@@ -127,14 +127,14 @@ async def take_over(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str
     return {uid: result.reply for uid, result in results.items() if not result.ok}
 
 
-async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], count: int) -> dict[int, str]:
+async def configure(agents: Agents, engine: EngineSettings, shards: Sequence[ShardRef], count: int) -> dict[int, str]:
     """Apply changeable settings to shards of a database with `count` shards, and store them in the engine's configuration files.
     Return error messages by uid of those that refused."""
     settings = {"maxmemory": str(engine.memory.ram), "maxmemory-policy": engine.eviction_policy}
     if (tier := engine.memory.tier) is not None:
         settings |= {"tier.ram-limit": str(tier.ram_limit), "tier.flash-limit": str(tier.flash_limit)}
     if engine.cluster:
-        timeout, hz = rhythm(count)
+        timeout, hz = engine_timings(count)
         settings |= {"cluster-node-timeout": str(timeout), "hz": str(hz)}
     flat = [word for pair in settings.items() for word in pair]
     threads = ("CONFIG", "SET", "io-threads", str(engine.io_threads))
@@ -150,7 +150,9 @@ async def configure(agents: Agents, engine: Engine, shards: Sequence[ShardRef], 
     return {}
 
 
-async def align(agents: Agents, engine: Engine, shards: Sequence[ShardRef], changed: Collection[str]) -> dict[int, str]:
+async def apply_settings(
+    agents: Agents, engine: EngineSettings, shards: Sequence[ShardRef], changed: Collection[str]
+) -> dict[int, str]:
     """Apply persistence and access settings to running shards, without storing them in their files. `changed` contains the changed
     fields of the database. Return error messages by uid of those that refused.
 
@@ -175,7 +177,7 @@ async def align(agents: Agents, engine: Engine, shards: Sequence[ShardRef], chan
     return {}
 
 
-def _default_user(engine: Engine) -> tuple[str, ...]:
+def _default_user(engine: EngineSettings) -> tuple[str, ...]:
     """Return the command that sets the user as at the start (`agent/render.py`), with hashed passwords. Rights are included because
     earlier versions gave more."""
     user = ("ACL", "SETUSER", "default")
@@ -188,7 +190,7 @@ def _default_user(engine: Engine) -> tuple[str, ...]:
     return (*user, "on", "resetpass", *(f"#{_digest(each)}" for each in engine.client_passwords), *rights)
 
 
-async def view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, ClusterLine]:
+async def newest_view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, ClusterLine]:
     """Return the cluster by engine id as known to the primary with the newest epoch. Raises AgentRefused if there is none."""
     replies = await command(agents, primaries, "CLUSTER", "NODES")
     views = [cluster_lines(result.reply) for result in replies.values() if result.ok]
@@ -197,12 +199,12 @@ async def view(agents: Agents, primaries: Sequence[ShardRef]) -> dict[str, Clust
     return max(views, key=lambda each: max(line.epoch for line in each.values()))
 
 
-async def start_late(
+async def start_new_shards(
     agents: Agents,
-    engine: Engine,
+    engine: EngineSettings,
     shards: Sequence[ShardRef],
     primaries: Sequence[ShardRef],
-    newcomers: Sequence[ShardRef],
+    new_shards: Sequence[ShardRef],
     known: Mapping[str, ClusterLine],
 ) -> dict[int, str]:
     """Start `newcomers` of a database that is serving, as replicas of the current primaries of their pairs, or as primaries of
@@ -220,7 +222,7 @@ async def start_late(
         agents.start(
             node, StartShards(bdb=spec, shards=[_late_spec(by_uid[shard.uid], now, engine) for shard in members])
         )
-        for node, members in _by_node(newcomers).items()
+        for node, members in _by_node(new_shards).items()
     ]
     return {
         outcome.uid: outcome.reason for reply in await asyncio.gather(*requests) for outcome in reply if not outcome.ok
@@ -238,32 +240,32 @@ def _present(peer: Peer, head: ShardRef, known: Mapping[str, ClusterLine]) -> Pe
     return peer.model_copy(update={"slots": held, "epoch": epoch})
 
 
-def _late_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> ShardSpec:
+def _late_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: EngineSettings) -> ShardSpec:
     # A primary without slots may start as primary: the two seconds in which it accepts no writes affect no clients.
     return _shard_spec(shard, shards, engine).model_copy(update={"swap_with": None})
 
 
 async def command(
-    agents: Agents, shards: Iterable[ShardRef], *argv: str, patience: float = 60.0
+    agents: Agents, shards: Iterable[ShardRef], *argv: str, timeout: float = 60.0
 ) -> dict[int, CommandResult]:
     """Run one engine command on each of the shards in parallel and return results by uid.
 
     If a node does not respond within `patience` seconds, the command fails for the shards of this node only.
     """
     by_node = _by_node(shards)
-    requests = [_on_node(agents, node, members, argv, patience) for node, members in by_node.items()]
+    requests = [_on_node(agents, node, members, argv, timeout) for node, members in by_node.items()]
     return {result.uid: result for reply in await asyncio.gather(*requests) for result in reply}
 
 
 async def _on_node(
-    agents: Agents, node: NodeRef, members: Sequence[ShardRef], argv: Sequence[str], patience: float
+    agents: Agents, node: NodeRef, members: Sequence[ShardRef], argv: Sequence[str], timeout: float
 ) -> list[CommandResult]:
     commands = [ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=list(argv)) for shard in members]
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout):
             return await agents.command(node, commands)
     except TimeoutError:
-        reason = f"node {node.uid} did not respond within {patience:g} s"
+        reason = f"node {node.uid} did not respond within {timeout:g} s"
     except AgentError as error:
         reason = error.reason
     return [CommandResult(uid=shard.uid, ok=False, reply=reason) for shard in members]
@@ -285,8 +287,8 @@ def _text(result: CommandResult | None) -> str:
     return result.reply if result is not None and result.ok else ""
 
 
-def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
-    timeout, hz = rhythm(len(shards))
+def _bdb_spec(engine: EngineSettings, shards: Sequence[ShardRef]) -> BdbSpec:
+    timeout, hz = engine_timings(len(shards))
     tier = engine.memory.tier
     return BdbSpec(
         uid=engine.uid,
@@ -312,17 +314,17 @@ def _bdb_spec(engine: Engine, shards: Sequence[ShardRef]) -> BdbSpec:
     )
 
 
-class Rhythm(NamedTuple):
+class EngineTimings(NamedTuple):
     """Intervals of periodic work of the engines of a database."""
 
     node_timeout_ms: int
     hz: int
 
 
-def rhythm(count: int) -> Rhythm:
+def engine_timings(count: int) -> EngineTimings:
     """Return the settings for a database of `count` shards. Engines send one message for each pair of shards in half the node
     timeout, so the cost of gossip grows with the square of the count; a longer timeout makes it linear."""
-    return Rhythm(max(60_000, 250 * count), 1) if count > BIG_CLUSTER else Rhythm(5000, 10)
+    return EngineTimings(max(60_000, 250 * count), 1) if count > BIG_CLUSTER else EngineTimings(5000, 10)
 
 
 def _peers(shards: Sequence[ShardRef]) -> list[Peer]:
@@ -342,7 +344,7 @@ def _peers(shards: Sequence[ShardRef]) -> list[Peer]:
     ]
 
 
-def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: Engine) -> ShardSpec:
+def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: EngineSettings) -> ShardSpec:
     primary = None
     if shard.role == "slave" and not engine.cluster:
         head = next(other for other in shards if other.pair == shard.pair and other.role == "master")

@@ -7,18 +7,18 @@ from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents, ShardCommand
 from shardboard.errors import AgentUnreachable
 
-PATIENCE = 5.0
+TIMEOUT_SECONDS = 5.0
 """Seconds that a node may take to respond."""
 _CLIENT = re.compile(r"^id=(\d+) addr=(\S+):\d+ ", re.MULTILINE)
 
 
-async def close(agents: Agents, asked: Sequence[ShardRef], addresses: Collection[str]) -> None:
+async def close(agents: Agents, queried: Sequence[ShardRef], addresses: Collection[str]) -> None:
     """Close client connections from these addresses, including those of replicas. Cluster bus links are not clients and stay.
 
     Raises AgentError if a shard does not respond; some connections may then still be open.
     """
-    listed = await command(agents, asked, "CLIENT", "LIST", patience=PATIENCE)
-    for shard in asked:
+    listed = await command(agents, queried, "CLIENT", "LIST", timeout=TIMEOUT_SECONDS)
+    for shard in queried:
         reply = listed.get(shard.uid)
         if reply is None or not reply.ok:
             raise AgentUnreachable(f"shard redis:{shard.uid} did not list its clients")

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from shardboard.agent.contract import CommandResult
 from shardboard.domain import handover as rules
-from shardboard.domain.handover import Stand
-from shardboard.driver.cluster import ShardRef, command, rhythm
+from shardboard.domain.handover import ReplicationState
+from shardboard.driver.cluster import ShardRef, command, engine_timings
 from shardboard.driver.ports import Agents
 from shardboard.engine_text import info_fields, info_number
 
-PATIENCE = 1.5
+TIMEOUT_SECONDS = 1.5
 """Seconds that a node may take to respond."""
-LOOK_SECONDS = 0.005
+POLL_SECONDS = 0.005
 """Interval between two polls of the role."""
 VOTE_SECONDS = 0.3
 """How long to wait for a failover; it takes some hundredths of a second if nothing is wrong."""
@@ -36,10 +36,10 @@ CATCH_UP_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
-class Try:
+class AttemptResult:
     """Result of one attempt."""
 
-    led: bool
+    succeeded: bool
     seconds: float
     reason: str = ""
     """Why it failed."""
@@ -47,11 +47,11 @@ class Try:
     """Whether the engine accepted the time limits."""
 
 
-async def look(agents: Agents, replica: ShardRef, old: ShardRef, voters: Sequence[ShardRef]) -> Stand:
+async def read_state(agents: Agents, replica: ShardRef, old: ShardRef, voters: Sequence[ShardRef]) -> ReplicationState:
     """Return the state of both shards. `voters` are the primaries with slots; none outside of cluster mode."""
     links, states = await asyncio.gather(
-        command(agents, (replica, old), "INFO", "replication", patience=PATIENCE),
-        command(agents, (replica, *voters) if voters else (), "CLUSTER", "INFO", patience=PATIENCE),
+        command(agents, (replica, old), "INFO", "replication", timeout=TIMEOUT_SECONDS),
+        command(agents, (replica, *voters) if voters else (), "CLUSTER", "INFO", timeout=TIMEOUT_SECONDS),
     )
     info, leading = info_fields(_text(links.get(replica.uid))), info_fields(_text(links.get(old.uid)))
     epochs = {
@@ -59,11 +59,11 @@ async def look(agents: Agents, replica: ShardRef, old: ShardRef, voters: Sequenc
         for uid, result in states.items()
         if result.ok
     }
-    return Stand(
+    return ReplicationState(
         answers=bool(info and leading),
-        leads=info.get("role") == "master",
+        is_primary=info.get("role") == "master",
         linked=info.get("master_link_status") == "up" and leading.get("role") == "master",
-        behind=max(0, info_number(leading, "master_repl_offset") - info_number(info, "slave_repl_offset")),
+        lag_bytes=max(0, info_number(leading, "master_repl_offset") - info_number(info, "slave_repl_offset")),
         epoch=epochs.pop(replica.uid, 0),
         epochs=epochs,
         voters=len(voters),
@@ -72,7 +72,7 @@ async def look(agents: Agents, replica: ShardRef, old: ShardRef, voters: Sequenc
 
 async def attempt(
     agents: Agents, replica: ShardRef, old: ShardRef, *, cluster: bool, shards: int, force: bool = False
-) -> Try:
+) -> AttemptResult:
     """Request a failover once and wait until it succeeds or fails. `shards` is the number of shards of the database."""
     if cluster:
         return await _elected(agents, replica, old, shards=shards, force=force)
@@ -81,11 +81,13 @@ async def attempt(
     address = (replica.node.addr, str(replica.port))
     argv = ["FAILOVER", "TO", *address, "TIMEOUT", str(ALONE_MS), *(["FORCE"] if force else [])]
     started = _now()
-    refused = _refusal(await command(agents, [old], *argv, patience=PATIENCE), old)
+    refused = _refusal(await command(agents, [old], *argv, timeout=TIMEOUT_SECONDS), old)
     if refused or await _wait_for_role(agents, replica, "role:master", VOTE_SECONDS + ALONE_MS / 1000):
-        return Try(not refused, _now() - started, refused)
-    await command(agents, [old], "FAILOVER", "ABORT", patience=PATIENCE)  # so that the primary stops waiting for it
-    return Try(False, _now() - started, rules.why(caught_up=False, seconds=_now() - started))
+        return AttemptResult(not refused, _now() - started, refused)
+    await command(
+        agents, [old], "FAILOVER", "ABORT", timeout=TIMEOUT_SECONDS
+    )  # so that the primary stops waiting for it
+    return AttemptResult(False, _now() - started, rules.failure_reason(caught_up=False, seconds=_now() - started))
 
 
 async def _await_turn(agents: Agents, replica: ShardRef, old: ShardRef) -> None:
@@ -94,7 +96,7 @@ async def _await_turn(agents: Agents, replica: ShardRef, old: ShardRef) -> None:
     deadline = _now() + ACK_SECONDS + VOTE_SECONDS
     first: int | None = None
     while True:
-        info = _text((await command(agents, [old], "INFO", "replication", patience=PATIENCE)).get(old.uid))
+        info = _text((await command(agents, [old], "INFO", "replication", timeout=TIMEOUT_SECONDS)).get(old.uid))
         acknowledged = _acknowledged(info, replica)
         if acknowledged is None or acknowledged == info_number(info_fields(info), "master_repl_offset"):
             return  # there are no writes, or the offset is unknown
@@ -104,28 +106,31 @@ async def _await_turn(agents: Agents, replica: ShardRef, old: ShardRef) -> None:
         if _now() > deadline:
             return
         first = acknowledged
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
-async def _elected(agents: Agents, replica: ShardRef, old: ShardRef, *, shards: int, force: bool) -> Try:
-    limits = rules.limits(rhythm(shards).hz)
+async def _elected(agents: Agents, replica: ShardRef, old: ShardRef, *, shards: int, force: bool) -> AttemptResult:
+    limits = rules.limits(engine_timings(shards).hz)
     bounded = await _set_limits(agents, (replica, limits.replica), (old, limits.primary))
     try:
         started = _now()
         argv = ("CLUSTER", "FAILOVER", "FORCE") if force else ("CLUSTER", "FAILOVER")
-        refused = _refusal(await command(agents, [replica], *argv, patience=PATIENCE), replica)
+        refused = _refusal(await command(agents, [replica], *argv, timeout=TIMEOUT_SECONDS), replica)
         if refused:
-            return Try(False, _now() - started, refused, bounded)
+            return AttemptResult(False, _now() - started, refused, bounded)
         patience = VOTE_SECONDS + limits.late / 1000 if bounded else VOTE_SECONDS / 2
         led = await _wait_for_role(agents, replica, "role:master", patience)
         if not led and not bounded and not force:
             led = await _take_over(agents, replica, old)
         seconds = _now() - started
         if led:
-            return Try(True, seconds, bounded=bounded)
-        stand = await look(agents, replica, old, ())
-        return Try(
-            stand.leads, seconds, rules.why(caught_up=stand.behind <= rules.FAR_BEHIND, seconds=seconds), bounded
+            return AttemptResult(True, seconds, bounded=bounded)
+        stand = await read_state(agents, replica, old, ())
+        return AttemptResult(
+            stand.is_primary,
+            seconds,
+            rules.failure_reason(caught_up=stand.lag_bytes <= rules.FAR_BEHIND, seconds=seconds),
+            bounded,
         )
     finally:
         # The setting also limits how long slot moves may pause writes, and these need longer.
@@ -135,49 +140,49 @@ async def _elected(agents: Agents, replica: ShardRef, old: ShardRef, *, shards: 
 async def _set_limits(agents: Agents, *limits: tuple[ShardRef, int]) -> bool:
     """Set the time limits; return False if the engine does not support them."""
     requests = [
-        command(agents, [shard], "CONFIG", "SET", SETTING, str(milliseconds), patience=PATIENCE)
+        command(agents, [shard], "CONFIG", "SET", SETTING, str(milliseconds), timeout=TIMEOUT_SECONDS)
         for shard, milliseconds in limits
     ]
     return all(result.ok for results in await asyncio.gather(*requests) for result in results.values())
 
 
-async def _wait_for_role(agents: Agents, shard: ShardRef, role: str, patience: float) -> bool:
+async def _wait_for_role(agents: Agents, shard: ShardRef, role: str, timeout: float) -> bool:
     """Wait until the shard reports the role; return False if it does not within `patience` seconds."""
-    deadline = _now() + patience
+    deadline = _now() + timeout
     while True:
-        replies = await command(agents, [shard], "INFO", "replication", patience=PATIENCE)
+        replies = await command(agents, [shard], "INFO", "replication", timeout=TIMEOUT_SECONDS)
         if role in _text(replies.get(shard.uid)):
             return True
         if _now() > deadline:
             return False
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def _take_over(agents: Agents, replica: ShardRef, old: ShardRef) -> bool:
     """Promote the replica without votes. The primary pauses writes before the replica has received all of them, and until it knows
     that it is no longer the primary. Therefore no acknowledged write can be lost."""
-    if _refusal(await command(agents, [old], "CLIENT", "PAUSE", str(HOLD_MS), "WRITE", patience=PATIENCE), old):
+    if _refusal(await command(agents, [old], "CLIENT", "PAUSE", str(HOLD_MS), "WRITE", timeout=TIMEOUT_SECONDS), old):
         return False
     is_requested = led = False
     if await _has_all(agents, replica, old):
         is_requested = True
-        await command(agents, [replica], "CLUSTER", "FAILOVER", "TAKEOVER", patience=PATIENCE)
+        await command(agents, [replica], "CLUSTER", "FAILOVER", "TAKEOVER", timeout=TIMEOUT_SECONDS)
         led = await _wait_for_role(agents, replica, "role:master", VOTE_SECONDS)
     # If the promotion was requested but is not visible, it may still take effect. The pause then ends when it expires.
     if not is_requested or await _wait_for_role(agents, old, "role:slave", VOTE_SECONDS):
-        await command(agents, [old], "CLIENT", "UNPAUSE", patience=PATIENCE)
+        await command(agents, [old], "CLIENT", "UNPAUSE", timeout=TIMEOUT_SECONDS)
     return led
 
 
 async def _has_all(agents: Agents, replica: ShardRef, old: ShardRef) -> bool:
     deadline = _now() + CATCH_UP_SECONDS
     while True:
-        stand = await look(agents, replica, old, ())
-        if stand.linked and not stand.behind:
+        stand = await read_state(agents, replica, old, ())
+        if stand.linked and not stand.lag_bytes:
             return True
         if _now() > deadline:
             return False
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 def _refusal(results: dict[int, CommandResult], shard: ShardRef) -> str:

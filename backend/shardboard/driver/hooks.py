@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import httpx
 
 from shardboard.driver import trust
-from shardboard.driver.ports import HookFailed
+from shardboard.driver.ports import DeliveryFailed
 
-PATIENCE = httpx.Timeout(5, connect=3)
+TIMEOUT = httpx.Timeout(5, connect=3)
 
 
 class HttpHooks:
@@ -17,11 +17,11 @@ class HttpHooks:
         """Send a message. Raises HookFailed with a message if the response status is not 2xx."""
         try:
             trusted = trust.context(ca)
-            async with httpx.AsyncClient(timeout=PATIENCE, follow_redirects=False, verify=trusted) as client:
+            async with httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, verify=trusted) as client:
                 reply = await client.post(url, content=body, headers=dict(headers))
         except httpx.TimeoutException:
-            raise HookFailed("It did not respond within 5 s.") from None
+            raise DeliveryFailed("It did not respond within 5 s.") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise HookFailed(f"It is unreachable: {error}.") from error
+            raise DeliveryFailed(f"It is unreachable: {error}.") from error
         if not reply.is_success:
-            raise HookFailed(f"It responded with {reply.status_code} {reply.reason_phrase}.".replace(" .", "."))
+            raise DeliveryFailed(f"It responded with {reply.status_code} {reply.reason_phrase}.".replace(" .", "."))

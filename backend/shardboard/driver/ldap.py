@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from shardboard.domain import ldap
-from shardboard.domain.ldap import Ambiguous, Directory, Person, Query, Unavailable
+from shardboard.domain.ldap import Ambiguous, Directory, DirectoryUnavailable, DirectoryUser, Query
 
 PROGRAM = "ldapsearch"
-MOST_ENTRIES = 1_000
-MOST_BYTES = 4 * 2**20
+MAX_ENTRIES = 1_000
+MAX_BYTES = 4 * 2**20
 """Maximum size of a response."""
 _TOO_MANY, _NO_SUCH_OBJECT, _WRONG_PASSWORD = 4, 32, 49
 _REFUSED = {19, 48, 49, 50, 53}
@@ -33,7 +33,7 @@ _NOT_UNIQUE = (
 )
 _EVERYTHING, _NO_ATTRIBUTES = "(objectClass=*)", "1.1"
 _SCOPES = {"base": "base", "one": "one", "subtree": "sub"}
-_AUTHORITIES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+_CA_FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 """Files in which Debian and Red Hat store the CA certificates of the system."""
 
 T = TypeVar("T")
@@ -70,11 +70,11 @@ class LdapClient:
         self._failed: dict[str, float] = {}
         """When addresses did not respond; these are tried after all others."""
 
-    async def look(self, directory: Directory) -> None:
+    async def check(self, directory: Directory) -> None:
         """Check that a directory responds and allows the console to search as configured. Raises Unavailable."""
         await self._with_first(directory, _check)
 
-    async def authenticate(self, directory: Directory, username: str, password: str) -> Person | None:
+    async def authenticate(self, directory: Directory, username: str, password: str) -> DirectoryUser | None:
         """Return the user with their groups if the password is correct, otherwise None. Raises Unavailable."""
         if not username or not password:
             return None  # a server would treat this as an anonymous bind and accept it (RFC 4513, 5.1.2)
@@ -97,8 +97,8 @@ class LdapClient:
                     if silent == 2:  # wait for two timeouts at most, regardless of the number of addresses
                         break
         except (OSError, ValueError) as reason:
-            raise Unavailable(f"The directory cannot be queried: {reason}.") from reason
-        raise Unavailable(f"The directory is unreachable: {'; '.join(reasons)}.")
+            raise DirectoryUnavailable(f"The directory cannot be queried: {reason}.") from reason
+        raise DirectoryUnavailable(f"The directory is unreachable: {'; '.join(reasons)}.")
 
     async def _with_address(self, search: "_Search", ask: Callable[["_Search"], Awaitable[T]]) -> T:
         """Return the result of one address. Raises _Unreachable."""
@@ -122,22 +122,24 @@ class _Search:
     uri: str
     home: Path
 
-    async def as_console(self, query: Query, *attributes: str, most: int = MOST_ENTRIES) -> list[_Entry]:
+    async def as_console(self, query: Query, *attributes: str, max_entries: int = MAX_ENTRIES) -> list[_Entry]:
         """Search as the console. Raises Unavailable if the directory rejects its credentials."""
         try:
-            return await self.entries(self.directory.bind_dn, self.directory.bind_pass, query, *attributes, most=most)
+            return await self.entries(
+                self.directory.bind_dn, self.directory.bind_pass, query, *attributes, max_entries=max_entries
+            )
         except _WrongPassword:
-            raise Unavailable("The directory rejected bind_dn and bind_pass.") from None
+            raise DirectoryUnavailable("The directory rejected bind_dn and bind_pass.") from None
 
     async def entries(
-        self, dn: str, password: str, query: Query, *attributes: str, most: int = MOST_ENTRIES
+        self, dn: str, password: str, query: Query, *attributes: str, max_entries: int = MAX_ENTRIES
     ) -> list[_Entry]:
         """Search with a bind as `dn`; empty: anonymous."""
         seconds = self.directory.directory_timeout_s
         found = query.filter if query.filter.startswith("(") else f"({query.filter})"
         process = await self._start(
             *("-x", "-H", self.uri, "-LLL", "-o", "ldif-wrap=no"),
-            *("-o", f"nettimeout={seconds}", "-l", str(seconds), "-z", str(most)),
+            *("-o", f"nettimeout={seconds}", "-l", str(seconds), "-z", str(max_entries)),
             *(("-ZZ",) if self.directory.starttls else ()),
             *(("-D", dn, "-y", "/dev/stdin") if dn else ()),
             *("-b", query.base, "-s", _SCOPES[query.scope], found, *attributes),
@@ -156,7 +158,7 @@ class _Search:
             "LDAPCONF": os.devnull,
             "HOME": str(self.home),
             "LDAPTLS_REQCERT": "demand",
-            "LDAPTLS_CACERT": _authorities(self.home),
+            "LDAPTLS_CACERT": _ca_file(self.home),
         }
         try:
             return await asyncio.create_subprocess_exec(
@@ -166,7 +168,7 @@ class _Search:
             sentence = (
                 f"{self.program} is not installed on the console's machine. On Debian: apt-get install ldap-utils."
             )
-            raise Unavailable(sentence) from None
+            raise DirectoryUnavailable(sentence) from None
 
     def _parse_result(self, code: int, output: bytes, errors: bytes, bind_dn: str) -> list[_Entry]:
         message = " ".join(errors.decode(errors="replace").split())[:300]
@@ -181,7 +183,7 @@ class _Search:
             hint = ", or has no certificate of a trusted CA" if self.directory.is_encrypted else ""
             raise _Unreachable(f"does not respond{hint} ({message})")
         if code:
-            raise Unavailable(f"The directory returned an error: {message} ({code}).")
+            raise DirectoryUnavailable(f"The directory returned an error: {message} ({code}).")
         return list(_parsed(output.decode(errors="replace")))
 
 
@@ -202,11 +204,13 @@ async def _check(search: _Search) -> None:
             raise _nothing_below(query.base) from None
 
 
-def _nothing_below(base: str) -> Unavailable:
-    return Unavailable(f"The directory has no entry {base} as the base of a search, or the console must not read it.")
+def _nothing_below(base: str) -> DirectoryUnavailable:
+    return DirectoryUnavailable(
+        f"The directory has no entry {base} as the base of a search, or the console must not read it."
+    )
 
 
-async def _authenticate(search: _Search, username: str, password: str) -> Person | None:
+async def _authenticate(search: _Search, username: str, password: str) -> DirectoryUser | None:
     dn = await _dn_of(search, username)
     if dn is None:
         return None
@@ -216,7 +220,7 @@ async def _authenticate(search: _Search, username: str, password: str) -> Person
             await search.entries(dn, password, Query("", _EVERYTHING, "base"), _NO_ATTRIBUTES)
     except _WrongPassword:
         return None
-    return Person(dn, await _groups_of(search, dn, password))
+    return DirectoryUser(dn, await _groups_of(search, dn, password))
 
 
 async def _dn_of(search: _Search, username: str) -> str | None:
@@ -225,7 +229,7 @@ async def _dn_of(search: _Search, username: str) -> str | None:
     query = search.directory.user_dn_query
     try:
         filled = Query(query.base, ldap.filled(query.filter, ldap.USER, username), query.scope)
-        found = await search.as_console(filled, _NO_ATTRIBUTES, most=2)
+        found = await search.as_console(filled, _NO_ATTRIBUTES, max_entries=2)
     except _NoSuchBase:
         raise _nothing_below(query.base) from None
     except _TooMany:
@@ -251,11 +255,11 @@ async def _groups_of(search: _Search, dn: str, password: str) -> Sequence[str]:
         # A result without groups would sign the user out of all sessions.
         raise _nothing_below(directory.dn_group_query.base if directory.dn_group_query else dn) from None
     except _TooMany:
-        raise Unavailable(
-            f"The directory does not return all groups of a user, or the user has more than {MOST_ENTRIES}."
+        raise DirectoryUnavailable(
+            f"The directory does not return all groups of a user, or the user has more than {MAX_ENTRIES}."
         ) from None
     except _WrongPassword:
-        raise Unavailable("The directory rejected bind_dn and bind_pass.") from None
+        raise DirectoryUnavailable("The directory rejected bind_dn and bind_pass.") from None
 
 
 @contextmanager
@@ -268,9 +272,9 @@ def _home(directory: Directory) -> Iterator[Path]:
         yield home
 
 
-def _authorities(home: Path) -> str:
+def _ca_file(home: Path) -> str:
     own = home / "ca.pem"
-    return str(own) if own.exists() else next((each for each in _AUTHORITIES if Path(each).exists()), "")
+    return str(own) if own.exists() else next((each for each in _CA_FILES if Path(each).exists()), "")
 
 
 async def _communicate(process: Process, sent: bytes) -> tuple[bytes, bytes]:
@@ -297,8 +301,8 @@ async def _all_of(stream: asyncio.StreamReader) -> bytes:
     read = bytearray()
     while part := await stream.read(2**16):
         read += part
-        if len(read) > MOST_BYTES:
-            raise Unavailable(f"The response of the directory is larger than {MOST_BYTES >> 20} MiB.")
+        if len(read) > MAX_BYTES:
+            raise DirectoryUnavailable(f"The response of the directory is larger than {MAX_BYTES >> 20} MiB.")
     return bytes(read)
 
 

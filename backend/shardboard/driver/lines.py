@@ -35,7 +35,7 @@ class LineResponse:
 
 
 @asynccontextmanager
-async def opened(
+async def open_stream(
     tls: ssl.SSLContext, host: str, port: int, target: str, timeout: httpx.Timeout, headers: Mapping[str, str]
 ) -> AsyncIterator[LineResponse]:
     """Send a GET request for `target`; the connection is closed at the end of the block."""

@@ -8,9 +8,9 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from shardboard.domain.mails import MailServer
-from shardboard.driver.ports import HookFailed
+from shardboard.driver.ports import DeliveryFailed
 
-PATIENCE_SECONDS = 10
+TIMEOUT_SECONDS = 10
 
 
 class SmtpMails:
@@ -22,35 +22,35 @@ class SmtpMails:
     async def send(self, server: MailServer, message: EmailMessage) -> None:
         """Send a message. Raises HookFailed with a message for users."""
         if not server.host:
-            raise HookFailed("The cluster has no mail server. Set smtp_host on the Settings page.")
+            raise DeliveryFailed("The cluster has no mail server. Set smtp_host on the Settings page.")
         if server.username and server.tls_mode == "none" and not _is_local(server.host):
-            raise HookFailed(
+            raise DeliveryFailed(
                 "The password would be sent to the mail server unencrypted. Set smtp_tls_mode to starttls or tls."
             )
         try:
             await asyncio.to_thread(self._send, server, message)
         except smtplib.SMTPAuthenticationError:
-            raise HookFailed("The mail server rejected the user name or password.") from None
+            raise DeliveryFailed("The mail server rejected the user name or password.") from None
         except smtplib.SMTPRecipientsRefused as error:
-            raise HookFailed(f"The mail server rejected {', '.join(error.recipients)}.") from None
+            raise DeliveryFailed(f"The mail server rejected {', '.join(error.recipients)}.") from None
         except smtplib.SMTPResponseException as error:
             reply = (
                 error.smtp_error.decode(errors="replace") if isinstance(error.smtp_error, bytes) else error.smtp_error
             )
-            raise HookFailed(f"The mail server replied {error.smtp_code}: {reply}.".replace("..", ".")) from None
+            raise DeliveryFailed(f"The mail server replied {error.smtp_code}: {reply}.".replace("..", ".")) from None
         except (smtplib.SMTPException, OSError) as error:
             if isinstance(error, TimeoutError) or "timed out" in str(
                 error
             ):  # smtplib reports some timeouts as text only
-                raise HookFailed(f"The mail server did not respond within {PATIENCE_SECONDS} s.") from None
-            raise HookFailed(f"The mail server is unreachable: {error}.") from error
+                raise DeliveryFailed(f"The mail server did not respond within {TIMEOUT_SECONDS} s.") from None
+            raise DeliveryFailed(f"The mail server is unreachable: {error}.") from error
 
     def _send(self, server: MailServer, message: EmailMessage) -> None:
         context = ssl.create_default_context()
         with (
-            smtplib.SMTP_SSL(server.host, server.port, timeout=PATIENCE_SECONDS, context=context)
+            smtplib.SMTP_SSL(server.host, server.port, timeout=TIMEOUT_SECONDS, context=context)
             if server.tls_mode == "tls"
-            else smtplib.SMTP(server.host, server.port, timeout=PATIENCE_SECONDS)
+            else smtplib.SMTP(server.host, server.port, timeout=TIMEOUT_SECONDS)
         ) as smtp:
             if server.tls_mode == "starttls":
                 smtp.starttls(context=context)
@@ -60,13 +60,13 @@ class SmtpMails:
 
     def _password(self) -> str:
         if self._password_file is None:
-            raise HookFailed(
+            raise DeliveryFailed(
                 "The mail server requires a user, but no password is configured. Set SHARDBOARD_SMTP_PASSWORD_FILE."
             )
         try:
             return self._password_file.read_text().strip()
         except OSError as error:
-            raise HookFailed(f"The password file of the mail server cannot be read: {error.strerror}.") from error
+            raise DeliveryFailed(f"The password file of the mail server cannot be read: {error.strerror}.") from error
 
 
 def _is_local(host: str) -> bool:

@@ -19,14 +19,14 @@ import httpx
 import jwt
 
 from shardboard.domain import oidc
-from shardboard.domain.oidc import Attempt, Provider, Refused
+from shardboard.domain.oidc import Provider, SignInAttempt, SignInRefused
 from shardboard.driver import trust
 
-PATIENCE_SECONDS = 10
+TIMEOUT_SECONDS = 10
 """Limit for a complete response."""
-MOST_BYTES = 1 << 20
-KEPT_SECONDS = 600.0
-AGAIN_SECONDS = 10.0
+MAX_BYTES = 1 << 20
+CACHE_SECONDS = 600.0
+RETRY_SECONDS = 10.0
 """Minimum interval between two requests for a missing key, and between two requests to an unreachable provider."""
 LEEWAY_SECONDS = 60
 ALGORITHMS = (
@@ -49,14 +49,14 @@ class _Known:
 
     @property
     def is_fresh(self) -> bool:
-        return time.monotonic() - self.at < KEPT_SECONDS
+        return time.monotonic() - self.at < CACHE_SECONDS
 
 
 @dataclass(frozen=True)
 class _Failure:
     """A failed request for the metadata of a provider."""
 
-    refused: Refused
+    refused: SignInRefused
     at: float
 
 
@@ -69,14 +69,14 @@ class OidcClient:
         self._failures: dict[tuple[str, str], _Failure] = {}
         self._asking = asyncio.Lock()
 
-    async def look(self, provider: Provider) -> None:
+    async def check(self, provider: Provider) -> None:
         """Check the provider without using cached metadata. Raises Refused."""
         async with self._asking:
             known = await self._discover(provider)
             async with self._client(known.trusted) as client:
                 await _read_keys(client, known)
 
-    async def authorization_url(self, provider: Provider, attempt: Attempt) -> str:
+    async def authorization_url(self, provider: Provider, attempt: SignInAttempt) -> str:
         """Return the URL that the browser opens to sign in. Raises Refused."""
         known = await self._metadata(provider)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(attempt.verifier.encode()).digest()).rstrip(b"=").decode()
@@ -93,23 +93,23 @@ class OidcClient:
         endpoint = known.metadata["authorization_endpoint"]
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
-    async def claims(self, provider: Provider, attempt: Attempt, reply: Mapping[str, str]) -> dict[str, Any]:
+    async def claims(self, provider: Provider, attempt: SignInAttempt, reply: Mapping[str, str]) -> dict[str, Any]:
         """Return the claims about the user for the provider's response in the callback URL. Raises Refused."""
         known = await self._metadata(provider)
         _require_issuer(known.metadata, provider, reply)
         async with self._client(known.trusted) as client:
             tokens = await _exchange(client, known.metadata, provider, attempt, reply["code"])
-            claims = await self._judge(client, known, provider, attempt, tokens)
+            claims = await self._verify_id_token(client, known, provider, attempt, tokens)
             needed = {provider.username_claim, provider.groups_claim}
             if provider.username_claim == "email":
                 needed.add("email_verified")
             endpoint = known.metadata.get("userinfo_endpoint")
-            if needed <= claims.keys() or not isinstance(endpoint, str) or _url_fault(provider, endpoint):
+            if needed <= claims.keys() or not isinstance(endpoint, str) or _url_error(provider, endpoint):
                 return claims
             bearer = {"Authorization": f"Bearer {tokens.get('access_token', '')}"}
             more = await _json(client, "GET", endpoint, headers=bearer)
             if more.get("sub") != claims["sub"]:
-                raise Refused(
+                raise SignInRefused(
                     "provider_fault", "The provider returned information about another user than the ID token."
                 )
             return {**more, **claims}
@@ -117,7 +117,7 @@ class OidcClient:
     def _client(self, trusted: ssl.SSLContext) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             headers={"Accept-Encoding": "identity"},
-            timeout=PATIENCE_SECONDS,
+            timeout=TIMEOUT_SECONDS,
             follow_redirects=False,
             verify=trusted,
             transport=self._transport,
@@ -134,11 +134,11 @@ class OidcClient:
             known, failure = self._known.get(cache_key), self._failures.get(cache_key)
             if known is not None and known.is_fresh:
                 return known
-            if failure is not None and time.monotonic() - failure.at < AGAIN_SECONDS:
-                raise Refused(failure.refused.code, failure.refused.sentence)
+            if failure is not None and time.monotonic() - failure.at < RETRY_SECONDS:
+                raise SignInRefused(failure.refused.code, failure.refused.message)
             try:
                 return await self._discover(provider)
-            except Refused as refused:
+            except SignInRefused as refused:
                 self._failures = {cache_key: _Failure(refused, time.monotonic())}
                 raise
 
@@ -148,13 +148,13 @@ class OidcClient:
             metadata = await _json(client, "GET", f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != provider.issuer:
             reported = str(metadata.get("issuer"))[:200]
-            raise Refused(
+            raise SignInRefused(
                 "provider_fault", f"The provider reports the issuer {reported}: configure exactly this issuer."
             )
         for name in _ENDPOINTS:
             url = metadata.get(name)
-            if (fault := _url_fault(provider, url) if isinstance(url, str) else "is missing") is not None:
-                raise Refused("provider_fault", f"The metadata of the provider is invalid: {name} {fault}.")
+            if (fault := _url_error(provider, url) if isinstance(url, str) else "is missing") is not None:
+                raise SignInRefused("provider_fault", f"The metadata of the provider is invalid: {name} {fault}.")
         found = _Known(metadata, trusted, time.monotonic())
         self._known = {(provider.issuer, provider.ca): found}  # there is only one provider at a time
         return found
@@ -165,19 +165,26 @@ class OidcClient:
         if len(fitting) != 1:
             async with self._asking:
                 fitting = _fitting(known.keys, header)
-                if len(fitting) != 1 and (not known.keys or time.monotonic() - known.keys_at >= AGAIN_SECONDS):
+                if len(fitting) != 1 and (not known.keys or time.monotonic() - known.keys_at >= RETRY_SECONDS):
                     fitting = _fitting(await _read_keys(client, known), header)
         if len(fitting) != 1:
-            raise Refused("provider_fault", "The provider's token is signed with an unknown key.")
+            raise SignInRefused("provider_fault", "The provider's token is signed with an unknown key.")
         return fitting[0]
 
-    async def _judge(
-        self, client: httpx.AsyncClient, known: _Known, provider: Provider, attempt: Attempt, tokens: Mapping[str, Any]
+    async def _verify_id_token(
+        self,
+        client: httpx.AsyncClient,
+        known: _Known,
+        provider: Provider,
+        attempt: SignInAttempt,
+        tokens: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Verify that the ID token is from the provider, for this console and for this attempt, and return its claims."""
         token = tokens.get("id_token")
         if not isinstance(token, str):
-            raise Refused("provider_fault", "The provider returned no ID token. Check that the scope contains openid.")
+            raise SignInRefused(
+                "provider_fault", "The provider returned no ID token. Check that the scope contains openid."
+            )
         try:
             header = jwt.get_unverified_header(token)
             key = await self._key(client, known, header)
@@ -191,19 +198,19 @@ class OidcClient:
                 options={"require": ["exp", "iat", "aud", "iss", "sub"]},
             )
         except jwt.PyJWTError as error:
-            raise Refused("provider_fault", f"The provider's ID token is invalid: {error}.") from error
+            raise SignInRefused("provider_fault", f"The provider's ID token is invalid: {error}.") from error
         audience = claims["aud"]
         if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != provider.client_id:
-            raise Refused("provider_fault", "The provider's ID token has additional audiences.")
+            raise SignInRefused("provider_fault", "The provider's ID token has additional audiences.")
         if claims.get("azp", provider.client_id) != provider.client_id:
-            raise Refused("provider_fault", "The provider's ID token was issued to another client.")
+            raise SignInRefused("provider_fault", "The provider's ID token was issued to another client.")
         if claims.get("nonce") != attempt.nonce:
-            raise Refused("provider_fault", "The provider's ID token belongs to another sign-in.")
+            raise SignInRefused("provider_fault", "The provider's ID token belongs to another sign-in.")
         return claims
 
 
-def _url_fault(provider: Provider, url: str) -> str | None:
-    return oidc.url_fault(url, of_remote=oidc.is_remote(provider.issuer))
+def _url_error(provider: Provider, url: str) -> str | None:
+    return oidc.url_error(url, of_remote=oidc.is_remote(provider.issuer))
 
 
 async def _read_keys(client: httpx.AsyncClient, known: _Known) -> Sequence[Mapping[str, Any]]:
@@ -212,7 +219,7 @@ async def _read_keys(client: httpx.AsyncClient, known: _Known) -> Sequence[Mappi
     try:
         jwt.PyJWKSet.from_dict({"keys": keys})
     except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
-        raise Refused("provider_fault", "The provider's signing keys are invalid.") from error
+        raise SignInRefused("provider_fault", "The provider's signing keys are invalid.") from error
     known.keys = [each for each in keys if isinstance(each, dict)] if isinstance(keys, list) else []
     return known.keys
 
@@ -237,7 +244,7 @@ async def _exchange(
     client: httpx.AsyncClient,
     metadata: Mapping[str, Any],
     provider: Provider,
-    attempt: Attempt,
+    attempt: SignInAttempt,
     code: str,
 ) -> dict[str, Any]:
     """Exchange the code for tokens."""
@@ -264,23 +271,23 @@ def _require_issuer(metadata: Mapping[str, Any], provider: Provider, reply: Mapp
     """Require the right issuer in the response of a provider that includes it."""
     has_issuer = metadata.get("authorization_response_iss_parameter_supported") is True or "iss" in reply
     if has_issuer and reply.get("iss") != provider.issuer:
-        raise Refused("provider_fault", "The response is from another provider.")
+        raise SignInRefused("provider_fault", "The response is from another provider.")
 
 
 async def _json(client: httpx.AsyncClient, method: str, url: str, **more: Any) -> dict[str, Any]:
     host = urlsplit(url).hostname
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS), client.stream(method, url, **more) as reply:
+        async with asyncio.timeout(TIMEOUT_SECONDS), client.stream(method, url, **more) as reply:
             body = b""
             async for part in reply.aiter_bytes():
                 body += part
-                if len(body) > MOST_BYTES:
-                    raise Refused("provider_fault", f"The response of {host} is larger than {MOST_BYTES} bytes.")
+                if len(body) > MAX_BYTES:
+                    raise SignInRefused("provider_fault", f"The response of {host} is larger than {MAX_BYTES} bytes.")
     except (httpx.TimeoutException, TimeoutError):
-        sentence = f"The provider ({host}) did not respond within {PATIENCE_SECONDS} s."
-        raise Refused("provider_unreachable", sentence) from None
+        sentence = f"The provider ({host}) did not respond within {TIMEOUT_SECONDS} s."
+        raise SignInRefused("provider_unreachable", sentence) from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise Refused("provider_unreachable", f"The provider ({host}) is unreachable: {error}.") from error
+        raise SignInRefused("provider_unreachable", f"The provider ({host}) is unreachable: {error}.") from error
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
@@ -288,7 +295,9 @@ async def _json(client: httpx.AsyncClient, method: str, url: str, **more: Any) -
     if not reply.is_success:
         reason = content.get("error") if isinstance(content, dict) else None
         detail = f": {str(reason)[:100]}" if reason else ""
-        raise Refused("provider_fault", f"The provider ({host}) responded with status {reply.status_code}{detail}.")
+        raise SignInRefused(
+            "provider_fault", f"The provider ({host}) responded with status {reply.status_code}{detail}."
+        )
     if not isinstance(content, dict):
-        raise Refused("provider_fault", f"The response of the provider ({host}) is not a JSON object.")
+        raise SignInRefused("provider_fault", f"The response of the provider ({host}) is not a JSON object.")
     return content

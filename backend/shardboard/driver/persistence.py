@@ -9,14 +9,14 @@ from shardboard.engine_text import info_fields
 
 
 @dataclass(frozen=True)
-class Logs:
+class AppendOnlyProgress:
     """Number of shards with a complete append-only file; error messages by uid of those that cannot have one."""
 
     complete: int
     refused: Mapping[int, str]
 
 
-async def begin_logs(agents: Agents, shards: Sequence[ShardRef]) -> Logs:
+async def enable_append_only(agents: Agents, shards: Sequence[ShardRef]) -> AppendOnlyProgress:
     """Activate append-only files on the next shards and return the progress. Call this until all shards are complete.
 
     One shard at a time is activated on each node, because a shard writes all its data in a child process.
@@ -34,7 +34,7 @@ async def begin_logs(agents: Agents, shards: Sequence[ShardRef]) -> Logs:
             due.pop(shard.node.uid, None)
     begun = await command(agents, due.values(), "CONFIG", "SET", "appendonly", "yes") if due else {}
     refused |= {uid: result.reply for uid, result in begun.items() if not result.ok}
-    return Logs(sum(state == "complete" for state in states.values()), refused)
+    return AppendOnlyProgress(sum(state == "complete" for state in states.values()), refused)
 
 
 def _state(info: str) -> str:

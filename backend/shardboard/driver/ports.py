@@ -15,7 +15,6 @@ from shardboard.agent.contract import (
     CommandCounts,
     CommandResult,
     Drill,
-    HotSlots,
     LoadLines,
     LoadReports,
     LoadState,
@@ -31,6 +30,7 @@ from shardboard.agent.contract import (
     ProxyShard,
     ProxyState,
     ReadCommands,
+    ReadHotSlots,
     RenewCertificates,
     Sample,
     ServedDatabase,
@@ -56,7 +56,6 @@ __all__ = [
     "CommandCounts",
     "CommandResult",
     "Drill",
-    "HotSlots",
     "LoadLines",
     "LoadReports",
     "LoadState",
@@ -73,13 +72,14 @@ __all__ = [
     "ProxyShard",
     "ProxyState",
     "ReadCommands",
+    "ReadHotSlots",
     "RenewCertificates",
     "Sample",
+    "ServedCertificate",
     "ServedDatabase",
     "ShardCommand",
     "ShardReport",
     "ShardTls",
-    "ShownCertificate",
     "SlotCounts",
     "SlotsMoved",
     "StartLoad",
@@ -97,17 +97,17 @@ class NodeRef:
 
 
 @dataclass(frozen=True)
-class ShownCertificate:
+class ServedCertificate:
     """The certificate that an agent serves."""
 
-    ends: datetime
+    valid_until: datetime
     serial: str
     """Lowercase hexadecimal digits without leading zeros."""
     signing_key: str = ""
     """ID of the CA key (`tls.signing_key_of`)."""
 
 
-class HookFailed(Exception):
+class DeliveryFailed(Exception):
     """A message could not be delivered; the text is a message for users."""
 
 
@@ -144,11 +144,11 @@ class Agents(Protocol):
         """Return the logs of the agent, its proxy, and those of the given shards that it has."""
         ...
 
-    def certificate_ends(self, node_uid: int) -> datetime | None:
+    def certificate_expiry(self, node_uid: int) -> datetime | None:
         """Return the expiry of the certificate that was read last; None before."""
         ...
 
-    async def look_at_certificate(self, node: NodeRef) -> ShownCertificate:
+    async def read_certificate(self, node: NodeRef) -> ServedCertificate:
         """Return the certificate that the agent currently serves."""
         ...
 
@@ -156,11 +156,11 @@ class Agents(Protocol):
         """Make the agent create a new key, and return its certificate signing request (PEM)."""
         ...
 
-    async def give_certificate(self, node: NodeRef, certificate: str) -> None:
+    async def install_certificate(self, node: NodeRef, certificate: str) -> None:
         """Make the agent serve this certificate (PEM, for the key of the last request) for new connections."""
         ...
 
-    async def tell_authorities(self, node: NodeRef, certificates: str, bundle: str) -> None:
+    async def set_trusted_cas(self, node: NodeRef, certificates: str, bundle: str) -> None:
         """Make the agent trust only these CA certificates (PEM) for new connections, and its load generators those of `bundle`."""
         ...
 
@@ -172,7 +172,7 @@ class Agents(Protocol):
         """Start dead shards again on their node, from their data on disk or empty."""
         ...
 
-    async def end_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
+    async def kill_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
         """Kill shards that still do not respond; afterwards they are dead as after a crash."""
         ...
 
@@ -182,23 +182,23 @@ class Agents(Protocol):
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]: ...
 
-    async def renew_certificates(self, node: NodeRef, order: RenewCertificates) -> list[CommandResult]:
+    async def renew_certificates(self, node: NodeRef, request: RenewCertificates) -> list[CommandResult]:
         """Make the shards of a database on `node` use other certificates."""
         ...
 
-    async def change_password(self, node: NodeRef, order: ChangePassword) -> list[CommandResult]:
+    async def change_password(self, node: NodeRef, request: ChangePassword) -> list[CommandResult]:
         """Make the agent of `node` use another password for the shards of a database."""
         ...
 
-    async def move_slots(self, node: NodeRef, order: MoveSlots) -> SlotsMoved:
+    async def move_slots(self, node: NodeRef, request: MoveSlots) -> SlotsMoved:
         """Move slots away from a shard of `node` for a limited time."""
         ...
 
-    async def hot_slots(self, node: NodeRef, order: HotSlots) -> list[SlotCounts]:
+    async def hot_slots(self, node: NodeRef, request: ReadHotSlots) -> list[SlotCounts]:
         """Return the slots of shards of `node` with the highest counts, as reported by the engines."""
         ...
 
-    async def read_commands(self, node: NodeRef, order: ReadCommands) -> CommandCounts:
+    async def read_commands(self, node: NodeRef, request: ReadCommands) -> CommandCounts:
         """Return the counts of single commands from the proxy of `node`."""
         ...
 
@@ -206,7 +206,7 @@ class Agents(Protocol):
         """Return whether shards of other nodes respond to `node`."""
         ...
 
-    async def probe_here(self, targets: Sequence[ProbeTarget]) -> list[bool]:
+    async def probe_from_console(self, targets: Sequence[ProbeTarget]) -> list[bool]:
         """Return whether shards respond to the console itself; used if no other agent can be queried."""
         ...
 
@@ -220,7 +220,7 @@ class Agents(Protocol):
         """Start a failure drill, which ends automatically. Return why the machine cannot run it, or an empty string."""
         ...
 
-    async def start_load(self, node: NodeRef, order: StartLoad) -> LoadState:
+    async def start_load(self, node: NodeRef, request: StartLoad) -> LoadState:
         """Start a load generator on the node. A repeated request does not start another one."""
         ...
 

@@ -9,7 +9,7 @@ from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
 from shardboard.engine_text import cluster_lines, info_fields
 
-PATIENCE = 5.0
+TIMEOUT_SECONDS = 5.0
 """Seconds that a node may take to respond; a node that hangs must not delay the others."""
 
 
@@ -17,7 +17,7 @@ PATIENCE = 5.0
 class Link:
     """Replication state of one shard."""
 
-    leads: bool
+    is_primary: bool
     up: bool
     """Whether a replica is connected and has the recent data of its primary; always true for a primary."""
     primary: tuple[str, int] | None
@@ -26,58 +26,58 @@ class Link:
 
 async def links(agents: Agents, shards: Sequence[ShardRef]) -> dict[int, Link]:
     """Return the state by uid of the shards that respond."""
-    replies = await command(agents, shards, "INFO", "replication", patience=PATIENCE)
+    replies = await command(agents, shards, "INFO", "replication", timeout=TIMEOUT_SECONDS)
     return {uid: _link(result.reply) for uid, result in replies.items() if result.ok}
 
 
-async def introduce(agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[ShardRef]) -> None:
+async def meet(agents: Agents, hosts: Sequence[ShardRef], new_shards: Sequence[ShardRef]) -> None:
     """Make shards of a running cluster meet newcomers. Idempotent: known shards are not met twice."""
     requests = [
         command(
             agents,
             hosts,
             *("CLUSTER", "MEET", newcomer.node.addr, str(newcomer.port), str(newcomer.bus_port)),
-            patience=PATIENCE,
+            timeout=TIMEOUT_SECONDS,
         )
-        for newcomer in newcomers
+        for newcomer in new_shards
     ]
     await asyncio.gather(*requests)
 
 
 async def unaware_hosts(
-    agents: Agents, hosts: Sequence[ShardRef], newcomers: Sequence[tuple[ShardRef, ShardRef]]
+    agents: Agents, hosts: Sequence[ShardRef], new_shards: Sequence[tuple[ShardRef, ShardRef]]
 ) -> dict[int, list[ShardRef]]:
     """Return for each newcomer, given with its primary, the hosts that do not yet know it as a replica of this primary.
 
     A replica needs to be known to all primaries to win their votes, and to its primary for a planned failover.
     """
-    replies = await command(agents, hosts, "CLUSTER", "NODES", patience=PATIENCE)
+    replies = await command(agents, hosts, "CLUSTER", "NODES", timeout=TIMEOUT_SECONDS)
     views = {uid: _replicas(result.reply) for uid, result in replies.items() if result.ok}
     return {
         newcomer.uid: [host for host in hosts if views.get(host.uid, {}).get(newcomer.engine_id) != primary.engine_id]
-        for newcomer, primary in newcomers
+        for newcomer, primary in new_shards
     }
 
 
 async def follow(agents: Agents, replicas: Sequence[ShardRef], head: ShardRef) -> dict[int, CommandResult]:
     """Make shards replicate from `head` and store this. Only outside of cluster mode."""
-    await command(agents, replicas, "REPLICAOF", head.node.addr, str(head.port), patience=PATIENCE)
-    return await command(agents, replicas, "CONFIG", "REWRITE", patience=PATIENCE)
+    await command(agents, replicas, "REPLICAOF", head.node.addr, str(head.port), timeout=TIMEOUT_SECONDS)
+    return await command(agents, replicas, "CONFIG", "REWRITE", timeout=TIMEOUT_SECONDS)
 
 
-async def forget(agents: Agents, hosts: Sequence[ShardRef], engine_id: str) -> list[int]:
+async def forget_node(agents: Agents, hosts: Sequence[ShardRef], engine_id: str) -> list[int]:
     """Make shards forget a removed one. Return the uids of those on which this failed."""
-    replies = await command(agents, hosts, "CLUSTER", "FORGET", engine_id, patience=PATIENCE)
+    replies = await command(agents, hosts, "CLUSTER", "FORGET", engine_id, timeout=TIMEOUT_SECONDS)
     return [uid for uid, result in replies.items() if not result.ok and "Unknown node" not in result.reply]
 
 
 def _link(info: str) -> Link:
     fields = info_fields(info)
     if fields.get("role") == "master":
-        return Link(leads=True, up=True, primary=None)
+        return Link(is_primary=True, up=True, primary=None)
     host, port = fields.get("master_host", ""), fields.get("master_port", "")
     primary = (host, int(port)) if host and port.isdigit() else None
-    return Link(leads=False, up=fields.get("master_link_status") == "up", primary=primary)
+    return Link(is_primary=False, up=fields.get("master_link_status") == "up", primary=primary)
 
 
 def _replicas(text: str) -> Mapping[str, str]:

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from shardboard.domain import syslog
 from shardboard.driver import trust
-from shardboard.driver.ports import HookFailed
+from shardboard.driver.ports import DeliveryFailed
 
-PATIENCE_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 
 
 class SyslogSender:
@@ -19,18 +19,18 @@ class SyslogSender:
     async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
         """Send messages. Raises HookFailed with a message for users."""
         try:
-            async with asyncio.timeout(2 * PATIENCE_SECONDS):
+            async with asyncio.timeout(2 * TIMEOUT_SECONDS):
                 await _send(url, ca, b"".join(syslog.frame(message) for message in messages))
         except TimeoutError:
-            raise HookFailed(f"It did not receive all messages within {2 * PATIENCE_SECONDS:.0f} s.") from None
+            raise DeliveryFailed(f"It did not receive all messages within {2 * TIMEOUT_SECONDS:.0f} s.") from None
         except (OSError, ssl.SSLError) as error:
-            raise HookFailed(f"It is unreachable: {error}.") from error
+            raise DeliveryFailed(f"It is unreachable: {error}.") from error
 
 
 async def _send(url: str, ca: str, content: bytes) -> None:
     host, port, is_tls = syslog.address(url)
     reader, writer = await (
-        asyncio.open_connection(host, port, ssl=trust.context(ca), ssl_shutdown_timeout=PATIENCE_SECONDS)
+        asyncio.open_connection(host, port, ssl=trust.context(ca), ssl_shutdown_timeout=TIMEOUT_SECONDS)
         if is_tls
         else asyncio.open_connection(host, port)
     )

@@ -10,7 +10,7 @@ from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
 from shardboard.engine_text import cluster_lines
 
-PATIENCE = 5.0
+TIMEOUT_SECONDS = 5.0
 """Seconds that a node may take to respond."""
 PASSING = frozenset({"handshake", "noaddr"})
 """Flags of nodes that are not members; a node in handshake has a temporary id."""
@@ -25,13 +25,13 @@ class UnknownNode:
     """`host:port@bus`."""
     slots: Ranges
     """Slots that it owns in the view of the queried shards."""
-    is_well: bool
+    is_healthy: bool
     """Whether a shard has a connection to it and none considers it failed."""
 
 
-async def find(agents: Agents, asked: Sequence[ShardRef], known: Collection[str]) -> list[UnknownNode] | None:
+async def find(agents: Agents, queried: Sequence[ShardRef], known: Collection[str]) -> list[UnknownNode] | None:
     """Return members whose engine ids are not `known`; None if no shard responds."""
-    replies = await command(agents, asked, "CLUSTER", "NODES", patience=PATIENCE)
+    replies = await command(agents, queried, "CLUSTER", "NODES", timeout=TIMEOUT_SECONDS)
     if not any(result.ok for result in replies.values()):
         return None
     found: dict[str, UnknownNode] = {}
@@ -45,33 +45,36 @@ async def find(agents: Agents, asked: Sequence[ShardRef], known: Collection[str]
                 engine_id=line.engine_id,
                 address=line.address,
                 slots=slots.joined(line.slots, before.slots if before else ()),
-                is_well=(line.is_well and line.engine_id in connected) or (before is not None and before.is_well),
+                is_healthy=(line.is_healthy and line.engine_id in connected)
+                or (before is not None and before.is_healthy),
             )
     return sorted(found.values(), key=lambda each: each.engine_id)
 
 
-async def expel(agents: Agents, members: Sequence[ShardRef], engine_ids: Sequence[str]) -> None:
+async def forget_nodes(agents: Agents, members: Sequence[ShardRef], engine_ids: Sequence[str]) -> None:
     """Make the shards forget nodes. For one minute they do not learn about these nodes from others. A node with access to the bus
     of a shard can join again at any time."""
     for engine_id in engine_ids:
-        await replication.forget(agents, members, engine_id)
+        await replication.forget_node(agents, members, engine_id)
 
 
-async def take_back(agents: Agents, owners: Mapping[ShardRef, Ranges]) -> dict[int, Ranges]:
+async def reclaim_slots(agents: Agents, owners: Mapping[ShardRef, Ranges]) -> dict[int, Ranges]:
     """Assign to primaries those of their slots that have no owner in their view, because the owner was just forgotten. Return the
     assigned slots by uid. The keys in these slots are lost, because an engine that loses a slot deletes them."""
-    replies = await command(agents, list(owners), "CLUSTER", "NODES", patience=PATIENCE)
+    replies = await command(agents, list(owners), "CLUSTER", "NODES", timeout=TIMEOUT_SECONDS)
     assigned: dict[int, Ranges] = {}
     for shard, own in owners.items():
         result = replies[shard.uid]
         if not result.ok:
             continue
         owned = slots.joined(*(line.slots for line in cluster_lines(result.reply).values()))
-        if missing := slots.without(own, owned):
+        if missing := slots.subtract(own, owned):
             flat = [str(end) for run in missing for end in run]
-            added = (await command(agents, [shard], "CLUSTER", "ADDSLOTSRANGE", *flat, patience=PATIENCE))[shard.uid]
+            added = (await command(agents, [shard], "CLUSTER", "ADDSLOTSRANGE", *flat, timeout=TIMEOUT_SECONDS))[
+                shard.uid
+            ]
             # An epoch newer than that of the previous owner, so that all other shards accept it.
-            bumped = (await command(agents, [shard], "CLUSTER", "BUMPEPOCH", patience=PATIENCE))[shard.uid]
+            bumped = (await command(agents, [shard], "CLUSTER", "BUMPEPOCH", timeout=TIMEOUT_SECONDS))[shard.uid]
             if added.ok and bumped.ok:
                 assigned[shard.uid] = missing
     return assigned

@@ -9,7 +9,7 @@ from shardboard.domain.acl_rules import RESERVED
 from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
 
-PATIENCE = 5.0
+TIMEOUT_SECONDS = 5.0
 """Seconds for each command; limits how long a hanging node delays the others."""
 
 
@@ -22,7 +22,7 @@ class DataUser:
     rules: tuple[str, ...]
 
     @property
-    def order(self) -> tuple[str, ...]:
+    def command(self) -> tuple[str, ...]:
         """Command that atomically replaces the user. Existing connections stay authenticated."""
         return (
             "ACL",
@@ -36,22 +36,22 @@ class DataUser:
 
 
 @dataclass(frozen=True)
-class Brought:
+class AppliedUsers:
     """The current users of each shard with a known state, by uid; and the error messages of shards that refused a command."""
 
-    taken: Mapping[int, frozenset[DataUser]]
+    users_by_shard: Mapping[int, frozenset[DataUser]]
     refused: Mapping[int, str]
 
 
-async def bring(
+async def apply_users(
     agents: Agents,
     shards: Sequence[ShardRef],
-    wanted: Collection[DataUser],
+    desired: Collection[DataUser],
     known: Mapping[int, frozenset[DataUser]],
-) -> Brought:
+) -> AppliedUsers:
     """Make shards have exactly these users; `known` are those that a shard is known to have already. Shards that do not respond get
     no further commands."""
-    replies = await command(agents, shards, "ACL", "USERS", patience=PATIENCE)
+    replies = await command(agents, shards, "ACL", "USERS", timeout=TIMEOUT_SECONDS)
     refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
     taken: dict[int, set[DataUser]] = {}
     leaving: dict[tuple[str, ...], list[ShardRef]] = defaultdict(list)
@@ -59,14 +59,16 @@ async def bring(
         if shard.uid in refused:
             continue
         names = _names(replies[shard.uid].reply) - RESERVED
-        taken[shard.uid] = {user for user in wanted if user.name in names and user in known.get(shard.uid, ())}
-        if strays := sorted(names - {user.name for user in wanted}):
+        taken[shard.uid] = {user for user in desired if user.name in names and user in known.get(shard.uid, ())}
+        if strays := sorted(names - {user.name for user in desired}):
             leaving[*strays,].append(shard)
     changed: set[int] = set()
 
     async def run(members: Sequence[ShardRef], *argv: str) -> set[int]:
         """Return the uids of shards that succeeded. Shards with an unknown result get all users again next time."""
-        replies = await command(agents, [shard for shard in members if shard.uid in taken], *argv, patience=PATIENCE)
+        replies = await command(
+            agents, [shard for shard in members if shard.uid in taken], *argv, timeout=TIMEOUT_SECONDS
+        )
         failed = {uid: result.reply for uid, result in replies.items() if not result.ok}
         refused.update(failed)
         for uid, reason in failed.items():
@@ -77,14 +79,14 @@ async def bring(
 
     for names_, members in leaving.items():
         changed |= await run(members, "ACL", "DELUSER", *names_)
-    for user in sorted(wanted, key=lambda user: user.name):
-        done = await run([shard for shard in shards if user not in taken.get(shard.uid, ())], *user.order)
+    for user in sorted(desired, key=lambda user: user.name):
+        done = await run([shard for shard in shards if user not in taken.get(shard.uid, ())], *user.command)
         for uid in done:
             taken[uid].add(user)
         changed |= done
     # Store the users, so that a restarted shard has them immediately.
     await run([shard for shard in shards if shard.uid in changed], "CONFIG", "REWRITE")
-    return Brought({uid: frozenset(users) for uid, users in taken.items()}, refused)
+    return AppliedUsers({uid: frozenset(users) for uid, users in taken.items()}, refused)
 
 
 def _names(reply: str) -> set[str]:

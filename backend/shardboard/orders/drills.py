@@ -9,7 +9,7 @@ from shardboard.state import events
 from shardboard.state.actions import Action
 
 
-def order(
+def queue_drill(
     session: AsyncSession,
     node_uid: int,
     *,
@@ -20,7 +20,7 @@ def order(
     originator: str,
 ) -> Action:
     """Queue a drill and record its event; `what` is its description."""
-    action = queue.start(
+    action = queue.enqueue(
         session,
         "SMDrill",
         object_type="node",

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import layout
-from shardboard.domain.flash import Share
+from shardboard.domain.flash import ShardMemory
 from shardboard.domain.layout import Layout
 from shardboard.domain.moves import Move
 from shardboard.domain.observe import is_ready
-from shardboard.domain.placement import Room
+from shardboard.domain.placement import NodeCapacity
 from shardboard.orders import queue
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -32,36 +32,39 @@ class ClusterView:
     """All data that planning moves needs, read under the lock of the cluster row."""
 
     cluster: Cluster
-    machines: Mapping[int, Node]
+    nodes: Mapping[int, Node]
     databases: Mapping[int, Bdb]
-    rows: Sequence[Shard]
+    desired_shards: Sequence[Shard]
     """Shards that should be running."""
-    occupying: Sequence[Shard]
+    occupying_shards: Sequence[Shard]
     """The same shards, and shards that are being removed."""
 
-    def of(self, bdb_uid: int) -> list[Shard]:
-        return [row for row in self.rows if row.bdb_uid == bdb_uid]
+    def shards_of_bdb(self, bdb_uid: int) -> list[Shard]:
+        return [row for row in self.desired_shards if row.bdb_uid == bdb_uid]
 
-    def pair_of(self, row: Shard) -> list[Shard]:
-        return [each for each in self.rows if (each.bdb_uid, each.pair) == (row.bdb_uid, row.pair)]
+    def shards_of_pair(self, row: Shard) -> list[Shard]:
+        return [each for each in self.desired_shards if (each.bdb_uid, each.pair) == (row.bdb_uid, row.pair)]
 
-    def rooms(self, *, all_well: bool = False) -> dict[int, Room]:
-        """Return the free capacity of nodes that take shards, by uid; with `all_well`, also of unreachable nodes."""
+    def capacities(self, *, ignore_failures: bool = False) -> dict[int, NodeCapacity]:
+        """Return the free capacity of nodes that take shards, by uid; with `ignore_failures`, also of unreachable nodes."""
         usable = [
-            node for node in self.machines.values() if takes_shards(node) or (all_well and is_meant_for_shards(node))
+            node for node in self.nodes.values() if can_take_shards(node) or (ignore_failures and accepts_shards(node))
         ]
-        return {room.node_uid: room for room in rooms_of(usable, self.occupying, list(self.databases.values()))}
+        return {
+            room.node_uid: room
+            for room in node_capacities(usable, self.occupying_shards, list(self.databases.values()))
+        }
 
-    def board(self, *, all_well: bool = False) -> Layout:
-        """Return a layout to plan moves on; with `all_well`, as if all nodes were reachable and all shards in sync."""
-        all_nodes = frozenset(self.machines)
+    def layout(self, *, ignore_failures: bool = False) -> Layout:
+        """Return a layout to plan moves on; with `ignore_failures`, as if all nodes were reachable and all shards in sync."""
+        all_nodes = frozenset(self.nodes)
         databases = [
             layout.LayoutDatabase(
                 uid=bdb.uid,
                 name=bdb.name,
                 dense=bdb.config["shards_placement"] == "dense",
                 memory=self.memory(bdb),
-                flash=bdb.share.flash,
+                flash=bdb.shard_memory.flash,
                 nodes=(frozenset(map(int, bdb.config["use_nodes"])) or all_nodes)
                 - frozenset(map(int, bdb.config["avoid_nodes"])),
                 copies=2 if bdb.replication else 1,
@@ -70,18 +73,21 @@ class ClusterView:
         ]
         copies = [
             layout.Copy(
-                row.uid, row.bdb_uid, row.pair, row.node_uid, row.current_role == "master", all_well or ready(row)
+                row.uid,
+                row.bdb_uid,
+                row.pair,
+                row.node_uid,
+                row.current_role == "master",
+                ignore_failures or is_in_sync(row),
             )
-            for row in self.rows
+            for row in self.desired_shards
         ]
-        return Layout(copies, databases, self.rooms(all_well=all_well))
+        return Layout(copies, databases, self.capacities(ignore_failures=ignore_failures))
 
-    def hindrances(self, bdb_uid: int) -> list[str]:
+    def obstacles(self, bdb_uid: int) -> list[str]:
         """Return what prevents moves of a database's shards now, as text: unreachable nodes, and shards that are not in sync."""
-        unreachable = [
-            node.uid for node in self.machines.values() if is_meant_for_shards(node) and not takes_shards(node)
-        ]
-        behind = [row.uid for row in self.of(bdb_uid) if not ready(row)]
+        unreachable = [node.uid for node in self.nodes.values() if accepts_shards(node) and not can_take_shards(node)]
+        behind = [row.uid for row in self.shards_of_bdb(bdb_uid) if not is_in_sync(row)]
         return [
             *(f"node {uid} does not respond" for uid in sorted(unreachable)),
             *(f"redis:{uid} is not in sync" for uid in sorted(behind)),
@@ -96,7 +102,7 @@ class ClusterView:
         """Return the bytes of memory that one more shard needs; 0 if the policy allows overbooking."""
         if self.overbooking:
             return 0
-        return bdb.share.ram
+        return bdb.shard_memory.ram
 
 
 async def locked_view(session: AsyncSession) -> ClusterView:
@@ -104,19 +110,21 @@ async def locked_view(session: AsyncSession) -> ClusterView:
     cluster = await clusters.load_for_update(session)
     return ClusterView(
         cluster=cluster,
-        machines={node.uid: node for node in await nodes.every(session)},
-        databases={bdb.uid: bdb for bdb in await bdbs.every(session)},
-        rows=await shards.every(session),
-        occupying=await shards.occupying(session),
+        nodes={node.uid: node for node in await nodes.list_all(session)},
+        databases={bdb.uid: bdb for bdb in await bdbs.list_all(session)},
+        desired_shards=await shards.list_all(session),
+        occupying_shards=await shards.list_occupying(session),
     )
 
 
-def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Sequence[Bdb]) -> list[Room]:
+def node_capacities(
+    eligible: Sequence[Node], occupying: Sequence[Shard], databases: Sequence[Bdb]
+) -> list[NodeCapacity]:
     """Return the free capacity of each node: its memory and flash minus the shares of its shards."""
-    promised = {bdb.uid: bdb.share for bdb in databases}
-    nothing = Share(0)
+    promised = {bdb.uid: bdb.shard_memory for bdb in databases}
+    nothing = ShardMemory(0)
     return [
-        Room(
+        NodeCapacity(
             node_uid=node.uid,
             free_memory=node.facts["total_memory"]
             - sum(promised.get(shard.bdb_uid, nothing).ram for shard in held)
@@ -136,22 +144,22 @@ def rooms_of(eligible: Sequence[Node], occupying: Sequence[Shard], databases: Se
     ]
 
 
-def ready(row: Shard) -> bool:
+def is_in_sync(row: Shard) -> bool:
     """Return whether the shard responds and has all data."""
     return is_ready(row.observed_status, row.current_role, row.observed_link)
 
 
-def takes_shards(node: Node) -> bool:
+def can_take_shards(node: Node) -> bool:
     """Return whether shards can be placed on the node now."""
-    return is_meant_for_shards(node) and node.agent_status == "connected" and node.health == "up"
+    return accepts_shards(node) and node.agent_status == "connected" and node.health == "up"
 
 
-def is_meant_for_shards(node: Node) -> bool:
+def accepts_shards(node: Node) -> bool:
     """Return whether the node is configured to run shards, whether or not it is reachable."""
     return node.accept_servers and not node.duty
 
 
-def order(
+def queue_moves(
     session: AsyncSession,
     view: ClusterView,
     name: str,
@@ -172,7 +180,7 @@ def order(
             newcomer = view.cluster.next_shard_uid
             view.cluster.next_shard_uid += 1
         numbered.append(replace(move, newcomer=newcomer))
-    action = queue.start(
+    action = queue.enqueue(
         session,
         name,
         object_type=object_type,
@@ -190,6 +198,6 @@ def order(
     return action
 
 
-def word(row: Shard) -> str:
+def role_name(row: Shard) -> str:
     """Return the role of a shard as readers know it: primary or replica."""
     return "primary" if row.current_role == "master" else "replica"

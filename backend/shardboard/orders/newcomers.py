@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from shardboard.domain.placement import BUS_OFFSET, Placed, first_free_port
+from shardboard.domain.placement import BUS_OFFSET, PlacedShard, first_free_port
 from shardboard.errors import NotAcceptable
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
 
-class Ports:
+class PortAllocator:
     """Shard ports of all nodes, managed under the lock of the cluster row."""
 
     def __init__(self, occupying: Iterable[Shard], machines: Iterable[Node]) -> None:
@@ -21,7 +21,7 @@ class Ports:
         for node in machines:
             self._taken[node.uid] |= node.unknown_shards.shard_ports
 
-    def take(self, node_uid: int) -> int | None:
+    def allocate(self, node_uid: int) -> int | None:
         """Return the lowest free port and mark it as used; None if all are in use."""
         port = first_free_port(self._taken[node_uid])
         if port is not None:
@@ -29,8 +29,8 @@ class Ports:
         return port
 
 
-def rows(
-    plan: Sequence[Placed],
+def new_shard_rows(
+    plan: Sequence[PlacedShard],
     bdb_uid: int,
     first_uid: int,
     occupying: Iterable[Shard],
@@ -38,9 +38,9 @@ def rows(
     slots: Mapping[int, str],
 ) -> list[Shard]:
     """Return a row for each planned shard. `slots` are by pair; omitted pairs get none. Raises NotAcceptable."""
-    ports, made = Ports(occupying, machines), []
+    ports, made = PortAllocator(occupying, machines), []
     for uid, placed in enumerate(plan, start=first_uid):
-        port = ports.take(placed.node_uid)
+        port = ports.allocate(placed.node_uid)
         if port is None:
             message = f"Node {placed.node_uid} has no free port for another shard."
             raise NotAcceptable("insufficient_resources", message, field="shards_count")

@@ -6,32 +6,34 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.moves import Move
 from shardboard.domain.numerals import plural
-from shardboard.domain.primaries_return import returning
+from shardboard.domain.primaries_return import switch_back_moves
 from shardboard.orders import movement
 from shardboard.orders.movement import ClusterView
 from shardboard.state.actions import Action
 
-NAME = "SMReturnPrimaries"
+ACTION_NAME = "SMReturnPrimaries"
 
 
-def planned(view: ClusterView, bdb_uid: int) -> list[Move]:
+def plan_moves(view: ClusterView, bdb_uid: int) -> list[Move]:
     """Return the moves; none while a shard of the database is not in sync or one of its nodes is not in service."""
-    held = view.of(bdb_uid)
-    if not all(movement.ready(row) for row in held):
+    held = view.shards_of_bdb(bdb_uid)
+    if not all(movement.is_in_sync(row) for row in held):
         return []
-    if any(view.machines[row.node_uid].health != "up" or view.machines[row.node_uid].duty for row in held):
+    if any(view.nodes[row.node_uid].health != "up" or view.nodes[row.node_uid].duty for row in held):
         return []
-    return returning(view.board(), bdb_uid, {row.uid for row in held if row.leads_again})
+    return switch_back_moves(view.layout(), bdb_uid, {row.uid for row in held if row.leads_again})
 
 
-def order(session: AsyncSession, view: ClusterView, bdb_uid: int, moves: Sequence[Move], originator: str) -> Action:
+def queue_switchovers(
+    session: AsyncSession, view: ClusterView, bdb_uid: int, moves: Sequence[Move], originator: str
+) -> Action:
     """Queue the switchovers of one database."""
     count = plural(len(moves), "primary", "primaries")
     where = "it was" if len(moves) == 1 else "they were"
-    return movement.order(
+    return movement.queue_moves(
         session,
         view,
-        NAME,
+        ACTION_NAME,
         moves,
         description=f"Return {count} of {view.databases[bdb_uid].name} to where {where} before the outage",
         originator=originator,

@@ -14,7 +14,7 @@ from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 
 
-def start(
+def enqueue(
     session: AsyncSession,
     name: str,
     *,
@@ -50,20 +50,20 @@ def start(
     return action
 
 
-async def insist_on_idle(session: AsyncSession, databases: Sequence[Bdb], code: str = "db_busy") -> None:
+async def require_idle(session: AsyncSession, databases: Sequence[Bdb], code: str = "db_busy") -> None:
     """Raise Conflict while another operation is in progress on a database. The REST reference has its own `code` for databases."""
     for bdb in databases:
         if bdb.status != "active":
             raise Conflict(code, f"Database {bdb.name} is {bdb.status}; try again when it is active.")
-        if await actions.open_of_bdb(session, bdb.uid):
+        if await actions.list_open_for_bdb(session, bdb.uid):
             raise Conflict(code, f"Another action is running on {bdb.name}; try again when it has finished.")
 
 
-async def idle_bdb(session: AsyncSession, uid: int) -> Bdb:
+async def load_idle_bdb(session: AsyncSession, uid: int) -> Bdb:
     """Return a database that may be changed, with the locks that a request needs. Raises NotFound, or Conflict `busy`."""
     await clusters.load_for_update(session)
     bdb = await session.get(Bdb, uid, with_for_update=True)
     if bdb is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    await insist_on_idle(session, [bdb], "busy")
+    await require_idle(session, [bdb], "busy")
     return bdb

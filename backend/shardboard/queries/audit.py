@@ -6,14 +6,14 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
-from shardboard.domain.audit import Check
+from shardboard.domain.audit import ChainVerification
 from shardboard.state import audit
 from shardboard.state.audit import AuditLine
 
-AT_ONCE = 1_000
+BATCH_SIZE = 1_000
 
 
-async def pieces(
+async def batches(
     session: AsyncSession, *, since: datetime | None = None, until: datetime | None = None
 ) -> AsyncIterator[Sequence[AuditLine]]:
     """Yield all lines in order, in batches of up to AT_ONCE."""
@@ -24,21 +24,21 @@ async def pieces(
             return
         done = first - 1
     while True:
-        lines = await audit.after(session, done, AT_ONCE, until=until)
+        lines = await audit.list_after(session, done, BATCH_SIZE, until=until)
         if lines:
             done = lines[-1].uid
             session.expunge_all()  # a million lines would take a gigabyte
             yield lines
-        if len(lines) < AT_ONCE:
+        if len(lines) < BATCH_SIZE:
             return
 
 
-async def check(store: Store) -> Check:
+async def verify(store: Store) -> ChainVerification:
     """Check that the audit log was intact at the time of the call."""
     async with store.snapshot() as session:
-        found = await audit.check(session)
-        async for lines in pieces(session):
+        found = await audit.chain_verification(session)
+        async for lines in batches(session):
             for line in lines:
-                found.follow(line, line.link)
-    found.end()
+                found.verify_line(line, line.link)
+    found.finish()
     return found

@@ -9,7 +9,7 @@ from shardboard.queries import hosts
 from shardboard.state import nodes, shards
 from shardboard.state.bdbs import Bdb
 
-SETTINGS = (
+BDB_SETTINGS = (
     "data_persistence",
     "aof_policy",
     "eviction_policy",
@@ -22,7 +22,7 @@ SETTINGS = (
     "bigstore",
     "bigstore_ram_size",
 )
-MACHINE = (
+NODE_FACTS = (
     "hostname",
     "architecture",
     "cores",
@@ -34,10 +34,10 @@ MACHINE = (
 )
 
 
-async def gather(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
+async def collect_facts(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
     """Return the database, its layout, and the machines."""
-    held = await shards.of_bdb(session, bdb.uid)
-    machines = await nodes.every(session)
+    held = await shards.list_for_bdb(session, bdb.uid)
+    machines = await nodes.list_all(session)
     checks = await hosts.checks(session, machines)
     return {
         "console_version": __version__,
@@ -47,7 +47,7 @@ async def gather(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
             "sharding": bdb.sharding,
             "shards_count": bdb.shards_count,
             "replication": bdb.replication,
-            **{name: bdb.config[name] for name in SETTINGS if name in bdb.config},
+            **{name: bdb.config[name] for name in BDB_SETTINGS if name in bdb.config},
         },
         "shards": [{"uid": row.uid, "node_uid": row.node_uid, "role": row.current_role} for row in held],
         "endpoint_nodes": list(bdb.endpoint_nodes),
@@ -57,7 +57,7 @@ async def gather(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
                 "addr": node.addr,
                 "proxy_threads": node.proxy_threads,
                 "host": checks[node.uid],
-                **{name: node.facts[name] for name in MACHINE if name in node.facts},
+                **{name: node.facts[name] for name in NODE_FACTS if name in node.facts},
             }
             for node in machines
         ],

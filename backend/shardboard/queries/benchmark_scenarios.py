@@ -14,13 +14,13 @@ REQUIRED = ("name", "title", "source", "database", "phases")
 
 
 @cache
-def every() -> Mapping[str, Mapping[str, Any]]:
+def list_all() -> Mapping[str, Mapping[str, Any]]:
     """Return all scenarios by name."""
-    found = (load(path.read_text()) for path in sorted(LIBRARY.glob("*.yaml")))
+    found = (parse(path.read_text()) for path in sorted(LIBRARY.glob("*.yaml")))
     return {each["name"]: each for each in found}
 
 
-def load(text: str) -> dict[str, Any]:
+def parse(text: str) -> dict[str, Any]:
     """Parse a scenario. Raises ValueError with a message if it is invalid."""
     try:
         scenario = yaml.safe_load(text)
@@ -34,10 +34,10 @@ def load(text: str) -> dict[str, Any]:
     return scenario
 
 
-def find(name: str) -> Mapping[str, Any]:
-    scenario = every().get(name)
+def get_scenario(name: str) -> Mapping[str, Any]:
+    scenario = list_all().get(name)
     if scenario is None:
         raise NotFound(
-            "scenario_not_found", f"The scenario {name[:60]} does not exist; available: {', '.join(every())}."
+            "scenario_not_found", f"The scenario {name[:60]} does not exist; available: {', '.join(list_all())}."
         )
     return scenario

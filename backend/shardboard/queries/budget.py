@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from shardboard.domain import intervals
 from shardboard.domain.intervals import RESOLUTIONS, Resolution
 from shardboard.errors import BadRequest, Unavailable
-from shardboard.state.metrics import Weight
+from shardboard.state.metrics import FrameStats
 
 MAX_INTERVALS = 20_000
 """Maximum number of intervals per object, because the text of an object is built in one piece."""
@@ -20,52 +20,52 @@ MAX_VALUES = 20_000_000
 """Maximum number of values in one response, four bytes each. The REST reference keeps 18 million for 1,024 shards."""
 MAX_STORED = 2**31
 """Maximum number of stored bytes to read for one response."""
-MAX_HELD = 5 * MAX_VALUES
+MAX_VALUES_IN_MEMORY = 5 * MAX_VALUES
 """Maximum number of values of all responses that are being built or sent."""
 
 
 @dataclass(frozen=True)
-class Question:
+class MetricQuery:
     """A metrics request: a number of objects with a number of metrics each. `shown` is None if all stored values are returned."""
 
     resolutions: Sequence[Resolution]
-    weights: Mapping[int, Weight]
+    weights: Mapping[int, FrameStats]
     """Weights of all resolutions in the span, by step."""
     last: int
-    shown: int | None
+    values_per_interval: int | None
 
     def values(self, steps: Sequence[int]) -> int:
-        if self.shown is None:
+        if self.values_per_interval is None:
             return sum(self.weights[step].stored for step in steps) // 4
-        return sum(self.weights[step].frames for step in steps) * self.shown
+        return sum(self.weights[step].frames for step in steps) * self.values_per_interval
 
     def frames(self, steps: Sequence[int]) -> int:
         return sum(self.weights[step].frames for step in steps)
 
-    def share(self, steps: Sequence[int]) -> float:
+    def share_of_limit(self, steps: Sequence[int]) -> float:
         """Return the share of the limits for one response; more than 1 is too much."""
         stored = sum(self.weights[step].stored for step in steps)
         return max(self.frames(steps) / MAX_INTERVALS, self.values(steps) / MAX_VALUES, stored / MAX_STORED)
 
 
-def insist(question: Question) -> int:
+def check_size(query: MetricQuery) -> int:
     """Return the number of values in the response. Raises BadRequest if there are too many."""
-    steps = [resolution.step for resolution in question.resolutions]
-    share = question.share(steps)
+    steps = [resolution.step for resolution in query.resolutions]
+    share = query.share_of_limit(steps)
     if share <= 1:
-        return question.values(steps)
-    fewer = [f"stime={_moment(_latest_start(question, int(question.frames(steps) / share)))} or later"]
+        return query.values(steps)
+    fewer = [f"stime={_moment(_latest_start(query, int(query.frames(steps) / share)))} or later"]
     coarser = (each for each in RESOLUTIONS if each.step >= min(steps) and steps != [each.step])
-    if (fits := next((each for each in coarser if question.share([each.step]) <= 1), None)) is not None:
+    if (fits := next((each for each in coarser if query.share_of_limit([each.step]) <= 1), None)) is not None:
         fewer.insert(0, f"interval={fits.name}")
     message = (
-        f"The request covers {question.frames(steps)} intervals with {question.values(steps)} values; one response can hold "
+        f"The request covers {query.frames(steps)} intervals with {query.values(steps)} values; one response can hold "
         f"{MAX_INTERVALS} and {MAX_VALUES}. Use {', or '.join(fewer)}."
     )
     raise BadRequest("too_much", message, field="stime")
 
 
-def insist_on_points(points: int, each: int) -> int:
+def check_points(points: int, each: int) -> int:
     """Return the number of values in a chart of `points` points with `each` values. Raises BadRequest if there are too many."""
     if points * each <= MAX_VALUES:
         return points * each
@@ -75,7 +75,7 @@ def insist_on_points(points: int, each: int) -> int:
     raise BadRequest("too_much", message, field="max_points")
 
 
-class Held:
+class ResponseMemory:
     """Number of values in memory for responses. Values are released when the response is garbage-collected."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Held:
     def count(self, values: int, answer: object) -> None:
         """Count the values that `answer` will hold until it is released. Raises Unavailable if other responses hold too many."""
         with self._lock:
-            if self._values and self._values + values > MAX_HELD:
+            if self._values and self._values + values > MAX_VALUES_IN_MEMORY:
                 raise Unavailable("busy", "Too many large responses are in progress; try again in a few seconds.")
             self._values += values
         weakref.finalize(answer, self._release, values)
@@ -95,16 +95,16 @@ class Held:
             self._values -= values
 
 
-held = Held()
+response_memory = ResponseMemory()
 
 
-def _latest_start(question: Question, frames: int) -> int:
+def _latest_start(query: MetricQuery, frames: int) -> int:
     """Return the earliest start from which there are at most `frames` intervals."""
-    steps = [resolution.step for resolution in question.resolutions]
-    early, late = min(question.weights[step].first for step in steps if question.weights[step].frames), question.last
+    steps = [resolution.step for resolution in query.resolutions]
+    early, late = min(query.weights[step].first for step in steps if query.weights[step].frames), query.last
     while early < late:
         middle = (early + late) // 2
-        if sum(intervals.points(middle, question.last, step) for step in steps) <= frames:
+        if sum(intervals.points(middle, query.last, step) for step in steps) <= frames:
             late = middle
         else:
             early = middle + 1

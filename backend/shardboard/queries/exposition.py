@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import families, rates
-from shardboard.domain.commands import Told, most_used
+from shardboard.domain.commands import ProxyCommandCounts, most_used
 from shardboard.domain.families import Family
-from shardboard.domain.histogram import Histogram, Key
+from shardboard.domain.histogram import Histogram, HistogramKey
 from shardboard.domain.rates import Value
 from shardboard.schemas.exposition import Exposition, render_labels
 from shardboard.state import bdbs, cluster, metrics, nodes, shards, users
@@ -29,8 +29,8 @@ async def expose(
     raw_shards: Mapping[int, Raw],
     raw_tiers: Mapping[int, Raw],
     endpoints: Mapping[tuple[int, int], Mapping[str, int]],
-    latencies: Mapping[Key, Histogram],
-    commands: Mapping[int, Sequence[Told]],
+    latencies: Mapping[HistogramKey, Histogram],
+    commands: Mapping[int, Sequence[ProxyCommandCounts]],
 ) -> str:
     """Return the text of the metrics endpoint.
 
@@ -49,18 +49,18 @@ async def expose(
     )
     for family in everything:
         page.family(family.name, family.kind, family.help)
-    machines = await nodes.every(session)
+    machines = await nodes.list_all(session)
     _add_nodes(page, name, machines, raw_nodes)
     own_labels = render_labels({"cluster": name})
     page.add("users_count", own_labels, await users.count(session))
     page.add("shardboard_store_bytes", own_labels, await metrics.store_size(session))
-    databases = await bdbs.every(session)
-    _add_provisional(page, name, machines, databases, await shards.occupying(session))
+    databases = await bdbs.list_all(session)
+    _add_provisional(page, name, machines, databases, await shards.list_occupying(session))
     _add_databases(page, name, databases)
     _add_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
     _add_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
     _add_commands(page, name, commands)
-    _add_shards(page, name, await shards.every(session), raw_shards, raw_tiers)
+    _add_shards(page, name, await shards.list_all(session), raw_shards, raw_tiers)
     return page.render()
 
 
@@ -85,7 +85,7 @@ def _add_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mappi
 def _add_provisional(
     page: Exposition, name: str, machines: Iterable[Node], databases: Iterable[Bdb], rows: Iterable[Shard]
 ) -> None:
-    shares = {bdb.uid: bdb.share for bdb in databases}
+    shares = {bdb.uid: bdb.shard_memory for bdb in databases}
     ram: Counter[int] = Counter()
     flash: Counter[int] = Counter()
     for row in rows:
@@ -133,7 +133,9 @@ def _add_endpoints(
                 page.add(families.ENDPOINT_ERRORS.name, own_labels, count)
 
 
-def _add_latencies(page: Exposition, name: str, uids: Collection[int], latencies: Mapping[Key, Histogram]) -> None:
+def _add_latencies(
+    page: Exposition, name: str, uids: Collection[int], latencies: Mapping[HistogramKey, Histogram]
+) -> None:
     for (uid, kind), measured in sorted(latencies.items(), key=lambda item: item[0]):
         if uid in uids:
             labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1"}
@@ -141,7 +143,7 @@ def _add_latencies(page: Exposition, name: str, uids: Collection[int], latencies
             page.add_histogram(families.LATENCY[kind].name, labels, buckets, measured.count, measured.total)
 
 
-def _add_commands(page: Exposition, name: str, commands: Mapping[int, Sequence[Told]]) -> None:
+def _add_commands(page: Exposition, name: str, commands: Mapping[int, Sequence[ProxyCommandCounts]]) -> None:
     for uid, selected in sorted(commands.items()):
         for command in most_used(selected):
             labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1", "command": command.name}

@@ -8,10 +8,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import cells, endpoints, heat
 from shardboard.domain.cells import Cells
-from shardboard.domain.heat import Columns, Rows
+from shardboard.domain.heat import HeatmapColumns, HeatmapRows
 from shardboard.domain.histogram import unpacked
 from shardboard.domain.latency import SERVED
-from shardboard.domain.rollup import Frame, weight_of
+from shardboard.domain.rollup import TopicFrame, weight_of
 from shardboard.state import latency as state
 from shardboard.state import metrics
 
@@ -20,8 +20,8 @@ from shardboard.state import metrics
 class HeatMap:
     """Requests by column and row of a grid."""
 
-    columns: Columns
-    rows: Rows
+    columns: HeatmapColumns
+    rows: HeatmapRows
     seconds: Sequence[int]
     """By column, the number of seconds in which requests were counted; 0 = unknown."""
     counts: Sequence[Sequence[int]]
@@ -29,7 +29,7 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
-class Subject:
+class RequestSelection:
     """Selection of requests: of one database, of one endpoint, or all; and the kinds of commands."""
 
     bdb_uid: int | None = None
@@ -42,13 +42,15 @@ class Subject:
         return own and (not kind or kind in self.kinds)
 
 
-async def heat_map(session: AsyncSession, subject: Subject, columns: Columns, per_decade: int | None) -> HeatMap:
+async def heat_map(
+    session: AsyncSession, selection: RequestSelection, columns: HeatmapColumns, per_decade: int | None
+) -> HeatMap:
     """Return the stored latency of these columns."""
     step = columns.resolution.step
     stored = await state.cells(session, step, columns.first, columns.last)
-    seconds = await _seconds(session, subject, columns)
+    seconds = await _seconds(session, selection, columns)
     # Hundreds of rows take milliseconds, during which other requests must not wait.
-    found = await asyncio.to_thread(_by_column, stored, subject.includes, columns)
+    found = await asyncio.to_thread(_by_column, stored, selection.includes, columns)
     known = {place: max(found_in, 1) if place in found else found_in for place, found_in in enumerate(seconds)}
     rows = heat.rows((cell for each in found.values() for cell in each), per_decade)
     counts = [heat.column(found.get(place, {}), rows) for place in range(columns.count)]
@@ -56,16 +58,16 @@ async def heat_map(session: AsyncSession, subject: Subject, columns: Columns, pe
 
 
 def _by_column(
-    stored: Iterable[tuple[int, bytes]], wanted: Callable[[int, str], bool], columns: Columns
+    stored: Iterable[tuple[int, bytes]], predicate: Callable[[int, str], bool], columns: HeatmapColumns
 ) -> dict[int, Cells]:
     found: dict[int, Cells] = {}
     for t, data in stored:
-        for _, counts in unpacked(data, wanted):
+        for _, counts in unpacked(data, predicate):
             cells.add(found.setdefault((t - columns.first) // columns.step, {}), counts)
     return found
 
 
-async def _seconds(session: AsyncSession, subject: Subject, columns: Columns) -> list[int]:
+async def _seconds(session: AsyncSession, selection: RequestSelection, columns: HeatmapColumns) -> list[int]:
     """Return the number of seconds with samples in each column; with several endpoints, the highest number."""
     step = columns.resolution.step
     weight = weight_of("endpoints", "total_req")
@@ -74,15 +76,15 @@ async def _seconds(session: AsyncSession, subject: Subject, columns: Columns) ->
     frames = await metrics.columns(session, "endpoints", step, columns.first, columns.last, metric_columns, names)
     sampled = [0.0] * columns.count
     for frame in frames:
-        sampled[(frame.t - columns.first) // columns.step] += _sampled_seconds(frame, weight, subject)
+        sampled[(frame.t - columns.first) // columns.step] += _sampled_seconds(frame, weight, selection)
     return [round(each) for each in sampled]
 
 
-def _sampled_seconds(frame: Frame, weight: str, subject: Subject) -> float:
+def _sampled_seconds(frame: TopicFrame, weight: str, selection: RequestSelection) -> float:
     counts = frame.columns.get(weight)
     if counts is None:
         counts = frame.columns["total_req"]
         return float(
-            any(value == value and subject.includes(uid) for uid, value in zip(frame.uids, counts, strict=True))
+            any(value == value and selection.includes(uid) for uid, value in zip(frame.uids, counts, strict=True))
         )
-    return max((value for uid, value in zip(frame.uids, counts, strict=True) if subject.includes(uid)), default=0.0)
+    return max((value for uid, value in zip(frame.uids, counts, strict=True) if selection.includes(uid)), default=0.0)

@@ -16,17 +16,17 @@ from shardboard.state import bdbs, data_users, nodes, shards
 from shardboard.state.events import record
 from shardboard.state.shards import Shard
 
-LOOK_AGAIN = 2.0
+POLL_SECONDS = 2.0
 """Seconds between two sweeps. For this time a restarted shard can lack a user that was added while it was down."""
 KINDS = frozenset({"bdb", "user", "role", "redis_acl", "cluster"})
 
 
 @dataclass(frozen=True)
-class Process:
+class ShardProcess:
     """Process of a shard. A new process only has the users from its file, which can be outdated."""
 
     shard: ShardRef
-    born: object
+    identity: object
 
 
 class AccessLoop:
@@ -48,18 +48,18 @@ class AccessLoop:
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
-                await changes.until(lambda change: change[0] in KINDS, LOOK_AGAIN, pause=4)
+                await changes.wait_until(lambda change: change[0] in KINDS, POLL_SECONDS, pause=4)
 
     async def sweep(self) -> None:
         """Synchronize all databases once."""
         async with self._store.read() as session:
-            desired = await data_users.allowed(session)
+            desired = await data_users.granted_users(session)
             is_idle = self._is_clean and not any(desired.values())
             processes, are_all_here = ({}, True) if is_idle else await _processes(session)
             has_more = await data_users.has_idle_hashes(session)
         if has_more:
             async with self._store.begin() as session:
-                await data_users.forget(session)
+                await data_users.delete_idle_hashes(session)
         if is_idle:
             return
         self._known = {uid: known for uid, known in self._known.items() if uid in processes}
@@ -67,21 +67,25 @@ class AccessLoop:
             of_bdb = {uid: process for uid, (owner, process) in processes.items() if owner == bdb_uid}
             people = frozenset(DataUser(each.name, each.passwords_sha256, each.rules) for each in allowed)
             await self._update(bdb_uid, people, of_bdb)
-        left = {uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.born, frozenset())}
+        left = {
+            uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.identity, frozenset())
+        }
         # An unavailable shard still has users in its file that were removed from the others.
         self._is_clean = are_all_here and not left
 
-    async def _update(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, Process]) -> None:
-        behind = [process.shard for uid, process in processes.items() if self._known.get(uid) != (process.born, people)]
+    async def _update(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, ShardProcess]) -> None:
+        behind = [
+            process.shard for uid, process in processes.items() if self._known.get(uid) != (process.identity, people)
+        ]
         if not behind:
             return
         known = {
             uid: users_there
             for uid, (born, users_there) in self._known.items()
-            if uid in processes and processes[uid].born == born
+            if uid in processes and processes[uid].identity == born
         }
-        brought = await users.bring(self._agents, behind, people, known)
-        self._known |= {uid: (processes[uid].born, taken) for uid, taken in brought.taken.items()}
+        brought = await users.apply_users(self._agents, behind, people, known)
+        self._known |= {uid: (processes[uid].identity, taken) for uid, taken in brought.users_by_shard.items()}
         await self._record_failure(bdb_uid, brought.refused)
 
     async def _record_failure(self, bdb_uid: int, refused: Mapping[int, str]) -> None:
@@ -97,15 +101,15 @@ class AccessLoop:
                 record(session, "bdb_access_failed", message, source="bdb", severity="ERROR", bdb_uid=bdb_uid)
 
 
-async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, Process]], bool]:
+async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, ShardProcess]], bool]:
     """Return database and process of each living shard, by uid, and whether all shards are living."""
-    places = {node.uid: load.reference(node) for node in await nodes.every(session)}
-    expected = await shards.every(session)
+    places = {node.uid: load.node_ref(node) for node in await nodes.list_all(session)}
+    expected = await shards.list_all(session)
     rows = [row for row in expected if row.node_uid in places and _is_alive(row)]
     found = {
         row.uid: (
             row.bdb_uid,
-            Process(load.shard(row, places[row.node_uid]), (row.observed_pid, row.observed_started_at)),
+            ShardProcess(load.shard_ref(row, places[row.node_uid]), (row.observed_pid, row.observed_started_at)),
         )
         for row in rows
     }

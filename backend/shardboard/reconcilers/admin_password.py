@@ -13,18 +13,18 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.driver import admin_password
 from shardboard.driver.ports import Agents
-from shardboard.errors import AgentBehind, AgentError
+from shardboard.errors import AgentError, AgentOutdated
 from shardboard.reconcilers import load
 from shardboard.reconcilers.endpoints import Endpoints
-from shardboard.reconcilers.lease import ours, release
+from shardboard.reconcilers.lease import leased_transaction, unlock_databases
 from shardboard.reconcilers.load import DesiredDatabase
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.updates import back_to_active, refusal
+from shardboard.reconcilers.updates import failure_message, reset_status
 from shardboard.state import bdbs
 from shardboard.state.actions import Action
-from shardboard.state.events import record_of_action
+from shardboard.state.events import record_for_action
 
-NAME = "SMResetAdminPassword"
+ACTION_NAME = "SMResetAdminPassword"
 STEPS = ("Accept the new password on all shards", "Use the new password", "Remove the old password from all shards")
 
 
@@ -48,38 +48,38 @@ class ResetAdminPassword:
         ]
         try:
             reasons = await work(database, bdb.next_admin_password)
-        except AgentBehind as error:
+        except AgentOutdated as error:
             return Outcome(failed=error.reason)
         except AgentError as error:
-            return Outcome(unreachable=error.reason, again_in=0.5)
+            return Outcome(unreachable=error.reason, retry_in=0.5)
         if reasons:
-            return Outcome(unreachable=refusal(reasons), again_in=0.5)
-        if at == 1 and not await self._keep(action):
+            return Outcome(unreachable=failure_message(reasons), retry_in=0.5)
+        if at == 1 and not await self._save(action):
             return Outcome(failed="The database no longer exists.")
         if at + 1 == len(STEPS):
             return Outcome(finished=True)
         status = ["completed" if number <= at else "pending" for number in range(len(STEPS))]
         status[at + 1] = "running"
         return Outcome(
-            remember={"at": at + 1},
+            params={"at": at + 1},
             progress=100 * (at + 1) / len(STEPS),
             steps=[{"name": name, "status": each} for name, each in zip(STEPS, status, strict=True)],
-            again_in=0.02,
+            retry_in=0.02,
         )
 
     async def _accept(self, database: DesiredDatabase, password: str) -> dict[int, str]:
         # First with the present password, which changes nothing, to find agents that cannot do this.
         present = database.engine.admin_password
-        return await admin_password.use(
+        return await admin_password.use_password(
             self._agents, database.shards, database.engine.uid, present
-        ) or await admin_password.accept(self._agents, database.shards, password)
+        ) or await admin_password.add_password(self._agents, database.shards, password)
 
     async def _use(self, database: DesiredDatabase, password: str) -> dict[int, str]:
-        return await admin_password.use(self._agents, database.shards, database.engine.uid, password)
+        return await admin_password.use_password(self._agents, database.shards, database.engine.uid, password)
 
-    async def _keep(self, action: Action) -> bool:
+    async def _save(self, action: Action) -> bool:
         """Store the new password as the database's. Shards that start and proxies get it from now on."""
-        async with ours(self._store, action) as session:
+        async with leased_transaction(self._store, action) as session:
             bdb = await bdbs.by_uid(session, action.object_uid) if session is not None else None
             if bdb is not None and bdb.next_admin_password:
                 bdb.admin_password = bdb.next_admin_password
@@ -89,17 +89,17 @@ class ResetAdminPassword:
         if failed := await self._serving.serve(database.engine.uid):  # canary writes use a password derived from it
             node_uid, reason = min(failed.items())
             raise AgentError(f"the endpoint on node {node_uid} has not been updated: {reason}")
-        return await admin_password.forget_others(self._agents, database.shards, password)
+        return await admin_password.remove_other_passwords(self._agents, database.shards, password)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.next_admin_password = ""
-            await release(session, action, "")
+            await unlock_databases(session, action, "")
             message = (
                 f"The internal password of {bdb.name} was changed on all shards. The old one is no longer accepted."
             )
-            record_of_action(session, action, "bdb_admin_password_reset", message)
+            record_for_action(session, action, "bdb_admin_password_reset", message)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """If some shards already use the new password, it stays accepted, also by shards that start from now on, and the next
@@ -108,4 +108,4 @@ class ResetAdminPassword:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None and (action.params.get("at", 0) == 0 or bdb.admin_password == bdb.next_admin_password):
             bdb.next_admin_password = ""
-        await back_to_active(session, action, f"The internal password was not changed on all shards: {reason}")
+        await reset_status(session, action, f"The internal password was not changed on all shards: {reason}")

@@ -13,7 +13,7 @@ from shardboard.state.actions import Action
 from shardboard.state.events import record
 
 
-def may_try(earlier: Sequence[Action], name: str, situation: Any) -> bool:
+def should_retry(earlier: Sequence[Action], name: str, situation: Any) -> bool:
     """Return whether to schedule `name` again. `earlier` are the object's actions, newest first. `situation` is compared with
     `params["situation"]` of the last attempt: if it has changed, there is no delay.
     """
@@ -24,13 +24,13 @@ def may_try(earlier: Sequence[Action], name: str, situation: Any) -> bool:
     return datetime.now(UTC) >= ended + timedelta(seconds=backoff.wait(len(failed)))
 
 
-async def tell_failure(
+async def record_failure(
     session: AsyncSession, action: Action, type_: str, description: str, reason: str, *, source: str
 ) -> None:
     """Record an event of severity ERROR about the action's database. A further attempt that fails for the same reason only raises
     its count.
     """
-    tries = await actions.tries_of_bdb(session, action.object_uid, action.name)
+    tries = await actions.list_attempts_for_bdb(session, action.object_uid, action.name)
     earlier = [each for each in tries if each.uid != action.uid]
     before = await events.newest(session, type_, bdb_uid=action.object_uid)
     if before is not None and before.details.get("reason") == reason and _failures(earlier, action.name):

@@ -16,8 +16,8 @@ from shardboard.driver import foreign_connections
 from shardboard.driver.ports import Agents
 from shardboard.errors import AgentError
 from shardboard.reconcilers.endpoints import Endpoints
-from shardboard.reconcilers.load import reference
-from shardboard.reconcilers.load import shard as shard_of
+from shardboard.reconcilers.load import node_ref
+from shardboard.reconcilers.load import shard_ref as shard_of
 from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state import cluster as clusters
@@ -26,14 +26,14 @@ from shardboard.state.events import record
 from shardboard.state.nodes import Node
 from shardboard.state.shards import Shard
 
-PATIENCE = 60.0
+REPORT_AFTER_SECONDS = 60.0
 """Seconds that a step may wait before an event reports it."""
 
-Told = Callable[[Bdb, Shard], bool]
+IsUpdated = Callable[[Bdb, Shard], bool]
 """Whether the shard has the current certificates of the database."""
 
 
-class Replacements:
+class CaReplacements:
     """CA replacements of all databases. `advance` performs the steps that are possible."""
 
     def __init__(self, store: Store, agents: Agents, serving: Endpoints) -> None:
@@ -43,21 +43,21 @@ class Replacements:
         self._waits: dict[int, tuple[str, float]] = {}
         """By database: what it waits for, and since when by the loop's clock; infinite after an event."""
 
-    async def advance(self, was_told: Told) -> None:
+    async def advance(self, is_updated: IsUpdated) -> None:
         async with self._store.read() as session:
             replaced = [
                 (bdb, certificates)
-                for bdb in await bdbs.every(session)
+                for bdb in await bdbs.list_all(session)
                 if bdb.shard_certificates is not None
                 if (certificates := ShardCertificates.read(bdb.shard_certificates)).replacing
             ]
-            machines = {node.uid: node for node in await nodes.every(session)} if replaced else {}
+            machines = {node.uid: node for node in await nodes.list_all(session)} if replaced else {}
             rows: dict[int, list[Shard]] = defaultdict(list)
-            for shard in await shards.every(session) if replaced else ():
+            for shard in await shards.list_all(session) if replaced else ():
                 rows[shard.bdb_uid].append(shard)
         waiting, ready = {}, []
         for bdb, certificates in replaced:
-            waits = _missing(bdb, [row for row in rows[bdb.uid] if not was_told(bdb, row)], machines)
+            waits = _missing(bdb, [row for row in rows[bdb.uid] if not is_updated(bdb, row)], machines)
             if not waits:
                 waits = await self._finish_step(bdb, certificates, rows[bdb.uid], machines)
             if waits:
@@ -76,7 +76,7 @@ class Replacements:
     ) -> str:
         """Return what still prevents the next step; empty if nothing does."""
         try:
-            await self._serving.tell(bdb.uid)
+            await self._serving.update(bdb.uid)
             if certificates.replacing == "forgotten":
                 await self._close(certificates.left.split(), rows, machines)
         except AgentError as error:
@@ -89,7 +89,7 @@ class Replacements:
             return
         addresses = await _addresses(left) - await _addresses(node.addr for node in machines.values())
         living = [
-            shard_of(row, reference(machines[row.node_uid]))
+            shard_of(row, node_ref(machines[row.node_uid]))
             for row in rows
             if row.node_uid in machines and row.observed_status not in ("down", "unknown")
         ]
@@ -101,7 +101,7 @@ class Replacements:
         before, since = self._waits.get(bdb.uid, ("", now))
         if before != waits:
             since = now
-        if now - since < PATIENCE:
+        if now - since < REPORT_AFTER_SECONDS:
             return waits, since
         message = f"The replacement of the shards' CA of {bdb.name} is waiting: {waits}. It continues automatically."
         async with self._store.begin() as session:
@@ -109,9 +109,9 @@ class Replacements:
         return waits, float("inf")
 
 
-def _missing(bdb: Bdb, untold: Sequence[Shard], machines: Mapping[int, Node]) -> str:
+def _missing(bdb: Bdb, outdated: Sequence[Shard], machines: Mapping[int, Node]) -> str:
     """Return which nodes have not completed the current step and may still communicate; empty if all have."""
-    places = {row.node_uid for row in untold if row.observed_status != "down"}
+    places = {row.node_uid for row in outdated if row.observed_status != "down"}
     for uid in {*bdb.endpoint_nodes, *bdb.retiring} & machines.keys():
         if machines[uid].agent_status != "connected" and machines[uid].health != "down":
             places.add(uid)
@@ -135,7 +135,7 @@ async def _advance_step(session: AsyncSession, seen: Bdb) -> None:
     if bdb is None or bdb.shard_certificates != seen.shard_certificates:
         return
     held = ShardCertificates.read(seen.shard_certificates or {})
-    bdb.shard_certificates = held.advanced().stored()
+    bdb.shard_certificates = held.with_next_step().stored()
     if held.replacing == "forgotten":
         message = f"The shards' CA of {bdb.name} was replaced. Running shards reject certificates of the old CA."
         record(session, "bdb_authority_replaced", message, source="bdb", bdb_uid=bdb.uid)

@@ -11,13 +11,13 @@ from shardboard.driver import cluster
 from shardboard.driver.ports import Agents
 from shardboard.reconcilers import admin_password, endpoints, load
 from shardboard.reconcilers.endpoints import Endpoints
-from shardboard.reconcilers.loop import PATIENCE, Outcome, Stepper
-from shardboard.reconcilers.removal import withdraw
-from shardboard.reconcilers.traffic import Traffic
-from shardboard.reconcilers.updates import Update, back_to_active, refusal, refused
+from shardboard.reconcilers.loop import UNREACHABLE_TIMEOUT, Outcome, Stepper
+from shardboard.reconcilers.removal import remove_undesired
+from shardboard.reconcilers.traffic import ChangeTraffic
+from shardboard.reconcilers.updates import Update, failure_message, failures_by_shard, reset_status
 from shardboard.state import actions, bdbs, nodes, outages, shards
 from shardboard.state.actions import Action
-from shardboard.state.events import record_of_action
+from shardboard.state.events import record_for_action
 
 START, SERVE, SYNC = "Start the shards", "Serve all slots", "Synchronize the replicas"
 
@@ -29,9 +29,9 @@ def steppers(store: Store, agents: Agents, serving: Endpoints) -> dict[str, Step
         "SMDeleteBDB": Delete(store),
         "SMUpdateBDB": Update(store, agents),
         "SMFlushBDB": Flush(store, agents),
-        admin_password.NAME: admin_password.ResetAdminPassword(store, agents, serving),
-        "SMStopTraffic": Traffic(serving, stop=True),
-        "SMResumeTraffic": Traffic(serving, stop=False),
+        admin_password.ACTION_NAME: admin_password.ResetAdminPassword(store, agents, serving),
+        "SMStopTraffic": ChangeTraffic(serving, stop=True),
+        "SMResumeTraffic": ChangeTraffic(serving, stop=False),
     }
 
 
@@ -49,49 +49,57 @@ class Create:
         database = await load.database(self._store, action.object_uid)
         if database is None or database.status != "pending":
             return Outcome(failed="The database was deleted while it was being created.")
-        seen = await cluster.look(self._agents, database.shards, cluster=database.engine.cluster)
-        step = creation.next_step(database.wanted, seen)
+        seen = await cluster.read_conditions(self._agents, database.shards, cluster=database.engine.cluster)
+        step = creation.next_step(database.desired_shards, seen)
         if step.failed:
             return Outcome(failed=step.failed)
         if step.done:
-            await self._note_roles(action.object_uid)
+            await self._save_roles(action.object_uid)
             failed = await self._serving.serve(database.engine.uid)
-            return Outcome(failed=endpoints.sentence(database.port, failed)) if failed else Outcome(finished=True)
+            return (
+                Outcome(failed=endpoints.unavailable_message(database.port, failed))
+                if failed
+                else Outcome(finished=True)
+            )
         steps = _creation_steps(step, replicas=any(shard.role == "slave" for shard in database.shards))
         if step.start:
             refused = await cluster.start(self._agents, database.engine, database.shards, step.start)
-            await withdraw(self._store, self._agents, action.object_uid, database.shards)
+            await remove_undesired(self._store, self._agents, action.object_uid, database.shards)
             if refused:
-                return Outcome(failed=refusal(refused))
+                return Outcome(failed=failure_message(refused))
         if step.promote:
             # A shard that rejects the command is not ready yet; the next poll shows its role.
-            await cluster.take_over(self._agents, [shard for shard in database.shards if shard.uid in step.promote])
-        return Outcome(progress=step.progress, steps=steps, again_in=max(0.02, len(database.shards) / 1000))
+            await cluster.promote_initial_primaries(
+                self._agents, [shard for shard in database.shards if shard.uid in step.promote]
+            )
+        return Outcome(progress=step.progress, steps=steps, retry_in=max(0.02, len(database.shards) / 1000))
 
-    async def _note_roles(self, bdb_uid: int) -> None:
+    async def _save_roles(self, bdb_uid: int) -> None:
         """Store the current roles. Endpoints serve the slots of primaries, but a sample may have recorded the initial replica role
         of a primary.
         """
         async with self._store.begin() as session:
-            for shard in await shards.of_bdb(session, bdb_uid):
-                shard.became(shard.role, datetime.now(UTC))
+            for shard in await shards.list_for_bdb(session, bdb_uid):
+                shard.set_role(shard.role, datetime.now(UTC))
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status, bdb.action_uid = "active", None
             took = (datetime.now(UTC) - action.created_at).total_seconds()
-            record_of_action(session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s.")
+            record_for_action(
+                session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s."
+            )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is None or bdb.status != "pending":
             return
         bdb.status, bdb.status_detail, bdb.action_uid = "creation-failed", reason, None
-        for shard in await shards.of_bdb(session, bdb.uid):
+        for shard in await shards.list_for_bdb(session, bdb.uid):
             shard.desired = "absent"
         message = f"Database {bdb.name} could not be created: {reason} Shards that were started are removed."
-        record_of_action(session, action, "bdb_creation_failed", message, severity="ERROR")
+        record_for_action(session, action, "bdb_creation_failed", message, severity="ERROR")
 
 
 class Delete:
@@ -102,16 +110,18 @@ class Delete:
 
     async def step(self, action: Action) -> Outcome:
         async with self._store.read() as session:
-            left = [shard for shard in await shards.absent(session) if shard.bdb_uid == action.object_uid]
-            reachable = {node.uid for node in await nodes.every(session) if node.agent_status == "connected"}
-            others = [each for each in await actions.open_of_bdb(session, action.object_uid) if each.uid != action.uid]
-        if others and datetime.now(UTC) - action.created_at < PATIENCE:
+            left = [shard for shard in await shards.list_absent(session) if shard.bdb_uid == action.object_uid]
+            reachable = {node.uid for node in await nodes.list_all(session) if node.agent_status == "connected"}
+            others = [
+                each for each in await actions.list_open_for_bdb(session, action.object_uid) if each.uid != action.uid
+            ]
+        if others and datetime.now(UTC) - action.created_at < UNREACHABLE_TIMEOUT:
             step = {"name": f"Wait for another action: {others[0].description}", "status": "running"}
-            return Outcome(steps=[step], again_in=0.05)
+            return Outcome(steps=[step], retry_in=0.05)
         waiting = [shard for shard in left if shard.node_uid in reachable]
         if waiting:
             step = {"name": f"Remove {len(waiting)} shards", "status": "running"}
-            return Outcome(steps=[step], again_in=0.1)
+            return Outcome(steps=[step], retry_in=0.1)
         return Outcome(finished=True, facts={"left": sorted({shard.node_uid for shard in left})})
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -122,15 +132,15 @@ class Delete:
         if outcome.facts["left"]:
             where = ", ".join(str(uid) for uid in outcome.facts["left"])
             message += f" Its shards on node {where} will be removed when its agent reconnects."
-        record_of_action(session, action, "bdb_deleted", message)
-        await outages.forget_bdb(session, bdb.uid)
+        record_for_action(session, action, "bdb_deleted", message)
+        await outages.delete_for_bdb(session, bdb.uid)
         await session.delete(bdb)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status_detail, bdb.action_uid = f"Deletion failed: {reason}", None
-            record_of_action(
+            record_for_action(
                 session, action, "bdb_delete_failed", f"Deleting {bdb.name} failed: {reason}", severity="ERROR"
             )
 
@@ -149,23 +159,23 @@ class Flush:
         led = {shard.pair for shard in database.primaries}
         if lost := sorted({shard.pair for shard in database.shards} - led):
             # A replica that is promoted later would restore its keys.
-            return Outcome(unreachable=f"pair {lost[0]} has no available primary", again_in=0.5)
-        reasons = refused(await cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
-        return Outcome(unreachable=refusal(reasons), again_in=0.5) if reasons else Outcome(finished=True)
+            return Outcome(unreachable=f"pair {lost[0]} has no available primary", retry_in=0.5)
+        reasons = failures_by_shard(await cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
+        return Outcome(unreachable=failure_message(reasons), retry_in=0.5) if reasons else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
             bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
-            record_of_action(
+            record_for_action(
                 session, action, "bdb_flushed", f"All keys of {bdb.name} were deleted.", severity="WARNING"
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        await back_to_active(session, action, f"Flushing did not reach all shards: {reason}")
+        await reset_status(session, action, f"Flushing did not reach all shards: {reason}")
 
 
-def _creation_steps(step: creation.Step, *, replicas: bool) -> list[dict[str, Any]]:
+def _creation_steps(step: creation.CreationStep, *, replicas: bool) -> list[dict[str, Any]]:
     names = [START, SERVE, *([SYNC] if replicas else [])]
     current = SYNC if "in sync" in step.waiting_for else SERVE if "slots" in step.waiting_for else START
     at = names.index(current)

@@ -11,11 +11,11 @@ from shardboard.state.benchmarks import Benchmark, BenchmarkLoad
 from shardboard.state.nodes import Node
 
 
-def order(load: BenchmarkLoad, row: Benchmark, bdb: Bdb, nodes: Sequence[Node]) -> StartLoad:
+def start_request(load: BenchmarkLoad, row: Benchmark, bdb: Bdb, nodes: Sequence[Node]) -> StartLoad:
     """Return the request that starts a load on its node."""
     workload_spec = row.spec["phases"][load.phase]["workload"]
     places: list[int] = row.spec["load_nodes"]
-    own = benchmark_plan.share(workload_spec, places.index(load.node_uid), len(places))
+    own = benchmark_plan.workload_share(workload_spec, places.index(load.node_uid), len(places))
     tool = row.spec.get("tool", benchmark_tools.OWN)
     addresses = _addresses(bdb, nodes)
     seeds = addresses if bdb.sharding and bdb.config["oss_cluster"] else []
@@ -35,13 +35,13 @@ def _addresses(bdb: Bdb, nodes: Sequence[Node]) -> list[str]:
 
 SAMPLES = 20
 """Number of keys sampled per shard."""
-MOST_SHARDS = 16
+MAX_SHARDS = 16
 
 
 async def foreign_keys(agents: Agents, primaries: Sequence[ShardRef], row: Benchmark) -> str:
     """Return an error message if a sample shows keys that no benchmark wrote; empty otherwise."""
     prefixes = {workload.prefix(phase["workload"]) for phase in row.spec["phases"]} | {workload.prefix({})}
-    sampled = await asyncio.gather(*(_keys(agents, shard) for shard in primaries[:MOST_SHARDS]))
+    sampled = await asyncio.gather(*(_keys(agents, shard) for shard in primaries[:MAX_SHARDS]))
     keys = [key for found in sampled for key in found]
     foreign = [key for key in keys if not _own(key, prefixes)]
     if not foreign:

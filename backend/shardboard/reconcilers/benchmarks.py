@@ -13,12 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
 from shardboard.domain import benchmark_plan, benchmark_results, workload
-from shardboard.domain.benchmark_plan import ENDED, Step
+from shardboard.domain.benchmark_plan import ENDED, PlanStep
 from shardboard.domain.benchmark_seconds import Tally
 from shardboard.driver.ports import Agents, LoadState
 from shardboard.orders import drills
-from shardboard.reconcilers.benchmark_target import foreign_keys, order
-from shardboard.reconcilers.load import database, reference
+from shardboard.reconcilers.benchmark_target import foreign_keys, start_request
+from shardboard.reconcilers.load import database, node_ref
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import bdbs, benchmarks, nodes
 from shardboard.state import cluster as clusters
@@ -28,8 +28,8 @@ from shardboard.state.benchmarks import Benchmark, BenchmarkLoad
 from shardboard.state.events import record
 from shardboard.state.nodes import Node
 
-NAME = "SMBenchmark"
-LOOK_SECONDS = 0.25
+ACTION_NAME = "SMBenchmark"
+POLL_SECONDS = 0.25
 QUEUE_SECONDS = 1.0
 
 
@@ -56,7 +56,7 @@ class RunContext:
         return next((node for node in self.nodes if node.uid == uid), None)
 
 
-class Run:
+class RunBenchmark:
     """Performs one step of a run at a time."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
@@ -71,20 +71,22 @@ class Run:
             return await self._end(context, cancelled=bool(action.cancelled_by))
         if context.earlier is not None:
             waiting = f"Wait for benchmark {context.earlier.name}"
-            return Outcome(steps=[{"name": waiting, "status": "running"}], again_in=QUEUE_SECONDS)
+            return Outcome(steps=[{"name": waiting, "status": "running"}], retry_in=QUEUE_SECONDS)
         left = [load for load in context.loads if load.status not in ENDED]
         if not left:
             await self._conclude(context)
             return Outcome(finished=True)
-        now = Step(left[0].phase, left[0].repetition)
+        now = PlanStep(left[0].phase, left[0].repetition)
         if context.row.status == "queued" and (refusal := await self._refusal(context)):
             return Outcome(failed=refusal)
         await self._drill(context, now, action)
-        waiting_loads = [load for load in left if Step(load.phase, load.repetition) == now and load.status == "waiting"]
+        waiting_loads = [
+            load for load in left if PlanStep(load.phase, load.repetition) == now and load.status == "waiting"
+        ]
         if waiting_loads:
             await self._begin(context, waiting_loads)
-        progress = benchmark_plan.where(context.loads, context.row.spec["phases"]).progress
-        return Outcome(progress=progress, steps=_steps(context, now), again_in=LOOK_SECONDS)
+        progress = benchmark_plan.plan_position(context.loads, context.row.spec["phases"]).progress
+        return Outcome(progress=progress, steps=_steps(context, now), retry_in=POLL_SECONDS)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         await _close(session, action, "completed", "")
@@ -99,9 +101,9 @@ class Run:
                 return None
             return RunContext(
                 row=row,
-                loads=await benchmarks.loads_of(session, [uid]),
+                loads=await benchmarks.list_loads(session, [uid]),
                 bdb=await bdbs.by_uid(session, row.bdb_uid),
-                nodes=await nodes.every(session),
+                nodes=await nodes.list_all(session),
                 earlier=await benchmarks.open_before(session, row),
             )
 
@@ -132,10 +134,10 @@ class Run:
         found = await database(self._store, context.row.bdb_uid)
         return await foreign_keys(self._agents, found.primaries, context.row) if found is not None else ""
 
-    async def _drill(self, context: RunContext, now: Step, action: Action) -> None:
+    async def _drill(self, context: RunContext, now: PlanStep, action: Action) -> None:
         """Schedule the planned drill when it is due: once, in the first repetition of the last phase."""
         drill = context.row.spec["drill"]
-        last = Step(len(context.row.spec["phases"]) - 1, 0)
+        last = PlanStep(len(context.row.spec["phases"]) - 1, 0)
         if drill is None or now != last or "drill_action_uid" in context.row.facts:
             return
         begun = [load.began["at"] for load in context.loads if load.phase == last.phase and load.began is not None]
@@ -147,7 +149,7 @@ class Run:
                 return
             if not (await clusters.load(session)).rules.drills_enabled:
                 return  # drills have been disabled since the run was requested
-            queued = drills.order(
+            queued = drills.queue_drill(
                 session,
                 drill["node_uid"],
                 kind=drill["kind"],
@@ -163,14 +165,16 @@ class Run:
         if node is None or context.bdb is None:
             missing = f"node {load.node_uid}" if node is None else f"database {context.row.bdb_uid}"
             return LoadState(id=load.uid, state="absent", refused=f"{missing} no longer exists")
-        return await self._agents.start_load(reference(node), order(load, context.row, context.bdb, context.nodes))
+        return await self._agents.start_load(
+            node_ref(node), start_request(load, context.row, context.bdb, context.nodes)
+        )
 
     async def _end(self, context: RunContext, *, cancelled: bool) -> Outcome:
         """End the run early. Running loads are asked to stop, and their measurements are still collected."""
         running = [load for load in context.living if load.status == "running"]
         for load in running:
             if (node := context.node(load.node_uid)) is not None:
-                await self._agents.stop_load(reference(node), load.uid)
+                await self._agents.stop_load(node_ref(node), load.uid)
         async with self._store.begin() as session:
             for load in context.loads:
                 if load.status == "waiting":
@@ -179,7 +183,7 @@ class Run:
                 own = await _own(session, load)
                 own.status = "stopping" if own.status == "running" else own.status
         if context.living:
-            return Outcome(again_in=LOOK_SECONDS)
+            return Outcome(retry_in=POLL_SECONDS)
         await self._conclude(context)
         return Outcome(cancelled=True) if cancelled else Outcome(failed=context.reason)
 
@@ -187,10 +191,10 @@ class Run:
         """Compute the summary and store it, once, because the histograms that it is computed from are deleted with it."""
         if context.row.summary:
             return  # stored by a console that was killed before the action ended
-        steps: dict[Step, list[BenchmarkLoad]] = {}
+        steps: dict[PlanStep, list[BenchmarkLoad]] = {}
         for load in context.loads:
             if load.began is not None:
-                steps.setdefault(Step(load.phase, load.repetition), []).append(load)
+                steps.setdefault(PlanStep(load.phase, load.repetition), []).append(load)
         found = [await self._result(context, step, loads) for step, loads in sorted(steps.items())]
         results = [result for result, _ in found]
         last = len(context.row.spec["phases"]) - 1
@@ -206,25 +210,25 @@ class Run:
             row = await benchmarks.by_uid(session, context.row.uid)
             if row is not None:
                 row.summary = summary
-                for load in await benchmarks.loads_of(session, [row.uid]):
+                for load in await benchmarks.list_loads(session, [row.uid]):
                     # The histogram is part of the summary and too large to be read with every list of runs.
                     load.ended = load.ended and {**load.ended, "histogram": {}}
 
     async def _result(
-        self, context: RunContext, step: Step, loads: Sequence[BenchmarkLoad]
+        self, context: RunContext, step: PlanStep, loads: Sequence[BenchmarkLoad]
     ) -> tuple[dict[str, Any], Tally]:
         async with self._store.read() as session:
             seconds = await benchmarks.seconds(session, [load.uid for load in loads])
         began = [load.began or {} for load in loads]
         ended = [load.ended for load in loads if load.ended is not None]
         measured = benchmark_results.measured
-        result, whole = await asyncio.to_thread(measured, (each.said for each in seconds), began, ended)
+        result, whole = await asyncio.to_thread(measured, (each.record for each in seconds), began, ended)
         name = context.row.spec["phases"][step.phase]["name"]
         return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}, whole
 
 
 async def _own(session: AsyncSession, load: BenchmarkLoad) -> BenchmarkLoad:
-    own = await benchmarks.load(session, load.uid)
+    own = await benchmarks.lock_load(session, load.uid)
     if own is None:
         raise LookupError(f"load {load.uid} no longer exists although its run has not ended")
     return own
@@ -251,7 +255,7 @@ async def _close(session: AsyncSession, action: Action, status: str, reason: str
 _ENDS = {"completed": "has ended", "failed": "failed", "stopped": "was stopped"}
 
 
-def _steps(context: RunContext, now: Step) -> list[dict[str, Any]]:
+def _steps(context: RunContext, now: PlanStep) -> list[dict[str, Any]]:
     found = []
     for step in benchmark_plan.steps(len(context.row.spec["phases"]), context.row.spec["repetitions"]):
         name = context.row.spec["phases"][step.phase]["name"]

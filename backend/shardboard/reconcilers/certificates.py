@@ -15,23 +15,23 @@ from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.driver.ports import Agents, NodeRef, RenewCertificates
 from shardboard.errors import AgentError, AgentUnreachable
-from shardboard.reconcilers.authorities import Replacements
+from shardboard.reconcilers.authorities import CaReplacements
 from shardboard.reconcilers.endpoints import Endpoints
-from shardboard.reconcilers.load import reference, shard_tls
+from shardboard.reconcilers.load import node_ref, shard_tls
 from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
 from shardboard.state.shards import Shard
-from shardboard.tasks import together
+from shardboard.tasks import run_concurrently
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN = 60.0
+CHECK_SECONDS = 60.0
 """Seconds until certificates are checked again and shards that were not updated are retried."""
 
-TELL_AGAIN = 86_400.0
+REDISTRIBUTE_SECONDS = 86_400.0
 """Seconds after which all shards are updated again: a shard may have been started with a certificate read just before a renewal."""
 
 
@@ -46,13 +46,13 @@ class _Distribution:
 
 
 class CertificatesLoop:
-    """The certificate loop; `renew`, `bring` and `advance` are its parts."""
+    """The certificate loop; `renew`, `distribute` and `advance` are its parts."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents, serving: Endpoints) -> None:
         self._store = store
         self._bus = bus
         self._agents = agents
-        self._replacements = Replacements(store, agents, serving)
+        self._replacements = CaReplacements(store, agents, serving)
         self._distributed: dict[tuple[int, int], _Distribution] = {}
         """By node and database, where no shard rejected the certificate."""
         self._refusals: dict[tuple[int, int], str] = {}
@@ -63,14 +63,14 @@ class CertificatesLoop:
         with self._bus.listen("change") as changes:
             while True:
                 await self.renew(datetime.now(UTC))
-                await self.bring()
+                await self.distribute()
                 await self.advance()
-                await changes.until(lambda change: change[0] in ("bdb", "node", "shard"), LOOK_AGAIN, pause=4)
+                await changes.wait_until(lambda change: change[0] in ("bdb", "node", "shard"), CHECK_SECONDS, pause=4)
 
     async def renew(self, now: datetime) -> None:
         """Store a new certificate for each database whose current one expires soon."""
         async with self._store.read() as session:
-            due = [bdb.uid for bdb in await bdbs.every(session) if _is_due(bdb, now)]
+            due = [bdb.uid for bdb in await bdbs.list_all(session) if _is_due(bdb, now)]
         for uid in due:
             async with self._store.begin() as session:
                 await clusters.load_for_update(session)  # prevents two certificates with the same number
@@ -78,39 +78,38 @@ class CertificatesLoop:
                 if bdb is None or not _is_due(bdb, now) or bdb.shard_certificates is None:
                     continue
                 held = ShardCertificates.read(bdb.shard_certificates)
-                if held.is_authority_due(now):
-                    bdb.shard_certificates = held.replaced().stored()
+                if held.is_ca_due(now):
+                    bdb.shard_certificates = held.with_replacement().stored()
                     message = f"The CA of the shards of {bdb.name} expires soon and is being replaced."
                     record(session, "bdb_authority_ends", message, source="bdb", bdb_uid=uid)
                     continue
-                fresh = held.renewed()
+                fresh = held.with_new_certificate()
                 bdb.shard_certificates = fresh.stored()
-                message = (
-                    f"The certificate of the shards of {bdb.name} was renewed and is valid until {fresh.ends:%Y-%m-%d}."
-                )
+                end = f"{fresh.valid_until:%Y-%m-%d}"
+                message = f"The certificate of the shards of {bdb.name} was renewed and is valid until {end}."
                 record(session, "bdb_certificate_renewed", message, source="bdb", bdb_uid=uid)
 
-    async def bring(self) -> None:
+    async def distribute(self) -> None:
         """Send the current certificate to all reachable nodes whose shards may have an older one."""
         async with self._store.read() as session:
-            renewed = {bdb.uid: bdb for bdb in await bdbs.every(session) if _number(bdb) > 1}
-            machines = {node.uid: node for node in await nodes.every(session) if node.agent_status == "connected"}
+            renewed = {bdb.uid: bdb for bdb in await bdbs.list_all(session) if _number(bdb) > 1}
+            machines = {node.uid: node for node in await nodes.list_all(session) if node.agent_status == "connected"}
             held: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # shards seen alive there
             ids: dict[tuple[int, int], list[str]] = defaultdict(list)  # engine ids by node and database
-            for shard in await shards.every(session) if renewed else ():
+            for shard in await shards.list_all(session) if renewed else ():
                 if shard.bdb_uid in renewed and shard.node_uid in machines:
                     seen = held[shard.node_uid][shard.bdb_uid]
                     ids[shard.node_uid, shard.bdb_uid].append(shard.engine_id)
                     if shard.observed_status not in ("down", "unknown"):
                         seen.add(shard.uid)
-        since = asyncio.get_running_loop().time() - TELL_AGAIN
+        since = asyncio.get_running_loop().time() - REDISTRIBUTE_SECONDS
         self._distributed = {
             (node_uid, bdb_uid): brought
             for (node_uid, bdb_uid), brought in self._distributed.items()
             if bdb_uid in held.get(node_uid, ()) and brought.at > since
         }
-        await together(
-            self._distribute(reference(machines[uid]), renewed, of_node, ids) for uid, of_node in held.items()
+        await run_concurrently(
+            self._distribute(node_ref(machines[uid]), renewed, of_node, ids) for uid, of_node in held.items()
         )
 
     async def advance(self) -> None:

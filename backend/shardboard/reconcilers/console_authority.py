@@ -6,8 +6,8 @@ certificate of the current one: unavailable nodes are awaited, or must be remove
 
 import logging
 
-from shardboard.agents_trust import AgentsTrust
-from shardboard.authority import Authority
+from shardboard.agents_trust import TrustDistribution
+from shardboard.authority import ConsoleCa
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.state import nodes
@@ -16,13 +16,13 @@ from shardboard.state.events import record
 log = logging.getLogger(__name__)
 
 
-class ConsoleAuthorityLoop:
+class ConsoleCaLoop:
     """`advance` runs one iteration."""
 
-    def __init__(self, store: Store, bus: Bus, authority: Authority, trust: AgentsTrust) -> None:
+    def __init__(self, store: Store, bus: Bus, ca: ConsoleCa, trust: TrustDistribution) -> None:
         self._store = store
         self._bus = bus
-        self._authority = authority
+        self._ca = ca
         self._trust = trust
 
     async def run(self) -> None:
@@ -30,27 +30,27 @@ class ConsoleAuthorityLoop:
         with self._bus.listen("change", "authority") as changes:
             while True:
                 await self.advance()
-                await changes.until(
-                    lambda change: change[0] in ("node", "looked", "ordered", "switch"), self._authority.patience
+                await changes.wait_until(
+                    lambda change: change[0] in ("node", "looked", "ordered", "switch"), self._ca.retry_seconds
                 )
 
     async def advance(self) -> None:
         """Update all connected agents that need it, and remove the old CA when possible."""
-        await self._trust.tell()
-        if self._authority.former is not None and await self._is_over():
+        await self._trust.update()
+        if self._ca.former is not None and await self._is_over():
             await self._remove_old()
-            await self._trust.tell()
+            await self._trust.update()
 
     async def _is_over(self) -> bool:
-        present, showing = self._authority.ca_fingerprint(), self._authority.heard.showing
+        present, showing = self._ca.ca_fingerprint(), self._ca.agent_progress.presented_cas
         async with self._store.read() as session:
-            every = await nodes.every(session)
-        return self._authority.is_shown and all(showing.get(node.uid) == present for node in every)
+            every = await nodes.list_all(session)
+        return self._ca.is_switch_complete and all(showing.get(node.uid) == present for node in every)
 
     async def _remove_old(self) -> None:
         async with self._store.begin() as session:
             message = "The console's old CA was removed: no node uses it, and the console rejects its certificates."
             record(session, "authority_forgotten", message, source="cluster")
             await session.flush()
-            self._authority.forget()
+            self._ca.remove_former()
         log.info("console CA: old CA removed")

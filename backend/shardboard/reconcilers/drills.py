@@ -6,13 +6,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
 from shardboard.driver.ports import Agents, Drill
-from shardboard.reconcilers.load import reference
+from shardboard.reconcilers.load import node_ref
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state import nodes, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import record
 
-NAME = "SMDrill"
+ACTION_NAME = "SMDrill"
 
 
 class DrillStepper:
@@ -28,15 +28,15 @@ class DrillStepper:
         if action.steps:
             left = (action.created_at + timedelta(seconds=action.params["seconds"]) - datetime.now(UTC)).total_seconds()
             share = 100 * (1 - max(left, 0) / action.params["seconds"])
-            return Outcome(finished=True) if left <= 0 else Outcome(progress=share, again_in=min(left, 1.0))
+            return Outcome(finished=True) if left <= 0 else Outcome(progress=share, retry_in=min(left, 1.0))
         async with self._store.read() as session:
             node = await nodes.by_uid(session, action.object_uid)
             chosen = [
                 row.engine_id
-                for row in await shards.occupying(session)
+                for row in await shards.list_occupying(session)
                 if row.node_uid == action.object_uid and action.params["shard_uid"] in (None, row.uid)
             ]
-            peers = [other.addr for other in await nodes.every(session) if other.uid != action.object_uid]
+            peers = [other.addr for other in await nodes.list_all(session) if other.uid != action.object_uid]
         if node is None:
             return Outcome(failed="The node no longer exists.")
         params = action.params
@@ -48,7 +48,7 @@ class DrillStepper:
             engine_ids=chosen,
             peers=peers,
         )
-        if refusal := await self._agents.drill(reference(node), order):
+        if refusal := await self._agents.drill(node_ref(node), order):
             return Outcome(failed=f"{refusal[0].upper()}{refusal[1:]}.")
         return Outcome(steps=[{"name": action.description, "status": "running"}])
 

@@ -12,22 +12,22 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.domain.failover import Elected, ShardRoles, elected
-from shardboard.reconcilers.sweep import Sweep
+from shardboard.domain.failover import ShardRoles, UnrequestedElection, elected
+from shardboard.reconcilers.sweep import PollingLoop
 from shardboard.state import actions, bdbs, events, shards
-from shardboard.state.actions import FAILOVER, HAND_OVER
+from shardboard.state.actions import FAILOVER, SWITCHOVER_ACTIONS
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import record
-from shardboard.state.shards import Condition, Shard
+from shardboard.state.shards import Shard, StoredCondition
 
-LOSS_BEFORE = timedelta(minutes=10)
+MAX_LOSS_AGE = timedelta(minutes=10)
 """A loss longer ago than this did not cause the election."""
-CAUSE_BEFORE = timedelta(seconds=10)
+MAX_CAUSE_AGE = timedelta(seconds=10)
 """If a primary was healthy for this long and no failover was requested, the election had no known cause."""
-ORDERS = HAND_OVER | {FAILOVER}
+ROLE_CHANGING_ACTIONS = SWITCHOVER_ACTIONS | {FAILOVER}
 
 
-class ElectionLoop(Sweep):
+class ElectionLoop(PollingLoop):
     """Checks roles after each change of shards. Roles that an action is changing are recorded by that action."""
 
     changes = frozenset({"shard", "action"})
@@ -39,39 +39,45 @@ class ElectionLoop(Sweep):
 
     async def is_due(self, session: AsyncSession) -> bool:
         now = datetime.now(UTC)
-        rows = await shards.conditions(session)
+        rows = await shards.list_conditions(session)
         well = [each.uid for each in rows if each.observed_status == "ok"]
         self._well_since = {uid: self._well_since.get(uid, now) for uid in well}
         return bool(await _found(session, rows))
 
     async def act(self, session: AsyncSession) -> None:
         now = datetime.now(UTC)
-        lately = [each for each in await actions.lately(session, now - CAUSE_BEFORE) if each.name in ORDERS]
+        lately = [
+            each
+            for each in await actions.list_active_since(session, now - MAX_CAUSE_AGE)
+            if each.name in ROLE_CHANGING_ACTIONS
+        ]
         ordered = {each.object_uid for each in lately if each.object_type == "bdb"}
         is_anything_moved = any(each.object_type == "node" for each in lately)
-        for bdb, found in await _found(session, await shards.conditions(session)):
-            rows = {row.uid: row for row in await shards.of_bdb(session, bdb.uid)}
+        for bdb, found in await _found(session, await shards.list_conditions(session)):
+            rows = {row.uid: row for row in await shards.list_for_bdb(session, bdb.uid)}
             for each in found:
-                was_well = now - self._well_since.get(each.lost, now) >= CAUSE_BEFORE
+                was_well = now - self._well_since.get(each.lost, now) >= MAX_CAUSE_AGE
                 has_cause = not was_well or is_anything_moved or bdb.uid in ordered
                 await _accept(session, bdb, rows, each, has_cause=has_cause)
 
 
-async def _found(session: AsyncSession, rows: Sequence[Condition]) -> list[tuple[Bdb, list[Elected]]]:
+async def _found(session: AsyncSession, rows: Sequence[StoredCondition]) -> list[tuple[Bdb, list[UnrequestedElection]]]:
     """Return elections by database; the engine only holds them in cluster mode."""
     found = []
     held: dict[int, list[ShardRoles]] = defaultdict(list)
     for row in rows:
         held[row.bdb_uid].append(ShardRoles(row.uid, row.pair, row.role, row.current_role, row.observed_status))
-    for bdb in await bdbs.every(session):
+    for bdb in await bdbs.list_all(session):
         if bdb.sharding and bdb.status == "active":
             pairs = elected(held[bdb.uid])
-            if pairs and not await actions.open_of_bdb(session, bdb.uid):
+            if pairs and not await actions.list_open_for_bdb(session, bdb.uid):
                 found.append((bdb, pairs))
     return found
 
 
-async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each: Elected, *, has_cause: bool) -> None:
+async def _accept(
+    session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each: UnrequestedElection, *, has_cause: bool
+) -> None:
     promoted, lost = rows[each.promoted], rows[each.lost]
     for row in rows.values():
         if row.pair == promoted.pair:
@@ -83,7 +89,7 @@ async def _accept(session: AsyncSession, bdb: Bdb, rows: dict[int, Shard], each:
     seconds = None
     if down is not None and promoted.observed_at is not None:
         after = promoted.observed_at - down.time
-        seconds = after.total_seconds() if timedelta(0) <= after < LOSS_BEFORE else None
+        seconds = after.total_seconds() if timedelta(0) <= after < MAX_LOSS_AGE else None
     took = f" about {seconds:.0f} s after it was lost" if seconds is not None else ""
     record(
         session,

@@ -15,11 +15,11 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.away import is_away, reason
+from shardboard.away import describe_error, is_transient
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.domain import binding, slots
-from shardboard.domain.binding import Held
+from shardboard.domain.binding import ShardLocation
 from shardboard.driver.ports import (
     Agents,
     NodeRef,
@@ -32,8 +32,8 @@ from shardboard.driver.ports import (
     canary,
 )
 from shardboard.errors import AgentError, AgentRefused, AgentUnreachable
-from shardboard.reconcilers.load import reference, shard_tls
-from shardboard.reconcilers.rebinding import Rebinding
+from shardboard.reconcilers.load import node_ref, shard_tls
+from shardboard.reconcilers.rebinding import EndpointMove
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.bdbs import Bdb
@@ -44,10 +44,10 @@ from shardboard.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN = 5.0
+RETRY_SECONDS = 5.0
 """Seconds until failed updates are retried."""
 CANNOT_KEEP = "a proxy of the previous release cannot keep the endpoints of unknown databases"
-SERVED = frozenset({"pending", "active", "active-change-pending", "import-pending", "recovery"})
+SERVED_STATUSES = frozenset({"pending", "active", "active-change-pending", "import-pending", "recovery"})
 """States of a database in which its endpoint listens."""
 
 
@@ -68,13 +68,15 @@ class Endpoints:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        async with self._pushers.ending():
+        async with self._pushers.cancelled_at_exit():
             with self._bus.listen("change") as changes:
                 while True:
-                    await self.look()
-                    await changes.until(lambda change: change[0] in ("bdb", "shard", "node"), LOOK_AGAIN, pause=2)
+                    await self.update_all()
+                    await changes.wait_until(
+                        lambda change: change[0] in ("bdb", "shard", "node"), RETRY_SECONDS, pause=2
+                    )
 
-    async def look(self) -> None:
+    async def update_all(self) -> None:
         """Start updating the proxies of all reachable nodes to the state in the store. A hung node does not delay the others."""
         await self._bind()
         for node, state in (await self._desired_states()).items():
@@ -87,8 +89,10 @@ class Endpoints:
             try:
                 await self._push(node, state)
             except Exception as error:  # the next poll retries
-                write_log = log.warning if is_away(error) else log.exception
-                write_log("endpoints: storing the report of the proxy of node %s failed: %s", node.uid, reason(error))
+                write_log = log.warning if is_transient(error) else log.exception
+                write_log(
+                    "endpoints: storing the report of the proxy of node %s failed: %s", node.uid, describe_error(error)
+                )
 
     async def serve(self, bdb_uid: int) -> dict[int, str]:
         """Apply the state of one database now, whether it is served or not. Return failures by node; empty if clients can connect
@@ -107,7 +111,7 @@ class Endpoints:
                 failed[node_uid] = report.failures[bdb_uid]
         return failed
 
-    async def tell(self, bdb_uid: int) -> None:
+    async def update(self, bdb_uid: int) -> None:
         """Send the database's state to all its proxies now, including those of old addresses, whether or not they can serve it.
         Raises AgentUnreachable as `serve` does.
         """
@@ -131,39 +135,41 @@ class Endpoints:
     async def _bind(self) -> None:
         """Choose the nodes of all endpoints, and end old addresses whose grace period is over. Write and report changes only."""
         async with self._store.read() as session:
-            if not await self._rebound(session):
+            if not await self._endpoint_moves(session):
                 return
         async with self._store.begin() as session:
-            for each in await self._rebound(session):
+            for each in await self._endpoint_moves(session):
                 each.write(session)
 
-    async def _rebound(self, session: AsyncSession) -> list[Rebinding]:
-        machines = {node.uid: node for node in await nodes.every(session)}
+    async def _endpoint_moves(self, session: AsyncSession) -> list[EndpointMove]:
+        machines = {node.uid: node for node in await nodes.list_all(session)}
         living = {node.uid for node in machines.values() if node.health != "down"}
         resting = {node.uid for node in machines.values() if node.duty}
         grace = timedelta(seconds=(await clusters.load(session)).rules.endpoint_rebind_propagation_grace_time)
-        held: dict[int, list[Held]] = defaultdict(list)
-        for shard in await shards.every(session):
-            held[shard.bdb_uid].append(Held(shard.node_uid, shard.pair, _is_primary(shard)))
+        held: dict[int, list[ShardLocation]] = defaultdict(list)
+        for shard in await shards.list_all(session):
+            held[shard.bdb_uid].append(ShardLocation(shard.node_uid, shard.pair, _is_primary(shard)))
         found = []
-        for bdb in await bdbs.every(session):
-            if bdb.status in SERVED and held[bdb.uid]:
+        for bdb in await bdbs.list_all(session):
+            if bdb.status in SERVED_STATUSES and held[bdb.uid]:
                 bound = bdb.endpoint_nodes
                 chosen = binding.bind(bdb.config["proxy_policy"], bound, held[bdb.uid], living, resting)
                 before = bdb.retiring
-                left = binding.retiring(bound, chosen, before, machines, datetime.now(UTC), grace)
+                left = binding.retiring_addresses(bound, chosen, before, machines, datetime.now(UTC), grace)
                 if chosen != bound or left != before:
-                    found.append(Rebinding(bdb, machines, chosen, left, int(grace.total_seconds())))
+                    found.append(EndpointMove(bdb, machines, chosen, left, int(grace.total_seconds())))
         return found
 
     async def _desired_states(self) -> dict[NodeRef, ProxyState]:
         """Return the complete proxy state of each reachable node."""
         async with self._store.read() as session:
-            machines = {node.uid: node for node in await nodes.every(session)}
-            databases = [bdb for bdb in await bdbs.every(session) if bdb.status in SERVED and not bdb.traffic_stopped]
+            machines = {node.uid: node for node in await nodes.list_all(session)}
+            databases = [
+                bdb for bdb in await bdbs.list_all(session) if bdb.status in SERVED_STATUSES and not bdb.traffic_stopped
+            ]
             canaries = (await clusters.load(session)).rules.canary_writes_per_second
             members: dict[int, list[Shard]] = defaultdict(list)
-            for shard in await shards.every(session):
+            for shard in await shards.list_all(session):
                 members[shard.bdb_uid].append(shard)
         for gone in self._versions.keys() - {bdb.uid for bdb in databases}:
             del self._versions[gone]
@@ -179,7 +185,7 @@ class Endpoints:
                 own = ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
                 by_node[uid].append(served.model_copy(update={"endpoints": [*served.endpoints, own]}))
         return {
-            reference(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
+            node_ref(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
             for uid, node in machines.items()
             if node.agent_status == "connected" and node.health != "down"
         }
@@ -223,7 +229,7 @@ class Endpoints:
                 for uid in living
             ],
             shard_tls=shard_tls(bdb),
-            canary=canary.order(bdb.admin_password, canaries),
+            canary=canary.settings_for(bdb.admin_password, canaries),
         )
 
     def _version(self, bdb_uid: int, listed: list[ProxyShard]) -> tuple[list[ProxyShard], int]:
@@ -252,7 +258,7 @@ class Endpoints:
                 log.info("endpoints: updating the proxy of node %s failed: %s", node.uid, error.reason)
                 self._applied.pop(node.uid, None)
                 return
-            await self._note(node, report, {database.uid: database.port for database in state.databases})
+            await self._save_report(node, report, {database.uid: database.port for database in state.databases})
             self._applied[node.uid] = (state, report)
 
     async def _unknown(self, serving: Sequence[ServedDatabase]) -> list[ServedDatabase]:
@@ -261,7 +267,7 @@ class Endpoints:
         """
         ids = {engine_id for database in serving for engine_id in database.engine_ids}
         async with self._store.read() as session:
-            unknown = await shards.unknown(session, ids)
+            unknown = await shards.unknown_engine_ids(session, ids)
         return [each for each in serving if each.engine_ids and unknown.issuperset(each.engine_ids)]
 
     async def _has_unknown_shards(self, node_uid: int) -> bool:
@@ -269,7 +275,7 @@ class Endpoints:
             node = await nodes.by_uid(session, node_uid)
         return node is not None and bool(node.unknown_shards.shards)
 
-    async def _note(self, node: NodeRef, report: ProxyReport, ports: Mapping[int, int]) -> None:
+    async def _save_report(self, node: NodeRef, report: ProxyReport, ports: Mapping[int, int]) -> None:
         """Store the report with the node, and record new and resolved failures."""
         now: dict[str, Any] = report.model_dump(mode="json", exclude={"serving"})
         async with self._store.read() as session:
@@ -293,7 +299,7 @@ class Endpoints:
                 record(session, "endpoint_up", message, source="bdb", bdb_uid=uid, node_uid=node.uid)
 
 
-def sentence(port: int, failed: Mapping[int, str]) -> str:
+def unavailable_message(port: int, failed: Mapping[int, str]) -> str:
     """Return why a database is unreachable, for the first node that failed."""
     node_uid, reason = min(failed.items())
     others = f" (and on {len(failed) - 1} more nodes)" if len(failed) > 1 else ""

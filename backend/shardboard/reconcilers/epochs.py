@@ -11,35 +11,35 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
-from shardboard.domain.epochs import Look, Rise, Watch
+from shardboard.domain.epochs import EpochIncrease, EpochMonitor, EpochSnapshot
 from shardboard.driver.cluster import ShardRef, command
 from shardboard.driver.ports import Agents
 from shardboard.engine_text import info_fields, info_number
-from shardboard.reconcilers.lasting_alarms import LastingAlarms
-from shardboard.reconcilers.load import reference, shard
+from shardboard.reconcilers.lasting_alarms import PersistentAlarms
+from shardboard.reconcilers.load import node_ref, shard_ref
 from shardboard.state import actions, bdbs, events, nodes, shards
-from shardboard.state.events import UNKNOWN_NODE, UNORDERED_EPOCH, Event, record
+from shardboard.state.events import UNEXPECTED_EPOCH, UNKNOWN_NODE, Event, record
 from shardboard.state.shards import Shard
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 10.0
-PATIENCE = 5.0
+POLL_SECONDS = 10.0
+TIMEOUT_SECONDS = 5.0
 """Seconds within which a node must reply."""
-SETTLED = timedelta(seconds=30)
+SETTLE_TIME = timedelta(seconds=30)
 """After the end of an action, engines may need this long to agree on epochs."""
 OPEN_SECONDS = 90.0
 """Seconds after the last rise until the alarm closes."""
 OVERLAP = timedelta(minutes=1)
 """An event can become visible later than its timestamp, when its transaction commits."""
-AT_ONCE = 8
+MAX_CONCURRENT = 8
 """Number of databases polled at a time."""
-KEPT = 20
+MAX_INCREASES = 20
 """Maximum number of rises in an alarm, the newest."""
 
 
 @dataclass(frozen=True)
-class Database:
+class EpochDatabase:
     """A database in cluster mode, from the store."""
 
     uid: int
@@ -59,18 +59,18 @@ class EpochLoop:
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
         self._agents = agents
-        self._watches: dict[int, Watch] = defaultdict(Watch)
+        self._watches: dict[int, EpochMonitor] = defaultdict(EpochMonitor)
         self._has_polled = False
         self._reported: set[int] = set()
         """Uids of takeover events that were reported, or that existed before this console's first poll."""
-        self._limit = asyncio.Semaphore(AT_ONCE)
-        self._alarms = LastingAlarms(store, UNORDERED_EPOCH, lambda span: span.bdb_uid or 0, OPEN_SECONDS)
+        self._limit = asyncio.Semaphore(MAX_CONCURRENT)
+        self._alarms = PersistentAlarms(store, UNEXPECTED_EPOCH, lambda span: span.bdb_uid or 0, OPEN_SECONDS)
 
     async def run(self) -> None:
         """Run until cancelled."""
         while True:
             await self.sweep()
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def sweep(self) -> None:
         """Poll all databases once."""
@@ -83,30 +83,30 @@ class EpochLoop:
         for uid in self._watches.keys() - {each.uid for each in databases}:
             del self._watches[uid]
         await asyncio.gather(*map(self._poll, databases))
-        await self._alarms.end()
+        await self._alarms.close_expired()
 
-    async def _poll(self, database: Database) -> None:
+    async def _poll(self, database: EpochDatabase) -> None:
         watch = self._watches[database.uid]
-        rises: list[Rise] = []
+        rises: list[EpochIncrease] = []
         if not database.is_quiet:
-            watch.change()
+            watch.reset()
         elif (snapshot := await self._snapshot(database)) is None:
-            watch.change()  # a primary without a reply may be lost
+            watch.reset()  # a primary without a reply may be lost
         else:
-            rises = watch.see(snapshot)
+            rises = watch.observe(snapshot)
         takeovers = {uid: each for uid, each in database.takeovers.items() if uid not in self._reported}
         if rises or takeovers:
             await self._raise_alarm(database, rises, list(takeovers.values()))
             self._reported |= takeovers.keys()
 
-    async def _snapshot(self, database: Database) -> Look | None:
+    async def _snapshot(self, database: EpochDatabase) -> EpochSnapshot | None:
         """Return a snapshot; None unless all primaries reply and report a complete cluster."""
         async with self._limit:
-            replies = await command(self._agents, database.primaries, "CLUSTER", "INFO", patience=PATIENCE)
+            replies = await command(self._agents, database.primaries, "CLUSTER", "INFO", timeout=TIMEOUT_SECONDS)
         infos = {each: info_fields(replies[each.uid].reply) for each in database.primaries if replies[each.uid].ok}
         if len(infos) < len(database.primaries) or any(each.get("cluster_state") != "ok" for each in infos.values()):
             return None
-        return Look(
+        return EpochSnapshot(
             {
                 (each.uid, database.primaries[each]): info_number(info, "cluster_my_epoch")
                 for each, info in infos.items()
@@ -114,13 +114,15 @@ class EpochLoop:
             max(info_number(info, "cluster_current_epoch") for info in infos.values()),
         )
 
-    async def _raise_alarm(self, database: Database, rises: Sequence[Rise], new: Sequence[tuple[int, int]]) -> None:
-        self._alarms.saw(database.uid)
+    async def _raise_alarm(
+        self, database: EpochDatabase, rises: Sequence[EpochIncrease], new: Sequence[tuple[int, int]]
+    ) -> None:
+        self._alarms.record_occurrence(database.uid)
         async with self._store.begin() as session:
             span = (await self._alarms.open(session)).get(database.uid)
             before = span.details if span is not None else {"rises": [], "takeovers": []}
-            all_rises = [*(Rise(**each) for each in before["rises"]), *rises][-KEPT:]
-            takeovers = [*(tuple(each) for each in before["takeovers"]), *new][-KEPT:]
+            all_rises = [*(EpochIncrease(**each) for each in before["rises"]), *rises][-MAX_INCREASES:]
+            takeovers = [*(tuple(each) for each in before["takeovers"]), *new][-MAX_INCREASES:]
             message = _message(database, all_rises, takeovers)
             details: dict[str, Any] = {
                 "rises": [asdict(each) for each in all_rises],
@@ -133,7 +135,7 @@ class EpochLoop:
                 return
             record(
                 session,
-                UNORDERED_EPOCH,
+                UNEXPECTED_EPOCH,
                 message,
                 source="bdb",
                 severity="ERROR",
@@ -142,31 +144,31 @@ class EpochLoop:
             )
 
 
-async def _databases(session: AsyncSession, now: datetime) -> list[Database]:
-    places = {node.uid: reference(node) for node in await nodes.every(session)}
-    lately = await actions.lately(session, now - SETTLED)
+async def _databases(session: AsyncSession, now: datetime) -> list[EpochDatabase]:
+    places = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+    lately = await actions.list_active_since(session, now - SETTLE_TIME)
     busy = {each.object_uid for each in lately if each.object_type == "bdb"}
     moving = any(each.object_type == "node" for each in lately)
     # The slots of unexpected members are reclaimed with newer epochs.
-    expelled = [each for each in await events.open_spans(session, UNKNOWN_NODE) if not each.details["left_alone"]]
+    expelled = [each for each in await events.list_open_spans(session, UNKNOWN_NODE) if not each.details["left_alone"]]
     strangers = {span.bdb_uid for span in expelled}
-    failovers = await events.touching(session, ("shard_failover",), now - OVERLAP, now, limit=1000)
+    failovers = await events.list_overlapping(session, ("shard_failover",), now - OVERLAP, now, limit=1000)
     found = []
-    for bdb in await bdbs.every(session):
+    for bdb in await bdbs.list_all(session):
         if not bdb.sharding or bdb.status not in ("active", "active-change-pending"):
             continue
-        rows = await shards.of_bdb(session, bdb.uid)
+        rows = await shards.list_for_bdb(session, bdb.uid)
         leading = [row for row in rows if row.current_role == "master"]
         is_whole = len(leading) == bdb.shards_count and all(row.observed_status == "ok" for row in leading)
         quiet = is_whole and not moving and bdb.uid not in busy | strangers
         own = [each for each in failovers if each.bdb_uid == bdb.uid and _is_unexplained(each)]
         found.append(
-            Database(
+            EpochDatabase(
                 bdb.uid,
                 bdb.name,
                 bdb.shard_certificates is not None,
                 quiet,
-                {shard(row, places[row.node_uid]): _process(row) for row in leading},
+                {shard_ref(row, places[row.node_uid]): _process(row) for row in leading},
                 {each.uid: (each.details["heir"], each.details["lost"]) for each in own},
             )
         )
@@ -182,7 +184,7 @@ def _is_unexplained(failover: Event) -> bool:
     return failover.details.get("has_cause") is False
 
 
-def _message(database: Database, rises: Sequence[Rise], takeovers: Sequence[tuple[int, ...]]) -> str:
+def _message(database: EpochDatabase, rises: Sequence[EpochIncrease], takeovers: Sequence[tuple[int, ...]]) -> str:
     changes = [
         *(f"redis:{heir} took over from redis:{lost}, which was healthy" for heir, lost in takeovers),
         *(

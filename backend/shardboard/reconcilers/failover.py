@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
 from shardboard.domain import failover
-from shardboard.domain.failover import Broken, ObservedShard
+from shardboard.domain.failover import ObservedShard, PairWithoutPrimary
 from shardboard.domain.numerals import plural
 from shardboard.driver import cluster
 from shardboard.driver.cluster import ShardRef
@@ -23,21 +23,21 @@ from shardboard.driver.ports import Agents
 from shardboard.engine_text import info_fields, info_number
 from shardboard.orders import queue
 from shardboard.reconcilers import load
-from shardboard.reconcilers.attempts import may_try, tell_failure
-from shardboard.reconcilers.handovers import DatabaseView, Handovers, Turn, Wish
+from shardboard.reconcilers.attempts import record_failure, should_retry
+from shardboard.reconcilers.handovers import DatabaseView, HandoverRequest, HandoverResult, Handovers
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.sweep import Sweep
+from shardboard.reconcilers.sweep import PollingLoop
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state.actions import Action
-from shardboard.state.events import record, record_of_action
+from shardboard.state.events import record, record_for_action
 from shardboard.state.shards import Shard
 
-NAME = actions.FAILOVER
-HANDOVER = "SMShardFailover"
+ACTION_NAME = actions.FAILOVER
+REQUESTED_FAILOVER = "SMShardFailover"
 DEADLINE = timedelta(seconds=120)
-PATIENCE = 1.5
+TIMEOUT_SECONDS = 1.5
 """Seconds within which a node must reply, so that it does not delay the failovers of others."""
-HANDOVER_PACE = 0.2
+RETRY_SECONDS = 0.2
 """Seconds between two attempts of a planned failover that could not be performed."""
 VOTE_SECONDS = 0.3
 """Maximum duration of a vote; measured: 0.1 s."""
@@ -46,7 +46,7 @@ LastOffset = Callable[[int], float | None]
 """Returns the last reported replication offset of a shard; None if unknown."""
 
 
-class FailoverLoop(Sweep):
+class FailoverLoop(PollingLoop):
     """Schedules a failover for each active database with a pair that has no living primary but a replica to promote."""
 
     changes = frozenset({"shard"})
@@ -68,15 +68,15 @@ class FailoverLoop(Sweep):
             found = promotable(rows)
             if bdb is None or bdb.status not in ("active", "active-change-pending") or not found:
                 continue
-            tries = await actions.tries_of_bdb(session, bdb_uid, NAME)
+            tries = await actions.list_attempts_for_bdb(session, bdb_uid, ACTION_NAME)
             situation = [[pair.pair, pair.primary, *pair.candidates] for pair in found]
-            if any(action.status in actions.OPEN for action in tries):
+            if any(action.status in actions.OPEN_STATUSES for action in tries):
                 continue
-            if not may_try(tries, NAME, situation):
+            if not should_retry(tries, ACTION_NAME, situation):
                 continue
-            queue.start(
+            queue.enqueue(
                 session,
-                NAME,
+                ACTION_NAME,
                 object_uid=bdb_uid,
                 description=f"Fail over {plural(len(found), 'shard')} of {bdb.name}",
                 originator="system",
@@ -103,7 +103,7 @@ class Failover:
         if database is None:
             return Outcome(failed="The database no longer exists.")
         async with self._store.read() as session:
-            rows = await shards.of_bdb(session, action.object_uid)
+            rows = await shards.list_for_bdb(session, action.object_uid)
         broken = promotable(rows)
         method = failover.method(
             cluster=database.engine.cluster,
@@ -111,7 +111,7 @@ class Failover:
             lost=len(failover.broken_pairs(_members(rows))),  # lost primaries without a replica do not vote either
         )
         if method == "TAKEOVER" and not await self._is_majority():
-            return Outcome(unreachable="most nodes are down or unreachable for this console", again_in=1.0)
+            return Outcome(unreachable="most nodes are down or unreachable for this console", retry_in=1.0)
         references = {shard.uid: shard for shard in database.shards}
         known: list[dict[str, Any]] = action.params.get("chosen", [])
         leading = {row.uid for row in rows if row.current_role == "master" and row.observed_status != "down"}
@@ -123,15 +123,15 @@ class Failover:
             for each in await self._plan(broken, known, references)
         ]
         if [*done, *chosen] != known:
-            return Outcome(remember={"chosen": [*done, *chosen]}, again_in=0)
+            return Outcome(params={"chosen": [*done, *chosen]}, retry_in=0)
         if broken and not chosen:
-            return Outcome(unreachable="no replica responds", again_in=0.2)
+            return Outcome(unreachable="no replica responds", retry_in=0.2)
         await self._promote(chosen, references)
         promoted = await self._await_promotion([references[each["heir"]] for each in chosen])
         if len(promoted) < len(broken):
             steps = [{"name": f"Promote {len(broken)} replicas ({method})", "status": "running"}]
             left = [each["heir"] for each in chosen if each["heir"] not in promoted]
-            return Outcome(steps=steps, remember={"refused": sorted({*refused, *left})}, again_in=0)
+            return Outcome(steps=steps, params={"refused": sorted({*refused, *left})}, retry_in=0)
         return Outcome(finished=True, facts={"promoted": [*done, *chosen]})
 
     async def _promote(self, chosen: Sequence[dict[str, Any]], references: dict[int, ShardRef]) -> None:
@@ -144,20 +144,20 @@ class Failover:
         for method in dict.fromkeys(each["method"] for each in chosen):
             replicas = [references[each["heir"]] for each in chosen if each["method"] == method]
             argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
-            await cluster.command(self._agents, replicas, *argv, patience=PATIENCE)
+            await cluster.command(self._agents, replicas, *argv, timeout=TIMEOUT_SECONDS)
             if method == "REPLICAOF":  # outside cluster mode the role is in the configuration file
-                await cluster.command(self._agents, replicas, "CONFIG", "REWRITE", patience=PATIENCE)
+                await cluster.command(self._agents, replicas, "CONFIG", "REWRITE", timeout=TIMEOUT_SECONDS)
 
     async def _is_majority(self) -> bool:
         """Return whether this console reaches a majority of nodes. TAKEOVER needs no votes, so it must not be sent from a minority
         partition.
         """
         async with self._store.read() as session:
-            everyone = await nodes.every(session)
+            everyone = await nodes.list_all(session)
         return 2 * sum(node.health == "up" for node in everyone) >= len(everyone)
 
     async def _plan(
-        self, broken: Sequence[Broken], known: Sequence[dict[str, Any]], references: dict[int, ShardRef]
+        self, broken: Sequence[PairWithoutPrimary], known: Sequence[dict[str, Any]], references: dict[int, ShardRef]
     ) -> list[dict[str, Any]]:
         """Return the previous choice for each broken pair if it can still be promoted, otherwise a new one."""
         candidates = {uid for pair in broken for uid in pair.candidates}
@@ -165,10 +165,12 @@ class Failover:
         settled = {each["pair"] for each in kept}
         return [*kept, *await self._choose([pair for pair in broken if pair.pair not in settled], references)]
 
-    async def _choose(self, broken: Sequence[Broken], references: dict[int, ShardRef]) -> list[dict[str, Any]]:
+    async def _choose(
+        self, broken: Sequence[PairWithoutPrimary], references: dict[int, ShardRef]
+    ) -> list[dict[str, Any]]:
         """Return for each pair the replica with the most data, and its lag behind the last reported offset of its primary."""
         candidates = [references[uid] for pair in broken for uid in pair.candidates]
-        replies = await cluster.command(self._agents, candidates, "INFO", "replication", patience=PATIENCE)
+        replies = await cluster.command(self._agents, candidates, "INFO", "replication", timeout=TIMEOUT_SECONDS)
         infos = {uid: info_fields(result.reply) for uid, result in replies.items() if result.ok}
         offsets = {uid: _offset(info) for uid, info in infos.items() if _has_complete_data(info)}
         chosen = []
@@ -191,26 +193,26 @@ class Failover:
         return promoted
 
     async def _promoted(self, replicas: Sequence[ShardRef]) -> set[int]:
-        replies = await cluster.command(self._agents, replicas, "INFO", "replication", patience=PATIENCE)
+        replies = await cluster.command(self._agents, replicas, "INFO", "replication", timeout=TIMEOUT_SECONDS)
         return {uid for uid, result in replies.items() if result.ok and "role:master" in result.reply}
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
-        rows = {row.uid: row for row in await shards.of_bdb(session, action.object_uid)}
+        rows = {row.uid: row for row in await shards.list_for_bdb(session, action.object_uid)}
         since = (datetime.now(UTC) - action.created_at).total_seconds()
         took: dict[str, float] = action.params.get("took", {})
-        requested = action.name == HANDOVER
+        requested = action.name == REQUESTED_FAILOVER
         for each in outcome.facts["promoted"]:
             promoted, lost = rows.get(each["heir"]), rows.get(each["lost"])
             if bdb is None or promoted is None or lost is None:
                 continue
             seconds = took.get(str(promoted.uid), since)
             promoted.role = "master"
-            promoted.became("master", datetime.now(UTC))
+            promoted.set_role("master", datetime.now(UTC))
             lost.role = lost.observed_role = "slave"
             lost.leads_again, promoted.leads_again = not requested, False
             if requested:
-                lost.became("slave", datetime.now(UTC))
+                lost.set_role("slave", datetime.now(UTC))
             record(
                 session,
                 "shard_failover",
@@ -232,10 +234,10 @@ class Failover:
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         message = f"Failover failed for some primaries: {reason}"
-        await tell_failure(session, action, "shard_failover_failed", message, reason, source="bdb")
+        await record_failure(session, action, "shard_failover_failed", message, reason, source="bdb")
 
 
-class Handover(Failover):
+class RequestedFailover(Failover):
     """Requested failover of living primaries: graceful unless forced."""
 
     def __init__(self, store: Store, agents: Agents, last_offset: LastOffset) -> None:
@@ -243,7 +245,7 @@ class Handover(Failover):
         self._handovers = Handovers(store, agents)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        record_of_action(
+        record_for_action(
             session,
             action,
             "shard_failover_failed",
@@ -257,43 +259,43 @@ class Handover(Failover):
         if database is None:
             return Outcome(failed="The database no longer exists.")
         async with self._store.read() as session:
-            rows = await shards.of_bdb(session, action.object_uid)
+            rows = await shards.list_for_bdb(session, action.object_uid)
         references = {shard.uid: shard for shard in database.shards}
         force = action.params["force"]
         if "chosen" not in action.params:
             leaving = [row for row in rows if row.uid in action.params["shards"] and row.current_role == "master"]
-            pairs = [Broken(row.pair, row.uid, _replicas(rows, row.pair)) for row in leaving]
+            pairs = [PairWithoutPrimary(row.pair, row.uid, _replicas(rows, row.pair)) for row in leaving]
             fresh = await self._choose(pairs, references)
             if len(fresh) < len(pairs):
-                return Outcome(unreachable="a replica does not respond", again_in=0.2)
+                return Outcome(unreachable="a replica does not respond", retry_in=0.2)
             method = "FORCE" if force else "graceful"
-            return Outcome(remember={"chosen": [{**each, "method": method} for each in fresh]}, again_in=0)
+            return Outcome(params={"chosen": [{**each, "method": method} for each in fresh]}, retry_in=0)
         chosen = action.params["chosen"]
         promoted = await self._promoted([references[each["heir"]] for each in chosen])
         left = [each for each in chosen if each["heir"] not in promoted]
         if not left:
             return Outcome(finished=True, facts={"promoted": chosen})
-        wishes = [Wish(references[each["heir"]], references[each["lost"]]) for each in left]
+        wishes = [HandoverRequest(references[each["heir"]], references[each["lost"]]) for each in left]
         view = DatabaseView(
             action.object_uid, database.name, database.engine.cluster, database.primaries, len(database.shards)
         )
-        turn = await self._handovers.turn(action, view, wishes, force=force)
-        detail = next(iter(turn.waits.values()), "") if turn.tried is None else ""
+        turn = await self._handovers.attempt_next(action, view, wishes, force=force)
+        detail = next(iter(turn.wait_reasons.values()), "") if turn.attempted is None else ""
         step = {"name": action.description, "status": "running", **({"detail": detail} if detail else {})}
         return Outcome(
             progress=100.0 * (len(chosen) - len(left)) / len(chosen),
             steps=[step],
-            remember={**turn.remember, **_took(action, turn)},
-            unreachable=turn.hindered if turn.tried is None else "",
-            again_in=0 if turn.seconds is not None else HANDOVER_PACE,
+            params={**turn.params, **_took(action, turn)},
+            unreachable=turn.obstacle if turn.attempted is None else "",
+            retry_in=0 if turn.seconds is not None else RETRY_SECONDS,
         )
 
 
-def _took(action: Action, turn: Turn) -> dict[str, Any]:
+def _took(action: Action, result: HandoverResult) -> dict[str, Any]:
     """Return the duration in seconds by promoted replica, for their events."""
-    if turn.tried is None or turn.seconds is None:
+    if result.attempted is None or result.seconds is None:
         return {}
-    return {"took": {**action.params.get("took", {}), str(turn.tried.uid): turn.seconds}}
+    return {"took": {**action.params.get("took", {}), str(result.attempted.uid): result.seconds}}
 
 
 def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:
@@ -302,7 +304,7 @@ def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:
     )
 
 
-def promotable(rows: Sequence[Shard]) -> list[Broken]:
+def promotable(rows: Sequence[Shard]) -> list[PairWithoutPrimary]:
     """Return broken pairs that have a replica to promote."""
     return [pair for pair in failover.broken_pairs(_members(rows)) if pair.candidates]
 
@@ -313,7 +315,7 @@ def _members(rows: Sequence[Shard]) -> list[ObservedShard]:
 
 async def _by_bdb(session: AsyncSession) -> dict[int, list[Shard]]:
     found: dict[int, list[Shard]] = defaultdict(list)
-    for row in await shards.every(session):
+    for row in await shards.list_all(session):
         found[row.bdb_uid].append(row)
     return found
 

@@ -13,10 +13,10 @@ from typing import Any
 from shardboard.db import Store
 from shardboard.domain import handover as rules
 from shardboard.driver import handover
-from shardboard.driver.cluster import ShardRef, rhythm
-from shardboard.driver.handover import Try
+from shardboard.driver.cluster import ShardRef, engine_timings
+from shardboard.driver.handover import AttemptResult
 from shardboard.driver.ports import Agents
-from shardboard.reconcilers.lease import ours
+from shardboard.reconcilers.lease import leased_transaction
 from shardboard.state import actions
 from shardboard.state.actions import Action
 from shardboard.state.events import record
@@ -25,16 +25,16 @@ log = logging.getLogger(__name__)
 
 PARAM = "handovers"
 """Key of the action's params with failed attempts: `{promoted: {"tries", "again_at"}}`."""
-AGAIN_SCALE = 1.0
+RETRY_SCALE = 1.0
 """Factor for retry delays; tests use a smaller one."""
 
 
 @dataclass(frozen=True)
-class Wish:
+class HandoverRequest:
     """One planned failover that is due."""
 
     promoted: ShardRef
-    old: ShardRef
+    current_primary: ShardRef
     """The current primary."""
 
 
@@ -51,17 +51,17 @@ class DatabaseView:
 
 
 @dataclass
-class Turn:
+class HandoverResult:
     """Result of one attempt."""
 
-    tried: ShardRef | None = None
+    attempted: ShardRef | None = None
     seconds: float | None = None
     """Duration, if it succeeded."""
-    waits: dict[int, str] = field(default_factory=dict)
+    wait_reasons: dict[int, str] = field(default_factory=dict)
     """By promoted replica: why it was not attempted; one sentence."""
-    hindered: str = ""
+    obstacle: str = ""
     """One of these reasons that does not resolve with time alone."""
-    remember: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
     """To be stored in the action."""
 
 
@@ -74,35 +74,37 @@ class Handovers:
         self._store = store
         self._agents = agents
 
-    async def turn(self, action: Action, view: DatabaseView, wishes: Sequence[Wish], *, force: bool = False) -> Turn:
+    async def attempt_next(
+        self, action: Action, view: DatabaseView, requests: Sequence[HandoverRequest], *, force: bool = False
+    ) -> HandoverResult:
         """Perform the first possible request and wait for its end: some hundredths of a second, at most half a second."""
-        found = Turn()
+        found = HandoverResult()
         failed: Mapping[str, Any] = action.params.get(PARAM, {})
         if await self._is_failing_over(view.bdb_uid):
-            found.waits = {wish.promoted.uid: "Waiting for a failover of lost primaries." for wish in wishes}
+            found.wait_reasons = {wish.promoted.uid: "Waiting for a failover of lost primaries." for wish in requests}
             return found
-        due = [wish for wish in wishes if _again_at(failed, wish.promoted.uid) <= datetime.now(UTC)]
-        due.sort(key=lambda wish: _tries(failed, wish.promoted.uid))  # others do not wait for one that keeps failing
-        for wish in wishes:
+        due = [wish for wish in requests if _retry_at(failed, wish.promoted.uid) <= datetime.now(UTC)]
+        due.sort(key=lambda wish: _attempts(failed, wish.promoted.uid))  # others do not wait for one that keeps failing
+        for wish in requests:
             if wish not in due:
-                found.waits[wish.promoted.uid] = f"Shard redis:{wish.promoted.uid} is retried in a few seconds."
+                found.wait_reasons[wish.promoted.uid] = f"Shard redis:{wish.promoted.uid} is retried in a few seconds."
         voters = [shard for shard in view.primaries if shard.slots] if view.cluster else []
         for wish in due:
-            stand = await handover.look(self._agents, wish.promoted, wish.old, voters)
-            why = "" if force and stand.answers else rules.hindrance(stand)
-            if stand.leads:
+            stand = await handover.read_state(self._agents, wish.promoted, wish.current_primary, voters)
+            why = "" if force and stand.answers else rules.obstacle(stand)
+            if stand.is_primary:
                 continue
             if why:
-                found.hindered = found.waits[wish.promoted.uid] = f"Shard redis:{wish.promoted.uid} {why}."
+                found.obstacle = found.wait_reasons[wish.promoted.uid] = f"Shard redis:{wish.promoted.uid} {why}."
                 continue
-            found.tried = wish.promoted
+            found.attempted = wish.promoted
             made = await handover.attempt(
-                self._agents, wish.promoted, wish.old, cluster=view.cluster, shards=view.shards, force=force
+                self._agents, wish.promoted, wish.current_primary, cluster=view.cluster, shards=view.shards, force=force
             )
-            if made.led:
+            if made.succeeded:
                 found.seconds = made.seconds
             else:
-                found.remember = {
+                found.params = {
                     PARAM: {**failed, str(wish.promoted.uid): await self._record_failure(action, view, wish, made)}
                 }
             return found
@@ -110,18 +112,22 @@ class Handovers:
 
     async def _is_failing_over(self, bdb_uid: int) -> bool:
         async with self._store.read() as session:
-            return any(action.name == actions.FAILOVER for action in await actions.open_of_bdb(session, bdb_uid))
+            return any(action.name == actions.FAILOVER for action in await actions.list_open_for_bdb(session, bdb_uid))
 
-    async def _record_failure(self, action: Action, view: DatabaseView, wish: Wish, made: Try) -> dict[str, Any]:
+    async def _record_failure(
+        self, action: Action, view: DatabaseView, request: HandoverRequest, result: AttemptResult
+    ) -> dict[str, Any]:
         """Record the event of a failed attempt. Return what the action stores about it."""
-        tries = _tries(action.params.get(PARAM, {}), wish.promoted.uid) + 1
-        again = rules.again_after(tries, bounded=made.bounded, node_timeout_ms=rhythm(view.shards).node_timeout_ms)
+        tries = _attempts(action.params.get(PARAM, {}), request.promoted.uid) + 1
+        again = rules.retry_delay(
+            tries, bounded=result.bounded, node_timeout_ms=engine_timings(view.shards).node_timeout_ms
+        )
         message = (
-            f"The planned failover of pair {wish.promoted.pair} of {view.name} from redis:{wish.old.uid} to "
-            f"redis:{wish.promoted.uid} failed: {made.reason}. The console retries after {again:.0f} s."
+            f"The planned failover of pair {request.promoted.pair} of {view.name} from redis:{request.current_primary.uid} to "
+            f"redis:{request.promoted.uid} failed: {result.reason}. The console retries after {again:.0f} s."
         )
         log.warning("%s", message)
-        async with ours(self._store, action) as session:
+        async with leased_transaction(self._store, action) as session:
             if session is not None:
                 record(
                     session,
@@ -131,27 +137,27 @@ class Handovers:
                     severity="WARNING",
                     originator=action.originator,
                     bdb_uid=view.bdb_uid,
-                    node_uid=wish.promoted.node.uid,
-                    shard_uid=wish.promoted.uid,
+                    node_uid=request.promoted.node.uid,
+                    shard_uid=request.promoted.uid,
                     action_uid=action.uid,
                     details={
-                        "pair": wish.promoted.pair,
-                        "lost": wish.old.uid,
-                        "heir": wish.promoted.uid,
-                        "reason": made.reason,
+                        "pair": request.promoted.pair,
+                        "lost": request.current_primary.uid,
+                        "heir": request.promoted.uid,
+                        "reason": result.reason,
                         "tries": tries,
-                        "seconds": made.seconds,
+                        "seconds": result.seconds,
                         "again_in": again,
                     },
                 )
-        return {"tries": tries, "again_at": (datetime.now(UTC) + timedelta(seconds=again * AGAIN_SCALE)).isoformat()}
+        return {"tries": tries, "again_at": (datetime.now(UTC) + timedelta(seconds=again * RETRY_SCALE)).isoformat()}
 
 
-def _tries(failed: Mapping[str, Any], promoted: int) -> int:
+def _attempts(failed: Mapping[str, Any], promoted: int) -> int:
     tries: int = failed.get(str(promoted), {}).get("tries", 0)
     return tries
 
 
-def _again_at(failed: Mapping[str, Any], promoted: int) -> datetime:
+def _retry_at(failed: Mapping[str, Any], promoted: int) -> datetime:
     kept = failed.get(str(promoted))
     return datetime.fromisoformat(kept["again_at"]) if kept else datetime.min.replace(tzinfo=UTC)

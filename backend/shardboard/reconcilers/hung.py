@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from shardboard.bus import Bus
 from shardboard.db import Store
-from shardboard.domain.failover import ObservedShard, dispensable
+from shardboard.domain.failover import ObservedShard, replaceable_hung_shards
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.errors import AgentError
-from shardboard.reconcilers.load import reference
+from shardboard.reconcilers.load import node_ref
 from shardboard.state import nodes, shards
 from shardboard.state.events import record
 from shardboard.state.nodes import Node
@@ -24,12 +24,12 @@ from shardboard.state.shards import Shard
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN = 2.0
+POLL_SECONDS = 2.0
 HANG_SECONDS = 30.0
 """Seconds without any reply. A long command has ended by then, or its replica has been promoted."""
 
 
-class HungLoop:
+class HungShardLoop:
     """Checks shards that do not respond. It only kills those that their pair does not need, on healthy nodes."""
 
     def __init__(self, store: Store, bus: Bus, agents: Agents, clock: Callable[[], float] = time.monotonic) -> None:
@@ -45,19 +45,19 @@ class HungLoop:
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
-                await changes.until(lambda change: change[0] == "shard", LOOK_AGAIN, pause=4)
+                await changes.wait_until(lambda change: change[0] == "shard", POLL_SECONDS, pause=4)
 
     async def sweep(self) -> None:
         """Check all shards once."""
         async with self._store.read() as session:
-            silent = [row.uid for row in await shards.conditions(session) if row.observed_status == "timeout"]
+            silent = [row.uid for row in await shards.list_conditions(session) if row.observed_status == "timeout"]
             now = self._clock()
             self._since = {uid: self._since.get(uid, now) for uid in silent}
             hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
             if not hung:
                 return
-            rows = await shards.every(session)
-            machines = await nodes.every(session)
+            rows = await shards.list_all(session)
+            machines = await nodes.list_all(session)
         chosen = _by_node(machines, rows, hung)
         await asyncio.gather(*(self._kill(node, hanging) for node, hanging in chosen.items()))
 
@@ -65,7 +65,7 @@ class HungLoop:
         for uid in hanging:
             self._since[uid] = self._clock()  # whatever the result, do not retry immediately
         try:
-            outcomes = await self._agents.end_hung(node, hanging)
+            outcomes = await self._agents.kill_hung(node, hanging)
         except AgentError as error:
             log.info("hung shards: killing shards of node %s failed: %s", node.uid, error.reason)
             return
@@ -92,13 +92,13 @@ class HungLoop:
 
 def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) -> dict[NodeRef, dict[int, str]]:
     """Return the shards that can be killed, by node."""
-    up = {node.uid: reference(node) for node in machines if node.health == "up" and node.agent_status == "connected"}
+    up = {node.uid: node_ref(node) for node in machines if node.health == "up" and node.agent_status == "connected"}
     members: dict[int, list[ObservedShard]] = defaultdict(list)
     for row in rows:
         members[row.bdb_uid].append(
             ObservedShard(row.uid, row.pair, row.current_role, row.observed_status, row.observed_link)
         )
-    chosen = hung & {uid for each in members.values() for uid in dispensable(each)}
+    chosen = hung & {uid for each in members.values() for uid in replaceable_hung_shards(each)}
     found: dict[NodeRef, dict[int, str]] = defaultdict(dict)
     for row in rows:
         if row.uid in chosen and row.node_uid in up:

@@ -21,7 +21,7 @@ from shardboard.domain.numerals import plural
 from shardboard.domain.unknown_shards import Unknown, UnknownEndpoint, UnknownShard, next_uid
 from shardboard.driver.ports import Agents, NodeRef, ServedDatabase, ShardReport
 from shardboard.errors import AgentError
-from shardboard.reconcilers.load import reference
+from shardboard.reconcilers.load import node_ref
 from shardboard.state import cluster, events, nodes, shards
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import UNKNOWN_SHARDS, record
@@ -37,7 +37,7 @@ STARTUP_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Reported:
+class AgentInventory:
     """Report of one agent."""
 
     shards: Sequence[ShardReport]
@@ -60,7 +60,7 @@ class InventoryLoop:
                 # Changes of nodes come in bursts; each poll asks all agents.
                 await asyncio.sleep(RETRY_SECONDS)
                 if complete:
-                    await changes.until(lambda change: change[0] == "node", POLL_SECONDS - RETRY_SECONDS)
+                    await changes.wait_until(lambda change: change[0] == "node", POLL_SECONDS - RETRY_SECONDS)
 
     async def read_at_startup(self) -> None:
         """Poll all agents once before the console accepts requests, because its store may have been restored."""
@@ -74,8 +74,8 @@ class InventoryLoop:
         """Poll every agent once. Return whether all answered."""
         async with self._store.read() as session:
             reachable = [
-                reference(node)
-                for node in await nodes.every(session)
+                node_ref(node)
+                for node in await nodes.list_all(session)
                 if node.health == "up" and node.agent_status == "connected"
             ]
         return all(await asyncio.gather(*map(self._poll, reachable)))
@@ -98,11 +98,11 @@ class InventoryLoop:
             return False
         return True
 
-    async def _reported(self, node: NodeRef) -> Reported:
+    async def _reported(self, node: NodeRef) -> AgentInventory:
         held, proxy = await asyncio.gather(self._agents.shards(node), self._agents.proxy(node))
-        return Reported(held, proxy.serving or [])
+        return AgentInventory(held, proxy.serving or [])
 
-    async def _is_due(self, session: AsyncSession, node_uid: int, reported: Reported) -> bool:
+    async def _is_due(self, session: AsyncSession, node_uid: int, reported: AgentInventory) -> bool:
         node = await nodes.by_uid(session, node_uid)
         if node is None:
             return False
@@ -110,7 +110,7 @@ class InventoryLoop:
         unknown = await _unknown(session, reported)
         return node.unknown != unknown.stored() or _counters(here, reported) != (here.next_shard_uid, here.next_bdb_uid)
 
-    async def _record(self, session: AsyncSession, node_uid: int, reported: Reported) -> None:
+    async def _record(self, session: AsyncSession, node_uid: int, reported: AgentInventory) -> None:
         here = await cluster.load_for_update(session)
         node = await nodes.by_uid(session, node_uid)
         if node is None:
@@ -128,7 +128,7 @@ class InventoryLoop:
                 record(session, "orphan_removed", message, source="node", severity="WARNING", node_uid=node.uid)
 
 
-def _counters(here: Cluster, reported: Reported) -> tuple[int, int]:
+def _counters(here: Cluster, reported: AgentInventory) -> tuple[int, int]:
     """The next uid of a shard and of a database."""
     databases = [*(each.bdb_uid for each in reported.shards), *(each.uid for each in reported.served)]
     return (
@@ -140,13 +140,13 @@ def _counters(here: Cluster, reported: Reported) -> tuple[int, int]:
 async def _orphans(session: AsyncSession, reported: Collection[ShardReport]) -> dict[int, str]:
     """Engine ids by uid of the shards that this store removed."""
     absent = {each.engine_id for each in reported} - await shards.engine_ids(session)
-    removed = await shards.removed(session, absent) if absent else set()
+    removed = await shards.removed_engine_ids(session, absent) if absent else set()
     return {each.uid: each.engine_id for each in reported if each.engine_id in removed}
 
 
-async def _unknown(session: AsyncSession, reported: Reported) -> Unknown:
+async def _unknown(session: AsyncSession, reported: AgentInventory) -> Unknown:
     ids = {each.engine_id for each in reported.shards}
-    unknown = await shards.unknown(session, ids.union(*(each.engine_ids for each in reported.served)))
+    unknown = await shards.unknown_engine_ids(session, ids.union(*(each.engine_ids for each in reported.served)))
     return Unknown(
         tuple(
             UnknownShard(each.uid, each.bdb_uid, each.engine_id, each.port, each.bus_port, each.memory, each.flash)

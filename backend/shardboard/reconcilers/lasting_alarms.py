@@ -14,7 +14,7 @@ from shardboard.state.events import Event
 Key = TypeVar("Key")
 
 
-class LastingAlarms(Generic[Key]):
+class PersistentAlarms(Generic[Key]):
     """Alarms of one type, each identified by a key."""
 
     def __init__(self, store: Store, type_: str, key: Callable[[Event], Key], seconds: float) -> None:
@@ -27,12 +27,12 @@ class LastingAlarms(Generic[Key]):
         """Time of the last occurrence, by the clock of the event loop."""
 
     async def open(self, session: AsyncSession) -> dict[Key, Event]:
-        return {self._key(span): span for span in await events.open_spans(session, self._type)}
+        return {self._key(span): span for span in await events.list_open_spans(session, self._type)}
 
-    def saw(self, key: Key) -> None:
+    def record_occurrence(self, key: Key) -> None:
         self._seen[key] = asyncio.get_running_loop().time()
 
-    async def end(self) -> None:
+    async def close_expired(self) -> None:
         """Close alarms whose cause was not seen for long. Alarms of an earlier console count as seen when this one first finds
         them.
         """

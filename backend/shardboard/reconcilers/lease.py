@@ -11,7 +11,7 @@ from shardboard.state.actions import Action
 
 
 @asynccontextmanager
-async def ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | None]:
+async def leased_transaction(store: Store, action: Action) -> AsyncIterator[AsyncSession | None]:
     """Yield a session in a transaction; None if another console has taken over the action or it has ended."""
     async with store.begin() as session:
         await cluster.load_for_update(session)  # ports are allocated under this lock
@@ -19,8 +19,8 @@ async def ours(store: Store, action: Action) -> AsyncIterator[AsyncSession | Non
         yield session if own is not None and own.is_leased_as(action.lease_token) else None
 
 
-async def release(session: AsyncSession, action: Action, reason: str) -> None:
+async def unlock_databases(session: AsyncSession, action: Action, reason: str) -> None:
     """Unlock the databases of the action. `reason` becomes their status detail."""
-    for bdb in await bdbs.every(session):
+    for bdb in await bdbs.list_all(session):
         if bdb.action_uid == action.uid:
             bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None

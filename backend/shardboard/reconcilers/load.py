@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from shardboard.db import Store
 from shardboard.domain import disabled_commands, slots
-from shardboard.domain.creation import Wanted
-from shardboard.driver.cluster import Engine, ShardRef
+from shardboard.domain.creation import DesiredShard
+from shardboard.driver.cluster import EngineSettings, ShardRef
 from shardboard.driver.ports import NodeRef, ShardTls
 from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, nodes, shards
@@ -21,7 +21,7 @@ class DesiredDatabase:
     name: str
     status: str
     port: int
-    engine: Engine
+    engine: EngineSettings
     shards: list[ShardRef]
     primaries: list[ShardRef]
     """The shards that are primaries now and not known to be down."""
@@ -29,8 +29,8 @@ class DesiredDatabase:
     """The shards that are not known to be down."""
 
     @property
-    def wanted(self) -> list[Wanted]:
-        return [Wanted(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in self.shards]
+    def desired_shards(self) -> list[DesiredShard]:
+        return [DesiredShard(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in self.shards]
 
 
 async def database(store: Store, uid: int) -> DesiredDatabase | None:
@@ -39,30 +39,32 @@ async def database(store: Store, uid: int) -> DesiredDatabase | None:
         bdb = await bdbs.by_uid(session, uid)
         if bdb is None:
             return None
-        places = {node.uid: reference(node) for node in await nodes.every(session)}
-        rows = await shards.of_bdb(session, uid)
-    references = {row.uid: shard(row, places[row.node_uid]) for row in rows}
+        places = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+        rows = await shards.list_for_bdb(session, uid)
+    references = {row.uid: shard_ref(row, places[row.node_uid]) for row in rows}
     primaries = [references[row.uid] for row in rows if row.current_role == "master" and row.observed_status != "down"]
     living = [references[row.uid] for row in rows if row.observed_status != "down"]
-    return DesiredDatabase(bdb.name, bdb.status, bdb.port, engine(bdb), list(references.values()), primaries, living)
+    return DesiredDatabase(
+        bdb.name, bdb.status, bdb.port, engine_settings(bdb), list(references.values()), primaries, living
+    )
 
 
-def reference(node: Node) -> NodeRef:
+def node_ref(node: Node) -> NodeRef:
     return NodeRef(node.uid, node.addr, node.agent_port)
 
 
-def engine(bdb: Bdb) -> Engine:
+def engine_settings(bdb: Bdb) -> EngineSettings:
     """Return the engine settings that follow from the database's fields."""
     config = bdb.config
     persistence = config["data_persistence"]
-    return Engine(
+    return EngineSettings(
         uid=bdb.uid,
         cluster=bdb.sharding,
         admin_password=bdb.admin_password,
         next_admin_password=bdb.next_admin_password,
         client_passwords=bdb.passwords,
         default_user=config["default_user"],
-        memory=bdb.share,
+        memory=bdb.shard_memory,
         eviction_policy=config["eviction_policy"],
         appendonly=persistence == "aof",
         appendfsync_always=config["aof_policy"] == "appendfsync-always",
@@ -84,7 +86,7 @@ def shard_tls(bdb: Bdb) -> ShardTls | None:
     return ShardTls(authorities=certificates.trusted, certificate=certificates.certificate, key=certificates.key)
 
 
-def shard(row: Shard, node: NodeRef) -> ShardRef:
+def shard_ref(row: Shard, node: NodeRef) -> ShardRef:
     return ShardRef(
         uid=row.uid,
         node=node,

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.away import is_away, reason
+from shardboard.away import describe_error, is_transient
 from shardboard.bus import Bus
 from shardboard.db import Store
 from shardboard.errors import AgentRefused, AgentUnreachable
@@ -29,9 +29,9 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=10)
 IDLE_SECONDS = 2.0
-AWAY_SECONDS = 1.0
+STORE_RETRY_SECONDS = 1.0
 STEP_SECONDS = 120
-PATIENCE = timedelta(seconds=10)
+UNREACHABLE_TIMEOUT = timedelta(seconds=10)
 """How long a machine can be unreachable before the action that needs it fails."""
 
 
@@ -46,13 +46,13 @@ class Outcome:
     """The action was cancelled, as requested in `Action.cancelled_by`, and its changes are undone or complete."""
     progress: float | None = None
     steps: list[dict[str, Any]] | None = None
-    again_in: float = 0.05
+    retry_in: float = 0.05
     """Seconds until the next step."""
     unreachable: str = ""
     """Why a machine did not respond. The action fails if this lasts longer than PATIENCE."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Passed to `finish`."""
-    remember: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     """Stored in the action's `params`, for values that a later step can no longer determine."""
 
 
@@ -80,20 +80,20 @@ class ActionLoop:
     async def run(self) -> None:
         """Run until cancelled. The tasks are cancelled too, and their leases expire."""
         await self._release_own()
-        async with self._tasks.ending():
+        async with self._tasks.cancelled_at_exit():
             with self._bus.listen("change") as changes:
                 while True:
                     await self._claim()
                     # A wake-up is a hint and due rows are authoritative, so poll even without one.
-                    await changes.until(lambda change: change[0] == "action", IDLE_SECONDS)
+                    await changes.wait_until(lambda change: change[0] == "action", IDLE_SECONDS)
 
     async def _claim(self) -> None:
         async with self._store.read() as session:
-            if not await actions.due(session, datetime.now(UTC)):
+            if not await actions.list_due(session, datetime.now(UTC)):
                 return
         async with self._store.begin() as session:
             claimed = []
-            for action in await actions.due(session, datetime.now(UTC)):
+            for action in await actions.list_due(session, datetime.now(UTC)):
                 # Our own step takes longer than its lease and no other console has taken over
                 if action.uid in self._tasks:
                     continue
@@ -107,7 +107,7 @@ class ActionLoop:
     async def _release_own(self) -> None:
         """Release the leases of an earlier process of this console, so that its actions continue before the leases expire."""
         async with self._store.begin() as session:
-            for action in await actions.leased_by(session, f"{self._instance}:"):
+            for action in await actions.list_leased_by(session, f"{self._instance}:"):
                 action.lease_until = None
 
     async def _work(self, uid: str, token: str) -> None:
@@ -121,16 +121,20 @@ class ActionLoop:
                 outcome = Outcome(failed=broken) if broken else await self._step(action)
                 if not await self._apply(uid, token, outcome, ends=ends):
                     return
-                pause = outcome.again_in
+                pause = outcome.retry_in
             except Exception as error:
-                if is_away(error):
-                    log.warning("action %s: waiting for the store: %s", uid, reason(error))
-                    pause = AWAY_SECONDS
+                if is_transient(error):
+                    log.warning("action %s: waiting for the store: %s", uid, describe_error(error))
+                    pause = STORE_RETRY_SECONDS
                 elif not ends:
                     raise
                 else:  # a retry would fail again: end the action, if necessary without its stepper
                     log.exception("action %s: writing the outcome failed", uid)
-                    broken, ends, pause = broken or f"Internal error of the console ({reason(error)}).", not broken, 0.0
+                    broken, ends, pause = (
+                        broken or f"Internal error of the console ({describe_error(error)}).",
+                        not broken,
+                        0.0,
+                    )
             await asyncio.sleep(pause)
 
     async def _step(self, action: Action) -> Outcome:
@@ -141,14 +145,14 @@ class ActionLoop:
             async with asyncio.timeout(STEP_SECONDS):
                 return await stepper.step(action)
         except (AgentUnreachable, TimeoutError) as error:
-            return Outcome(unreachable=str(error) or "a machine did not respond in time", again_in=0.5)
+            return Outcome(unreachable=str(error) or "a machine did not respond in time", retry_in=0.5)
         except AgentRefused as error:
             return Outcome(failed=_sentence(error.reason))
         except Exception as error:
             log.exception("action %s (%s): step failed", action.name, action.uid)
-            if is_away(error):
-                return Outcome(unreachable=f"the store failed ({reason(error)})", again_in=AWAY_SECONDS)
-            return Outcome(failed=f"Internal error of the console ({reason(error)}). See its log.")
+            if is_transient(error):
+                return Outcome(unreachable=f"the store failed ({describe_error(error)})", retry_in=STORE_RETRY_SECONDS)
+            return Outcome(failed=f"Internal error of the console ({describe_error(error)}). See its log.")
 
     async def _apply(self, uid: str, token: str, outcome: Outcome, *, ends: bool = True) -> bool:
         """Write the outcome. Return False if the action has ended or was taken over. With `ends` its stepper ends it."""
@@ -175,8 +179,8 @@ class ActionLoop:
                     action.progress = max(action.progress, round(outcome.progress, 1))
                 if outcome.steps is not None and outcome.steps != action.steps:
                     action.steps = outcome.steps
-                if outcome.remember:
-                    action.params = {**action.params, **outcome.remember}
+                if outcome.params:
+                    action.params = {**action.params, **outcome.params}
                 return True
             if stepper is not None and outcome.finished:
                 await stepper.finish(session, action, outcome)
@@ -206,7 +210,7 @@ def _timeout_reason(action: Action, outcome: Outcome, now: datetime) -> str:
     if outcome.unreachable:
         since = datetime.fromisoformat(params.setdefault("unreachable_since", now.isoformat()))
         action.params = params
-        if now - since > PATIENCE:
+        if now - since > UNREACHABLE_TIMEOUT:
             return _sentence(outcome.unreachable)
     elif params.pop("unreachable_since", None) is not None:
         action.params = params

@@ -7,34 +7,38 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.orders import movement, primaries_return
 from shardboard.orders.movement import ClusterView
-from shardboard.reconcilers.attempts import may_try
-from shardboard.reconcilers.sweep import Sweep
+from shardboard.reconcilers.attempts import should_retry
+from shardboard.reconcilers.sweep import PollingLoop
 from shardboard.state import actions, shards
 from shardboard.state import cluster as clusters
 
 
-class PrimariesReturnLoop(Sweep):
+class SwitchBackLoop(PollingLoop):
     """Schedules the switch back, one action per database."""
 
     changes = frozenset({"node", "action", "cluster"})
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return (await clusters.load(session)).rules.primaries_return and bool(await shards.that_led(session))
+        return (await clusters.load(session)).rules.primaries_return and bool(
+            await shards.list_former_primaries(session)
+        )
 
     async def act(self, session: AsyncSession) -> None:
         view = await movement.locked_view(session)
-        for bdb_uid in sorted({row.bdb_uid for row in await shards.that_led(session)}):
-            await _order(session, view, bdb_uid)
+        for bdb_uid in sorted({row.bdb_uid for row in await shards.list_former_primaries(session)}):
+            await _schedule(session, view, bdb_uid)
 
 
-async def _order(session: AsyncSession, view: ClusterView, bdb_uid: int) -> None:
+async def _schedule(session: AsyncSession, view: ClusterView, bdb_uid: int) -> None:
     bdb = view.databases.get(bdb_uid)
-    if bdb is None or bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
+    if bdb is None or bdb.status != "active" or await actions.list_open_for_bdb(session, bdb_uid):
         return
-    moves = primaries_return.planned(view, bdb_uid)
+    moves = primaries_return.plan_moves(view, bdb_uid)
     situation = [move.leads for move in moves]
-    if not moves or not may_try(
-        await actions.tries_of_bdb(session, bdb_uid, primaries_return.NAME), primaries_return.NAME, situation
+    if not moves or not should_retry(
+        await actions.list_attempts_for_bdb(session, bdb_uid, primaries_return.ACTION_NAME),
+        primaries_return.ACTION_NAME,
+        situation,
     ):
         return
-    primaries_return.order(session, view, bdb_uid, moves, "system")
+    primaries_return.queue_switchovers(session, view, bdb_uid, moves, "system")

@@ -13,7 +13,7 @@ from shardboard.state.nodes import Node
 
 
 @dataclass(frozen=True)
-class Rebinding:
+class EndpointMove:
     """Endpoint move of one database."""
 
     bdb: Bdb
@@ -42,7 +42,7 @@ class Rebinding:
         record(
             session,
             "endpoint_moved",
-            binding.sentence(self.bdb.name, old, new, answers),
+            binding.address_change_message(self.bdb.name, old, new, answers),
             source="bdb",
             severity="WARNING",
             bdb_uid=self.bdb.uid,

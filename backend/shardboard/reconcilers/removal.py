@@ -12,7 +12,7 @@ from shardboard.driver import replication
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.errors import AgentError
-from shardboard.reconcilers.load import reference, shard
+from shardboard.reconcilers.load import node_ref, shard_ref
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.shards import Shard
 from shardboard.tasks import Tasks
@@ -34,16 +34,16 @@ class RemovalLoop:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        async with self._working.ending():
+        async with self._working.cancelled_at_exit():
             with self._bus.listen("change") as changes:
                 while True:
                     await self._sweep()
-                    await changes.until(lambda change: change[0] == "shard", RETRY_SECONDS)
+                    await changes.wait_until(lambda change: change[0] == "shard", RETRY_SECONDS)
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
-            doomed = await shards.absent(session)
-            places = {node.uid: reference(node) for node in await nodes.every(session)} if doomed else {}
+            doomed = await shards.list_absent(session)
+            places = {node.uid: node_ref(node) for node in await nodes.list_all(session)} if doomed else {}
         by_node: dict[NodeRef, list[int]] = defaultdict(list)
         for row in doomed:
             if row.node_uid in places:
@@ -56,10 +56,10 @@ class RemovalLoop:
     async def _remove_from_node(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
         try:
             gone = set(await self._remove(node, {row.uid: row.engine_id for row in doomed}))
-            gone -= await remembered(self._store, self._agents, [row for row in doomed if row.uid in gone])
+            gone -= await forget_removed(self._store, self._agents, [row for row in doomed if row.uid in gone])
             if gone:
                 async with self._store.begin() as session:
-                    for row in await shards.absent(session):
+                    for row in await shards.list_absent(session):
                         if row.uid in gone:
                             await shards.delete(session, row)
         except Exception:  # retried later; other nodes must not be affected
@@ -77,18 +77,18 @@ class RemovalLoop:
         return [outcome.uid for outcome in outcomes if outcome.ok]
 
 
-async def withdraw(store: Store, agents: Agents, bdb_uid: int, started: Sequence[ShardRef]) -> None:
+async def remove_undesired(store: Store, agents: Agents, bdb_uid: int, started: Sequence[ShardRef]) -> None:
     """Remove the shards just started that are no longer desired: their database was deleted in the meantime, possibly after the
     loop's last poll.
     """
     async with store.read() as session:
-        desired = {row.engine_id for row in await shards.of_bdb(session, bdb_uid)}
+        desired = {row.engine_id for row in await shards.list_for_bdb(session, bdb_uid)}
     for each in started:
         if each.engine_id not in desired:
             await agents.remove(each.node, {each.uid: each.engine_id})
 
 
-async def remembered(store: Store, agents: Agents, removed: Sequence[Shard]) -> set[int]:
+async def forget_removed(store: Store, agents: Agents, removed: Sequence[Shard]) -> set[int]:
     """Make the living shards of their clusters forget removed shards. Return the uids of those that some shard still knows.
 
     All commands are sent within the minute in which an engine does not learn of a forgotten node again. Unreachable shards are not
@@ -99,16 +99,16 @@ async def remembered(store: Store, agents: Agents, removed: Sequence[Shard]) -> 
     hosts: dict[int, list[ShardRef]] = defaultdict(list)
     async with store.read() as session:
         reachable = {
-            node.uid: reference(node)
-            for node in await nodes.every(session)
+            node.uid: node_ref(node)
+            for node in await nodes.list_all(session)
             if node.health == "up" and node.agent_status == "connected"
         }
-        clusters = {bdb.uid for bdb in await bdbs.every(session) if bdb.sharding}
-        for row in await shards.every(session):
+        clusters = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.sharding}
+        for row in await shards.list_all(session):
             if row.bdb_uid in clusters and row.node_uid in reachable and row.observed_status in ("ok", "loading"):
-                hosts[row.bdb_uid].append(shard(row, reachable[row.node_uid]))
+                hosts[row.bdb_uid].append(shard_ref(row, reachable[row.node_uid]))
     left = set()
     for row in removed:
-        if await replication.forget(agents, hosts[row.bdb_uid], row.engine_id):
+        if await replication.forget_node(agents, hosts[row.bdb_uid], row.engine_id):
             left.add(row.uid)
     return left

@@ -11,51 +11,53 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import drain, replica_ha
 from shardboard.domain.layout import Layout
 from shardboard.domain.policy import Policy
-from shardboard.domain.replica_ha import Candidate, Rebuilt, Rules
+from shardboard.domain.replica_ha import PastRebuild, RebuildCandidate, ReplicaHaPolicy
 from shardboard.orders import movement
 from shardboard.orders.movement import ClusterView
-from shardboard.reconcilers.attempts import may_try
-from shardboard.reconcilers.sweep import Sweep
+from shardboard.reconcilers.attempts import should_retry
+from shardboard.reconcilers.sweep import PollingLoop
 from shardboard.state import actions, events, nodes, shards
 from shardboard.state import bdbs as databases
 from shardboard.state import cluster as clusters
 from shardboard.state.events import record
 
-NAME = "SMReplicaHA"
+ACTION_NAME = "SMReplicaHA"
 
 
-class ReplicaHaLoop(Sweep):
+class ReplicaHaLoop(PollingLoop):
     """Schedules the rebuilds, one action per database and lost node."""
 
     changes = frozenset({"node", "cluster", "bdb"})
     seconds = 2.0
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return any(node.health != "up" for node in await nodes.every(session)) and bool(await _due(session))
+        return any(node.health != "up" for node in await nodes.list_all(session)) and bool(await _due(session))
 
     async def act(self, session: AsyncSession) -> None:
         view = await movement.locked_view(session)
-        board = view.board()
+        board = view.layout()
         for bdb_uid, node in await _due(session):
             await _schedule(session, view, board, bdb_uid, node)
 
 
 async def _schedule(session: AsyncSession, view: ClusterView, board: Layout, bdb_uid: int, node: int) -> None:
     bdb = view.databases[bdb_uid]
-    if bdb.status != "active" or await actions.open_of_bdb(session, bdb_uid):
+    if bdb.status != "active" or await actions.list_open_for_bdb(session, bdb_uid):
         return
     plan = drain.rebuild(board, node, bdb_uid)
-    if plan.stay:
-        await _record_no_capacity(session, bdb_uid, node, sorted(plan.stay))
-    if not plan.moves or not may_try(await actions.tries_of_bdb(session, bdb_uid, NAME), NAME, node):
+    if plan.staying:
+        await _record_no_capacity(session, bdb_uid, node, sorted(plan.staying))
+    if not plan.moves or not should_retry(
+        await actions.list_attempts_for_bdb(session, bdb_uid, ACTION_NAME), ACTION_NAME, node
+    ):
         return
     count = len(plan.moves)
     some, was, is_ = ("replica", "was", "is") if count == 1 else ("replicas", "were", "are")
     replicas = f"{count} {some} of {bdb.name} that {was} lost with node {node}"
-    action = movement.order(
+    action = movement.queue_moves(
         session,
         view,
-        NAME,
+        ACTION_NAME,
         plan.moves,
         description=f"Rebuild {replicas}",
         originator="system",
@@ -96,27 +98,27 @@ async def _record_no_capacity(session: AsyncSession, bdb_uid: int, node: int, ui
 
 async def _due(session: AsyncSession) -> list[tuple[int, int]]:
     now = datetime.now(UTC)
-    outages = await events.open_spans(session, "node_failed")
+    outages = await events.list_open_spans(session, "node_failed")
     down_for = {event.node_uid: (now - event.time).total_seconds() for event in outages if event.node_uid is not None}
     lost: dict[int, set[int]] = {}
-    for row in await shards.every(session):
+    for row in await shards.list_all(session):
         if row.node_uid in down_for and row.observed_status == "down" and row.current_role == "slave":
             lost.setdefault(row.bdb_uid, set()).add(row.node_uid)
     candidates = [
-        Candidate(bdb.uid, bdb.config.get("slave_ha_priority", 0), frozenset(lost[bdb.uid]))
-        for bdb in await databases.every(session)
+        RebuildCandidate(bdb.uid, bdb.config.get("slave_ha_priority", 0), frozenset(lost[bdb.uid]))
+        for bdb in await databases.list_all(session)
         if bdb.uid in lost and bdb.replication and bdb.config.get("slave_ha", False)
     ]
     earlier = [
-        Rebuilt(action.object_uid, action.params["node"], (now - action.created_at).total_seconds())
-        for action in (await actions.of_object(session, "bdb") if candidates else ())
-        if action.name == NAME
+        PastRebuild(action.object_uid, action.params["node"], (now - action.created_at).total_seconds())
+        for action in (await actions.list_for_object(session, "bdb") if candidates else ())
+        if action.name == ACTION_NAME
     ]
     return replica_ha.due(candidates, down_for, earlier, _rules((await clusters.load(session)).rules))
 
 
-def _rules(policy: Policy) -> Rules:
-    return Rules(
+def _rules(policy: Policy) -> ReplicaHaPolicy:
+    return ReplicaHaPolicy(
         enabled=policy.slave_ha,
         grace=policy.slave_ha_grace_period,
         cooldown=policy.slave_ha_cooldown_period,

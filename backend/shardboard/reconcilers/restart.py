@@ -10,28 +10,28 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
-from shardboard.domain.failover import ObservedShard, restartable
+from shardboard.domain.failover import ObservedShard, restartable_primaries
 from shardboard.domain.numerals import plural
 from shardboard.driver import cluster
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
 from shardboard.orders import queue
 from shardboard.reconcilers import load
-from shardboard.reconcilers.attempts import may_try, tell_failure
+from shardboard.reconcilers.attempts import record_failure, should_retry
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.sweep import Sweep
+from shardboard.reconcilers.sweep import PollingLoop
 from shardboard.state import actions, bdbs, events, nodes, shards
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
-from shardboard.state.events import record_of_shard
+from shardboard.state.events import record_for_shard
 from shardboard.state.shards import Shard
 
-NAME = "SMRestartShards"
+ACTION_NAME = "SMRestartShards"
 DEADLINE = timedelta(minutes=30)
 
 
-class RestartLoop(Sweep):
+class RestartLoop(PollingLoop):
     """Schedules the restart of primaries of persistent databases when all copies of a pair are known to be dead, if the policy
     `auto_recovery` is enabled.
     """
@@ -43,13 +43,13 @@ class RestartLoop(Sweep):
 
     async def act(self, session: AsyncSession) -> None:
         for bdb, dead in await _due(session):
-            if await actions.open_of_bdb(session, bdb.uid):
+            if await actions.list_open_for_bdb(session, bdb.uid):
                 continue
-            if not may_try(await actions.tries_of_bdb(session, bdb.uid, NAME), NAME, dead):
+            if not should_retry(await actions.list_attempts_for_bdb(session, bdb.uid, ACTION_NAME), ACTION_NAME, dead):
                 continue
-            queue.start(
+            queue.enqueue(
                 session,
-                NAME,
+                ACTION_NAME,
                 object_uid=bdb.uid,
                 description=f"Restart {plural(len(dead), 'primary', 'primaries')} of {bdb.name} from persistence",
                 originator="system",
@@ -83,9 +83,9 @@ class Restart:
     async def _running_copies(self, others: Sequence[ShardRef]) -> list[ShardRef]:
         """Return the other copies of the pairs that are running, as far as their agents are reachable."""
         async with self._store.read() as session:
-            reachable = {node.uid for node in await nodes.every(session) if _is_reachable(node)}
+            reachable = {node.uid for node in await nodes.list_all(session) if _is_reachable(node)}
         reachable_shards = [shard for shard in others if shard.node.uid in reachable]
-        seen = await cluster.look(self._agents, reachable_shards, cluster=False)
+        seen = await cluster.read_conditions(self._agents, reachable_shards, cluster=False)
         return [shard for shard in reachable_shards if shard.uid in seen and seen[shard.uid].running]
 
     async def _start(self, fresh: Sequence[ShardRef], begun: dict[str, float | None], *, discard_data: bool) -> Outcome:
@@ -98,15 +98,15 @@ class Restart:
             if not outcome.ok:
                 return Outcome(failed=f"Shard redis:{outcome.uid} was not started: {outcome.reason}.")
             begun = {**begun, str(outcome.uid): outcome.saved_at}
-        return Outcome(remember={"begun": begun}, steps=_steps("running", "pending"), again_in=0.05)
+        return Outcome(params={"begun": begun}, steps=_steps("running", "pending"), retry_in=0.05)
 
     async def _promote(self, chosen: Sequence[ShardRef], *, cluster_mode: bool) -> Outcome:
         persistence = await cluster.command(self._agents, chosen, "INFO", "persistence")
         if silent := [result for result in persistence.values() if not result.ok]:
             # It is running, starting, or has died again: its next start shows which, and this action ends.
-            return Outcome(unreachable=f"shard redis:{silent[0].uid}: {silent[0].reply}", again_in=0.5)
+            return Outcome(unreachable=f"shard redis:{silent[0].uid}: {silent[0].reply}", retry_in=0.5)
         if [result for result in persistence.values() if "loading:0" not in result.reply]:
-            return Outcome(steps=_steps("running", "pending"), again_in=0.2)
+            return Outcome(steps=_steps("running", "pending"), retry_in=0.2)
         roles = await cluster.command(self._agents, chosen, "INFO", "replication")
         followers = [shard for shard in chosen if "role:master" not in roles[shard.uid].reply]
         if not followers:
@@ -115,11 +115,11 @@ class Restart:
         await cluster.command(self._agents, followers, *argv)
         if not cluster_mode:
             await cluster.command(self._agents, followers, "CONFIG", "REWRITE")
-        return Outcome(steps=_steps("completed", "running"), again_in=0.1)
+        return Outcome(steps=_steps("completed", "running"), retry_in=0.1)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
-        rows = {row.uid: row for row in await shards.of_bdb(session, action.object_uid)}
+        rows = {row.uid: row for row in await shards.list_for_bdb(session, action.object_uid)}
         for uid in action.params["shards"]:
             shard = rows.get(uid)
             if bdb is None or shard is None:
@@ -130,10 +130,10 @@ class Restart:
                     other.role = "master" if other is shard else "slave"
                     if other is not shard:
                         other.observed_role = "slave"
-            shard.became("master", datetime.now(UTC), serves=not bdb.sharding)
+            shard.set_role("master", datetime.now(UTC), serves=not bdb.sharding)
             saved = action.params["begun"].get(str(uid))
             from_disk = None if saved is None else datetime.fromtimestamp(saved, UTC)
-            record_of_shard(
+            record_for_shard(
                 session,
                 action,
                 shard,
@@ -146,7 +146,7 @@ class Restart:
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         message = f"Dead primaries could not be restarted: {reason}"
-        await tell_failure(session, action, "shard_restart_failed", message, reason, source="bdb")
+        await record_failure(session, action, "shard_restart_failed", message, reason, source="bdb")
 
 
 def _steps(start: str, lead: str) -> list[dict[str, Any]]:
@@ -176,13 +176,13 @@ async def _due(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
     """Return the uids of the shards to restart, by database."""
     if not (await clusters.load(session)).rules.auto_recovery:
         return []
-    there = {node.uid for node in await nodes.every(session) if _is_reachable(node)}
+    there = {node.uid for node in await nodes.list_all(session) if _is_reachable(node)}
     by_bdb: dict[int, list[Shard]] = {}
-    for row in await shards.every(session):
+    for row in await shards.list_all(session):
         by_bdb.setdefault(row.bdb_uid, []).append(row)
     found = []
     outdated = await nodes.outdated_bdbs(session)
-    for bdb in await bdbs.every(session):
+    for bdb in await bdbs.list_all(session):
         if bdb.uid in outdated:  # a copy without a row may be alive
             continue
         if bdb.status != "active" or bdb.config["data_persistence"] == "disabled":
@@ -193,7 +193,7 @@ async def _due(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
             ObservedShard(row.uid, row.pair, row.role, row.observed_status if row in certain else "unknown")
             for row in rows
         ]
-        dead = restartable(members)
+        dead = restartable_primaries(members)
         if dead:
             found.append((bdb, dead))
     return found

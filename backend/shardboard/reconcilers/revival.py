@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
-from shardboard.domain.failover import ObservedShard, revivable
+from shardboard.domain.failover import ObservedShard, recoverable_shards
 from shardboard.domain.numerals import plural
 from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster
@@ -18,22 +18,22 @@ from shardboard.driver.ports import Agents
 from shardboard.orders import queue
 from shardboard.reconcilers import load, syncs
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.removal import withdraw
+from shardboard.reconcilers.removal import remove_undesired
 from shardboard.reconcilers.reshard import action as reshard
-from shardboard.reconcilers.sweep import Sweep
+from shardboard.reconcilers.sweep import PollingLoop
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state.actions import Action
-from shardboard.state.events import record_of_action, record_of_shard
+from shardboard.state.events import record_for_action, record_for_shard
 from shardboard.state.shards import Shard
 
-NAME = "SMReviveReplicas"
+ACTION_NAME = "SMReviveReplicas"
 DEADLINE = timedelta(minutes=30)
 RETRY_AFTER = timedelta(seconds=30)
-BUSY, IDLE = 0.2, 0.5
+BUSY_SECONDS, IDLE_SECONDS = 0.2, 0.5
 """Seconds between two steps: while a replica is started or waits for a slot of the limiter, and while replicas only copy."""
 
 
-class RevivalLoop(Sweep):
+class ReplicaRecoveryLoop(PollingLoop):
     """Schedules the recovery of dead shards on healthy nodes, one action per database."""
 
     changes = frozenset({"node", "shard"})
@@ -45,16 +45,16 @@ class RevivalLoop(Sweep):
         for bdb_uid, dead in (await _due(session)).items():
             bdb = await bdbs.by_uid(session, bdb_uid)
             earlier = [
-                *await actions.open_of_bdb(session, bdb_uid),
-                *await actions.tries_of_bdb(session, bdb_uid, NAME),
+                *await actions.list_open_for_bdb(session, bdb_uid),
+                *await actions.list_attempts_for_bdb(session, bdb_uid, ACTION_NAME),
             ]
             if bdb is None or any(map(_is_blocking, earlier)):
                 continue
             if bdb.status != "active" and not any(map(_moves_slots, earlier)):
                 continue
-            queue.start(
+            queue.enqueue(
                 session,
-                NAME,
+                ACTION_NAME,
                 object_uid=bdb_uid,
                 description=f"Recover {plural(len(dead), 'replica')} of {bdb.name}",
                 originator="system",
@@ -63,7 +63,7 @@ class RevivalLoop(Sweep):
             )
 
 
-class Revive:
+class RecoverReplicas:
     """Removes the remains of each dead shard, starts it again as a replica, and waits until it is in sync."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
@@ -77,30 +77,32 @@ class Revive:
         # Whatever their roles were, they return as replicas and are polled as such.
         chosen = set(action.params["shards"]) - {shard.uid for shard in database.primaries}
         replicas = [replace(shard, role="slave") for shard in database.shards if shard.uid in chosen]
-        seen = await cluster.look(self._agents, replicas, cluster=False)  # whether they serve slots is irrelevant here
+        seen = await cluster.read_conditions(
+            self._agents, replicas, cluster=False
+        )  # whether they serve slots is irrelevant here
         dead = [shard for shard in replicas if shard.uid not in seen or seen[shard.uid].died]
         behind = [shard for shard in replicas if shard.uid not in seen or not seen[shard.uid].in_sync]
         heads = {shard.pair: shard for shard in database.primaries}
         if orphan := next((shard for shard in dead if shard.pair not in heads), None):
-            return Outcome(unreachable=f"the primary of shard redis:{orphan.uid} is down", again_in=0.5)
-        turn = await syncs.admit(
+            return Outcome(unreachable=f"the primary of shard redis:{orphan.uid} is down", retry_in=0.5)
+        turn = await syncs.admit_syncs(
             self._store,
             action,
             [Transfer(each.uid, each.node.uid, heads[each.pair].node.uid) for each in behind if each.pair in heads],
         )
         dead = [shard for shard in dead if shard.uid in turn]
         if dead:
-            view = await cluster.view(self._agents, database.primaries) if database.engine.cluster else {}
+            view = await cluster.newest_view(self._agents, database.primaries) if database.engine.cluster else {}
             for shard in dead:
                 [removed] = await self._agents.remove(shard.node, {shard.uid: shard.engine_id}, dead_only=True)
                 if not removed.ok:
                     return Outcome(
-                        unreachable=f"shard redis:{shard.uid} was not removed: {removed.reason}", again_in=0.5
+                        unreachable=f"shard redis:{shard.uid} was not removed: {removed.reason}", retry_in=0.5
                     )
-            refused = await cluster.start_late(
+            refused = await cluster.start_new_shards(
                 self._agents, database.engine, database.shards, database.primaries, dead, view
             )
-            await withdraw(self._store, self._agents, action.object_uid, dead)
+            await remove_undesired(self._store, self._agents, action.object_uid, dead)
             if refused:
                 uid, reason = min(refused.items())
                 return Outcome(failed=f"Shard redis:{uid} could not be started: {reason}.")
@@ -110,7 +112,9 @@ class Revive:
         if waiting := len([shard for shard in behind if shard.uid not in turn]):
             steps[0]["detail"] = f"{waiting} waiting (limit max_slave_full_syncs)"
         return Outcome(
-            progress=100 * (1 - len(behind) / len(replicas)), steps=steps, again_in=BUSY if dead or waiting else IDLE
+            progress=100 * (1 - len(behind) / len(replicas)),
+            steps=steps,
+            retry_in=BUSY_SECONDS if dead or waiting else IDLE_SECONDS,
         )
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -119,12 +123,12 @@ class Revive:
             shard = await shards.by_uid(session, uid)
             if shard is None or (shard.current_role == "master" and shard.observed_status == "ok"):
                 continue  # removed or promoted in the meantime
-            for other in await shards.of_bdb(session, shard.bdb_uid):
+            for other in await shards.list_for_bdb(session, shard.bdb_uid):
                 if other.pair == shard.pair:
                     other.role = "slave" if other is shard else other.current_role
-            shard.became("slave", now)
+            shard.set_role("slave", now)
             seconds = (now - action.created_at).total_seconds()
-            record_of_shard(
+            record_for_shard(
                 session,
                 action,
                 shard,
@@ -133,29 +137,31 @@ class Revive:
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        record_of_action(
+        record_for_action(
             session, action, "replica_revival_failed", f"Some replicas were not recovered: {reason}", severity="ERROR"
         )
 
 
 def _moves_slots(action: Action) -> bool:
     """Return whether the action is a running reshard. It takes long, and recovering replicas do not disturb it."""
-    return action.name == reshard.NAME and action.status in actions.OPEN
+    return action.name == reshard.ACTION_NAME and action.status in actions.OPEN_STATUSES
 
 
 def _is_blocking(action: Action) -> bool:
     """Return whether the action prevents a recovery: another running action, or a recovery that has just failed."""
     if _moves_slots(action):
         return False
-    failed = action.finished_at if action.name == NAME and action.status == "failed" else None
-    return action.status in actions.OPEN or (failed is not None and failed > datetime.now(UTC) - RETRY_AFTER)
+    failed = action.finished_at if action.name == ACTION_NAME and action.status == "failed" else None
+    return action.status in actions.OPEN_STATUSES or (failed is not None and failed > datetime.now(UTC) - RETRY_AFTER)
 
 
 async def _due(session: AsyncSession) -> dict[int, list[int]]:
     """Return the uids of the shards to recover, by database."""
-    up = {node.uid for node in await nodes.every(session) if node.health == "up" and node.agent_status == "connected"}
+    up = {
+        node.uid for node in await nodes.list_all(session) if node.health == "up" and node.agent_status == "connected"
+    }
     by_bdb: dict[int, list[Shard]] = {}
-    for row in await shards.every(session):
+    for row in await shards.list_all(session):
         by_bdb.setdefault(row.bdb_uid, []).append(row)
     found = {uid: _dead(rows, up) for uid, rows in by_bdb.items()}
     return {uid: dead for uid, dead in found.items() if dead}
@@ -164,4 +170,4 @@ async def _due(session: AsyncSession) -> dict[int, list[int]]:
 def _dead(rows: Sequence[Shard], up: set[int]) -> list[int]:
     members = [ObservedShard(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
     places = {row.uid: row.node_uid for row in rows}
-    return [uid for uid in revivable(members) if places[uid] in up]
+    return [uid for uid in recoverable_shards(members) if places[uid] in up]

@@ -15,18 +15,18 @@ from shardboard.driver.ports import Agents
 from shardboard.orders import queue
 from shardboard.reconcilers import load
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.sweep import Sweep
+from shardboard.reconcilers.sweep import PollingLoop
 from shardboard.state import actions, bdbs, shards
 from shardboard.state.actions import Action
-from shardboard.state.events import record_of_shard
+from shardboard.state.events import record_for_shard
 from shardboard.state.shards import Shard
 
-NAME = "SMDemoteRivals"
+ACTION_NAME = "SMDemoteRivals"
 """Action name in the store, also of earlier releases."""
 DEADLINE = timedelta(seconds=60)
 
 
-class StalePrimaryLoop(Sweep):
+class StalePrimaryLoop(PollingLoop):
     """Schedules the demotion of primaries other than the one that the console knows for their pair."""
 
     changes = frozenset({"shard"})
@@ -36,10 +36,10 @@ class StalePrimaryLoop(Sweep):
 
     async def act(self, session: AsyncSession) -> None:
         for bdb_uid, uids in (await _found(session)).items():
-            if not await actions.open_of_bdb(session, bdb_uid):
-                queue.start(
+            if not await actions.list_open_for_bdb(session, bdb_uid):
+                queue.enqueue(
                     session,
-                    NAME,
+                    ACTION_NAME,
                     object_uid=bdb_uid,
                     description="Demote a replaced primary to a replica of the new primary",
                     originator="system",
@@ -48,7 +48,7 @@ class StalePrimaryLoop(Sweep):
                 )
 
 
-class Demote:
+class DemoteStalePrimaries:
     """Makes each stale primary replicate from its pair's primary, and persists that in its configuration."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
@@ -67,7 +67,7 @@ class Demote:
             for argv in (("REPLICAOF", head.node.addr, str(head.port)), ("CONFIG", "REWRITE")):
                 result = (await cluster.command(self._agents, [stale], *argv))[stale.uid]
                 if not result.ok:
-                    return Outcome(unreachable=f"shard redis:{stale.uid}: {result.reply}", again_in=0.5)
+                    return Outcome(unreachable=f"shard redis:{stale.uid}: {result.reply}", retry_in=0.5)
         return Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -75,7 +75,7 @@ class Demote:
             shard = await shards.by_uid(session, uid)
             if shard is None:
                 continue
-            shard.became("slave", datetime.now(UTC))
+            shard.set_role("slave", datetime.now(UTC))
             shard.observed_link = "link_down"  # it must synchronize first
             _record_event(session, action, shard, "writes that it received in between were lost", "WARNING")
 
@@ -89,9 +89,9 @@ class Demote:
 async def _found(session: AsyncSession) -> dict[int, list[int]]:
     """Return stale primaries by database: living primaries of a pair that has another one on record. Not needed in cluster mode."""
     found: dict[int, list[int]] = {}
-    for bdb in await bdbs.every(session):
+    for bdb in await bdbs.list_all(session):
         if not bdb.sharding and bdb.status == "active":  # during a change, role changes are intended
-            uids = stale_primaries(await shards.of_bdb(session, bdb.uid))
+            uids = stale_primaries(await shards.list_for_bdb(session, bdb.uid))
             if uids:
                 found[bdb.uid] = uids
     return found
@@ -105,7 +105,7 @@ def stale_primaries(rows: Sequence[Shard]) -> list[int]:
 
 
 def _record_event(session: AsyncSession, action: Action, shard: Shard, outcome: str, severity: str) -> None:
-    record_of_shard(
+    record_for_shard(
         session,
         action,
         shard,

@@ -11,7 +11,7 @@ from shardboard.db import Store
 from shardboard.state import cluster as clusters
 
 
-class Sweep(ABC):
+class PollingLoop(ABC):
     """A subclass defines which changes trigger a poll and what is done then.
 
     The first poll takes no lock and usually finds nothing. A result is checked again under the lock of the cluster row, because a
@@ -34,7 +34,7 @@ class Sweep(ABC):
         with self._bus.listen("change") as changes:
             while True:
                 await self.sweep()
-                await changes.until(lambda change: change[0] in self.changes, self.seconds, pause=self.pause)
+                await changes.wait_until(lambda change: change[0] in self.changes, self.seconds, pause=self.pause)
 
     async def sweep(self) -> None:
         """Poll once."""

@@ -20,7 +20,7 @@ PARAM = "full_syncs"
 COPYING = ("transfer", "load")
 
 
-async def admit(store: Store, action: Action, behind: Sequence[Transfer]) -> set[int]:
+async def admit_syncs(store: Store, action: Action, behind: Sequence[Transfer]) -> set[int]:
     """Return the uids of those replicas in `behind` (out of sync, running or not) whose full sync may run now.
 
     Call this in each step with all replicas that are still out of sync: replicas that are no longer named release their slot. Call
@@ -48,18 +48,24 @@ async def admit(store: Store, action: Action, behind: Sequence[Transfer]) -> set
 
 async def _limits(session: AsyncSession) -> dict[int, int]:
     policy = (await cluster.load(session)).rules.max_slave_full_syncs
-    own = {node.uid: node.config.get("max_slave_full_syncs", syncs.CLUSTERS) for node in await nodes.every(session)}
+    own = {
+        node.uid: node.config.get("max_slave_full_syncs", syncs.USE_CLUSTER_POLICY)
+        for node in await nodes.list_all(session)
+    }
     return {uid: syncs.limit(value, policy) for uid, value in own.items()}
 
 
 async def _others(session: AsyncSession, own: Action) -> list[Transfer]:
     """Return the syncs granted to other actions, and observed ones without an action."""
     held = [
-        transfer for other in await actions.unfinished(session) if other.uid != own.uid for transfer in _granted(other)
+        transfer
+        for other in await actions.list_unfinished(session)
+        if other.uid != own.uid
+        for transfer in _granted(other)
     ]
     mine = {transfer.uid for transfer in _granted(own)}
-    places = {shard.uid: shard.node_uid for shard in await shards.every(session)}
-    for event in await events.open_spans(session, "resync"):
+    places = {shard.uid: shard.node_uid for shard in await shards.list_all(session)}
+    for event in await events.list_open_spans(session, "resync"):
         details: dict[str, Any] = event.details
         to_node, from_node = places.get(event.shard_uid or 0), places.get(details["primary"])
         if details["phase"] not in COPYING or event.shard_uid is None or event.shard_uid in mine:

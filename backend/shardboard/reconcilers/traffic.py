@@ -4,13 +4,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.reconcilers.loop import Outcome
-from shardboard.reconcilers.updates import back_to_active
+from shardboard.reconcilers.updates import reset_status
 from shardboard.state import bdbs
 from shardboard.state.actions import Action
-from shardboard.state.events import record_of_action
+from shardboard.state.events import record_for_action
 
 
-class Traffic:
+class ChangeTraffic:
     """Waits until all reachable proxies have applied the state in the store."""
 
     def __init__(self, serving: Endpoints, *, stop: bool) -> None:
@@ -21,7 +21,7 @@ class Traffic:
         failed = await self._serving.serve(action.object_uid)
         if failed and not self._stop:  # a proxy that is not running accepts no clients either
             node_uid, reason = min(failed.items())
-            return Outcome(unreachable=f"the endpoint on node {node_uid} is unavailable: {reason}", again_in=0.5)
+            return Outcome(unreachable=f"the endpoint on node {node_uid} is unavailable: {reason}", retry_in=0.5)
         return Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -33,10 +33,10 @@ class Traffic:
             message = (
                 f"Traffic of {bdb.name} was stopped. Clients were disconnected and cannot connect until it is resumed."
             )
-            record_of_action(session, action, "bdb_traffic_stopped", message, severity="WARNING")
+            record_for_action(session, action, "bdb_traffic_stopped", message, severity="WARNING")
         else:
-            record_of_action(session, action, "bdb_traffic_resumed", f"Clients of {bdb.name} can connect again.")
+            record_for_action(session, action, "bdb_traffic_resumed", f"Clients of {bdb.name} can connect again.")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         what = "Traffic was not stopped on all nodes" if self._stop else "Traffic was not resumed on all nodes"
-        await back_to_active(session, action, f"{what}: {reason}")
+        await reset_status(session, action, f"{what}: {reason}")

@@ -23,24 +23,24 @@ from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents, NodeRef
 from shardboard.driver.unknown_nodes import UnknownNode
 from shardboard.errors import AgentError
-from shardboard.reconcilers.lasting_alarms import LastingAlarms
-from shardboard.reconcilers.load import reference, shard
+from shardboard.reconcilers.lasting_alarms import PersistentAlarms
+from shardboard.reconcilers.load import node_ref, shard_ref
 from shardboard.state import actions, bdbs, nodes, shards
 from shardboard.state.events import UNKNOWN_NODE, Event, record
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS, PAUSE_SECONDS = 10.0, 1.0
+POLL_SECONDS, PAUSE_SECONDS = 10.0, 1.0
 """Regular interval of polls, and minimum interval after changes of databases."""
-ASKED = 2
+PRIMARIES_PER_POLL = 2
 """Number of primaries polled per database, in rotation: cluster membership spreads to all within seconds."""
-FIRST_LOOK = "it was a member before this console started, and this store may be an older copy without it"
+KNOWN_AT_STARTUP = "it was a member before this console started, and this store may be an older copy without it"
 GONE_SECONDS = 90.0
 """Seconds unseen until the node counts as gone. A forgotten node can return after a minute."""
 
 
 @dataclass(frozen=True)
-class Database:
+class DatabaseMembers:
     """A database in cluster mode, from the store."""
 
     uid: int
@@ -55,14 +55,14 @@ class Database:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class UnknownNodeResult:
     """Result of handling one unknown node."""
 
     node: UnknownNode
-    left_alone: str = ""
+    kept_reason: str = ""
     """Why it was not removed; empty: the shards were made to forget it."""
-    taken_back: Ranges = ()
-    is_there: bool = True
+    reclaimed: Ranges = ()
+    is_present: bool = True
     """Whether it was seen in this poll."""
 
 
@@ -78,7 +78,7 @@ class UnknownNodesLoop:
         self._round = 0
         self._clean: set[int] = set()
         """Databases that this console has seen without unknown nodes, or during creation: nodes that join later are foreign."""
-        self._alarms = LastingAlarms(store, UNKNOWN_NODE, _key, GONE_SECONDS)
+        self._alarms = PersistentAlarms(store, UNKNOWN_NODE, _key, GONE_SECONDS)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -86,7 +86,7 @@ class UnknownNodesLoop:
             while True:
                 await self.sweep()
                 await asyncio.sleep(PAUSE_SECONDS)
-                await changes.until(lambda change: change[0] == "bdb", LOOK_SECONDS - PAUSE_SECONDS)
+                await changes.wait_until(lambda change: change[0] == "bdb", POLL_SECONDS - PAUSE_SECONDS)
 
     async def sweep(self) -> None:
         """Poll all databases once."""
@@ -99,18 +99,18 @@ class UnknownNodesLoop:
             if not span.details["left_alone"]:
                 expelled[bdb_uid].append(span)
         await asyncio.gather(*(self._poll(each, expelled[each.uid]) for each in databases))
-        await self._alarms.end()
+        await self._alarms.close_expired()
 
-    async def _poll(self, database: Database, expelled: Sequence[Event]) -> None:
+    async def _poll(self, database: DatabaseMembers, expelled: Sequence[Event]) -> None:
         """Poll one database. `expelled` are the open alarms of nodes that were removed before."""
         heads = list(database.primaries)
-        polled = [heads[(self._round + step) % len(heads)] for step in range(min(ASKED, len(heads)))]
+        polled = [heads[(self._round + step) % len(heads)] for step in range(min(PRIMARIES_PER_POLL, len(heads)))]
         try:
             members = await unknown_nodes.find(self._agents, polled, database.known)
             if members is None:
                 return
             # Dead nodes without slots are harmless: removed shards that some shard could not be made to forget.
-            found = [each for each in members if each.is_well or each.slots]
+            found = [each for each in members if each.is_healthy or each.slots]
             if found:
                 found = await self._still_unknown(database, found)
             if not found:
@@ -121,39 +121,39 @@ class UnknownNodesLoop:
         except AgentError as error:
             log.info("unknown nodes: handling those of %s failed: %s", database.name, error.reason)
 
-    async def _still_unknown(self, database: Database, found: Sequence[UnknownNode]) -> list[UnknownNode]:
+    async def _still_unknown(self, database: DatabaseMembers, found: Sequence[UnknownNode]) -> list[UnknownNode]:
         """Return the nodes that are still unknown. Rows are written before shards start, and some may have started since the last
         read.
         """
         async with self._store.read() as session:
-            known = {row.engine_id for row in await shards.of_bdb(session, database.uid)}
+            known = {row.engine_id for row in await shards.list_for_bdb(session, database.uid)}
         return [each for each in found if each.engine_id not in known]
 
     async def _act(
-        self, database: Database, found: Sequence[UnknownNode], expelled: Sequence[Event], owing: Sequence[Event]
-    ) -> list[Outcome]:
+        self, database: DatabaseMembers, found: Sequence[UnknownNode], expelled: Sequence[Event], owing: Sequence[Event]
+    ) -> list[UnknownNodeResult]:
         before = {each.details["engine_id"] for each in expelled}
         own = await self._on_agents() if found else {}
         reasons = {
             each.engine_id: own.get(each.engine_id)
-            or ("" if database.uid in self._clean or each.engine_id in before else FIRST_LOOK)
+            or ("" if database.uid in self._clean or each.engine_id in before else KNOWN_AT_STARTUP)
             for each in found
         }
         strangers = [each for each in found if not reasons[each.engine_id]]
-        await unknown_nodes.expel(self._agents, database.living, [each.engine_id for each in strangers])
+        await unknown_nodes.forget_nodes(self._agents, database.living, [each.engine_id for each in strangers])
         gone = [_outcome(each) for each in owing if each.details["engine_id"] not in reasons]
         reclaimed: Ranges = ()
         if database.is_idle and (gone or any(each.slots for each in strangers)):
-            reclaimed = slots.joined(*(await unknown_nodes.take_back(self._agents, database.primaries)).values())
+            reclaimed = slots.joined(*(await unknown_nodes.reclaim_slots(self._agents, database.primaries)).values())
         return [
             *(
-                Outcome(
+                UnknownNodeResult(
                     each, reasons[each.engine_id], () if reasons[each.engine_id] else _common(each.slots, reclaimed)
                 )
                 for each in found
             ),
             *(
-                replace(each, taken_back=slots.joined(each.taken_back, _common(each.node.slots, reclaimed)))
+                replace(each, reclaimed=slots.joined(each.reclaimed, _common(each.node.slots, reclaimed)))
                 for each in gone
             ),
         ]
@@ -163,7 +163,10 @@ class UnknownNodesLoop:
         them.
         """
         async with self._store.read() as session:
-            machines, known = [reference(node) for node in await nodes.every(session)], await shards.engine_ids(session)
+            machines, known = (
+                [node_ref(node) for node in await nodes.list_all(session)],
+                await shards.engine_ids(session),
+            )
         own: dict[str, str] = {}
         for node, reported in zip(machines, await asyncio.gather(*map(self._reports, machines)), strict=True):
             why = f"the agent of node {node.uid} runs it, and this store, which may be an older copy, does not know it"
@@ -177,20 +180,20 @@ class UnknownNodesLoop:
         except AgentError:
             return set()
 
-    async def _update_alarms(self, database: Database, outcomes: Sequence[Outcome]) -> None:
+    async def _update_alarms(self, database: DatabaseMembers, outcomes: Sequence[UnknownNodeResult]) -> None:
         async with self._store.begin() as session:
             spans = await self._alarms.open(session)
             for each in outcomes:
                 key = (database.uid, each.node.engine_id)
                 message, details = _message(database, each), {**_details(each), "open": True}
                 span = spans.get(key)
-                if each.is_there:
-                    self._alarms.saw(key)
+                if each.is_present:
+                    self._alarms.record_occurrence(key)
                 if span is not None:
                     # The slots that it took stay in the alarm while it is open.
                     if details["slots"] or not span.details["slots"]:
                         span.description, span.details = message, details
-                elif each.is_there:
+                elif each.is_present:
                     log.warning("%s", message)
                     record(
                         session,
@@ -203,22 +206,24 @@ class UnknownNodesLoop:
                     )
 
 
-async def _databases(session: AsyncSession) -> list[Database]:
-    places = {node.uid: reference(node) for node in await nodes.every(session)}
-    removed = await shards.absent(session)
-    busy = {action.object_uid for action in await actions.unfinished(session) if action.object_type == "bdb"}
+async def _databases(session: AsyncSession) -> list[DatabaseMembers]:
+    places = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+    removed = await shards.list_absent(session)
+    busy = {action.object_uid for action in await actions.list_unfinished(session) if action.object_type == "bdb"}
     found = []
-    for bdb in await bdbs.every(session):
+    for bdb in await bdbs.list_all(session):
         if not bdb.sharding or bdb.status not in ("active", "active-change-pending"):
             continue
-        rows = await shards.of_bdb(session, bdb.uid)
-        living = {row: shard(row, places[row.node_uid]) for row in rows if row.observed_status in ("ok", "loading")}
+        rows = await shards.list_for_bdb(session, bdb.uid)
+        living = {row: shard_ref(row, places[row.node_uid]) for row in rows if row.observed_status in ("ok", "loading")}
         primaries = {each: slots.parse(row.slots) for row, each in living.items() if row.current_role == "master"}
         if primaries:
             known = {row.engine_id for row in (*rows, *removed)}
             idle = bdb.status == "active" and bdb.uid not in busy
             sealed = bdb.shard_certificates is not None
-            found.append(Database(bdb.uid, bdb.name, idle, sealed, frozenset(known), list(living.values()), primaries))
+            found.append(
+                DatabaseMembers(bdb.uid, bdb.name, idle, sealed, frozenset(known), list(living.values()), primaries)
+            )
     return found
 
 
@@ -227,37 +232,37 @@ def _key(span: Event) -> tuple[int, str]:
     return span.bdb_uid or 0, span.details["engine_id"]
 
 
-def _outcome(span: Event) -> Outcome:
+def _outcome(span: Event) -> UnknownNodeResult:
     """Return the outcome that the alarm recorded."""
     details = span.details
-    node = UnknownNode(details["engine_id"], details["address"], slots.parse(details["slots"]), is_well=False)
-    return Outcome(node, taken_back=slots.parse(details["taken_back"]), is_there=False)
+    node = UnknownNode(details["engine_id"], details["address"], slots.parse(details["slots"]), is_healthy=False)
+    return UnknownNodeResult(node, reclaimed=slots.parse(details["taken_back"]), is_present=False)
 
 
 def _common(taken: Ranges, reclaimed: Ranges) -> Ranges:
-    return slots.without(taken, slots.without(taken, reclaimed))
+    return slots.subtract(taken, slots.subtract(taken, reclaimed))
 
 
-def _details(outcome: Outcome) -> dict[str, Any]:
+def _details(outcome: UnknownNodeResult) -> dict[str, Any]:
     node = outcome.node
     return {
         "engine_id": node.engine_id,
         "address": node.address,
         "slots": slots.render(node.slots),
-        "taken_back": slots.render(outcome.taken_back),
-        "left_alone": outcome.left_alone,
+        "taken_back": slots.render(outcome.reclaimed),
+        "left_alone": outcome.kept_reason,
     }
 
 
-def _message(database: Database, outcome: Outcome) -> str:
+def _message(database: DatabaseMembers, outcome: UnknownNodeResult) -> str:
     node = outcome.node
-    led = f", and owned slots {slots.spoken(slots.render(node.slots))}" if node.slots else ""
+    led = f", and owned slots {slots.slot_text(slots.render(node.slots))}" if node.slots else ""
     message = f"A node that does not belong to {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{led}. "
-    if outcome.left_alone:
-        return f"{message}It was not removed: {outcome.left_alone}."
+    if outcome.kept_reason:
+        return f"{message}It was not removed: {outcome.kept_reason}."
     message += "The shards were made to forget it. This is repeated if it returns."
-    if outcome.taken_back:
-        message += f" Slots {slots.spoken(slots.render(outcome.taken_back))} were reclaimed; their keys were lost."
+    if outcome.reclaimed:
+        message += f" Slots {slots.slot_text(slots.render(outcome.reclaimed))} were reclaimed; their keys were lost."
     if database.encrypted:
         return f"{message} Its operator has private keys of this database."
     return f"{message} Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."

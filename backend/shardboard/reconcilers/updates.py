@@ -5,20 +5,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.driver import cluster, persistence
 from shardboard.driver.ports import CommandResult
 from shardboard.reconcilers import load
-from shardboard.reconcilers.lease import release
+from shardboard.reconcilers.lease import unlock_databases
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.movement import rows as move_rows
-from shardboard.reconcilers.movement.moves import MoveProgress, Relocate
+from shardboard.reconcilers.movement.moves import MoveProgress, MoveShards
 from shardboard.state import bdbs, shards
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
-from shardboard.state.events import record_of_action
+from shardboard.state.events import record_for_action
 
 _MOVING = frozenset({"replication", "shards_placement", "proxy_policy"})
 """Settings that are implemented by moves. If a move fails, *Rebalance* completes it."""
 
 
-class Update(Relocate):
+class Update(MoveShards):
     """Performs moves, if any; then writes append-only files, if they are newly enabled; then changes the settings of all shards and
     their configuration files. The files come first, because a shard whose configuration enables the file starts from it.
     """
@@ -33,9 +33,9 @@ class Update(Relocate):
             return Outcome(failed="The database no longer exists.")
         changed = action.params["changed"]
         if database.engine.appendonly and "data_persistence" in changed:
-            logs = await persistence.begin_logs(self._agents, database.shards)
+            logs = await persistence.enable_append_only(self._agents, database.shards)
             if logs.refused:
-                return Outcome(unreachable=refusal(dict(logs.refused)), again_in=0.5)
+                return Outcome(unreachable=failure_message(dict(logs.refused)), retry_in=0.5)
             if logs.complete < len(database.shards):
                 return Outcome(
                     progress=100 * logs.complete / len(database.shards),
@@ -43,28 +43,28 @@ class Update(Relocate):
                         {"name": "Write the append-only files", "status": "running"},
                         {"name": "Change the settings", "status": "pending"},
                     ],
-                    again_in=0.5,
+                    retry_in=0.5,
                 )
-        reasons = await cluster.align(
+        reasons = await cluster.apply_settings(
             self._agents, database.engine, database.shards, changed
         ) or await cluster.configure(self._agents, database.engine, database.shards, len(database.shards))
-        return Outcome(unreachable=refusal(reasons), again_in=0.5) if reasons else Outcome(finished=True)
+        return Outcome(unreachable=failure_message(reasons), retry_in=0.5) if reasons else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
-            note_access(bdb, action)
+            bump_access_version(bdb, action)
             bdb.incomplete_changes = []
-            await release(session, action, "")
-            record_of_action(
+            await unlock_databases(session, action, "")
+            record_for_action(
                 session, action, "bdb_update_completed", f"The change of {bdb.name} was applied to all its shards."
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """Remove replicas that were to be added. Everything else stays as it is."""
         if action.params.get("moves"):
-            progress = MoveProgress.of(action)
-            await move_rows.settle(session, action, progress.unsettled, progress.committed)
+            progress = MoveProgress.from_action(action)
+            await move_rows.complete_or_undo(session, action, progress.unsettled, progress.committed)
             bdb = await bdbs.by_uid(session, action.object_uid)
             if bdb is not None and bdb.replication and "replication" in action.params["changed"]:
                 bdb.replication = False
@@ -73,31 +73,31 @@ class Update(Relocate):
                     if row is not None and row.current_role != "master":
                         row.desired = "absent"
         if (bdb := await bdbs.by_uid(session, action.object_uid)) is not None:
-            note_access(bdb, action)
+            bump_access_version(bdb, action)
             bdb.incomplete_changes = sorted({*bdb.incomplete_changes, *action.params["changed"]} - _MOVING)
-        await back_to_active(session, action, f"The last change was not applied to all shards: {reason}")
+        await reset_status(session, action, f"The last change was not applied to all shards: {reason}")
 
 
-def note_access(bdb: Bdb, action: Action) -> None:
+def bump_access_version(bdb: Bdb, action: Action) -> None:
     """Make proxies learn of a changed password when shards may require it, even if not all shards have it yet."""
     if {"authentication_redis_pass", "other_passwords"} & set(action.params.get("changed", ())):
         bdb.access_version += 1
 
 
-async def back_to_active(session: AsyncSession, action: Action, reason: str) -> None:
+async def reset_status(session: AsyncSession, action: Action, reason: str) -> None:
     """Reset the database's status after a failed change."""
     bdb = await bdbs.by_uid(session, action.object_uid)
     if bdb is not None and bdb.status == "active-change-pending":
         bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
-        record_of_action(session, action, "bdb_update_failed", f"{bdb.name}: {reason}", severity="ERROR")
+        record_for_action(session, action, "bdb_update_failed", f"{bdb.name}: {reason}", severity="ERROR")
 
 
-def refused(results: dict[int, CommandResult]) -> dict[int, str]:
+def failures_by_shard(results: dict[int, CommandResult]) -> dict[int, str]:
     """Return the reasons by uid of the shards that failed."""
     return {uid: result.reply for uid, result in results.items() if not result.ok}
 
 
-def refusal(reasons: dict[int, str]) -> str:
+def failure_message(reasons: dict[int, str]) -> str:
     uid, reason = min(reasons.items())
     others = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
     return f"Shard redis:{uid}{others}: {reason}."

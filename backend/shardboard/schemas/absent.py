@@ -15,6 +15,6 @@ OptionalStr = Annotated[str | SkipJsonSchema[None], Field(default=None, json_sch
 OptionalInt = Annotated[int | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
 
 
-def present(**values: Any) -> dict[str, Any]:
+def without_none(**values: Any) -> dict[str, Any]:
     """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}

@@ -16,7 +16,7 @@ class _Strict(BaseModel):
 
 class Rules(_Strict):
     acl: str = Field(
-        max_length=acl_rules.LONGEST,
+        max_length=acl_rules.MAX_LENGTH,
         description="Rules as in `ACL SETUSER`, without `on`, `off` and passwords, for example `+@read ~orders:*`.",
     )
 
@@ -31,7 +31,7 @@ class AclUpdate(_Strict):
     """Omitted fields keep their values."""
 
     name: str | None = Field(default=None, max_length=120)
-    acl: str | None = Field(default=None, max_length=acl_rules.LONGEST)
+    acl: str | None = Field(default=None, max_length=acl_rules.MAX_LENGTH)
 
 
 class Acl(BaseModel):
@@ -72,7 +72,7 @@ class RoleUpdate(_Strict):
         return _uids(self.resources) if self.resources is not None else None
 
 
-class Reached(BaseModel):
+class ResourcesOut(BaseModel):
     type: Literal["db"]
     uids: list[int]
 
@@ -81,11 +81,11 @@ class Role(BaseModel):
     uid: int
     name: str
     management: str
-    resources: list[Reached] = Field(description=_RESOURCES)
+    resources: list[ResourcesOut] = Field(description=_RESOURCES)
 
 
-def role(row: roles.Role) -> Role:
-    resources = [Reached(type="db", uids=list(row.bdb_uids))] if row.bdb_uids else []
+def render_role(row: roles.Role) -> Role:
+    resources = [ResourcesOut(type="db", uids=list(row.bdb_uids))] if row.bdb_uids else []
     return Role(uid=row.uid, name=row.name, management=row.management, resources=resources)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
+from shardboard.schemas.absent import OptionalInt, OptionalStr, without_default, without_none
 from shardboard.schemas.rows import ActionRow
 from shardboard.schemas.times import epoch
 
@@ -20,7 +20,7 @@ class Step(BaseModel):
     detail: OptionalStr = Field(description="Current activity of the step, or the condition that it waits for.")
 
 
-MOVES_SHOWN = 60
+MAX_MOVES = 60
 """Maximum number of moves in a reply. The web UI cannot show more, and an action is sent again at each step of a move."""
 
 
@@ -95,7 +95,7 @@ def render_v1(action: ActionRow, now: datetime) -> dict[str, Any]:
         "progress": str(round(action.progress)),
         "creation_time": str(epoch(action.created_at)),
         "pending_ops": {},
-        **present(error=action.error or None),
+        **without_none(error=action.error or None),
     }
 
 
@@ -119,13 +119,13 @@ def render_v2(action: ActionRow) -> dict[str, Any]:
             "object_uid": action.object_uid,
             "steps": list(action.steps),
             "cancellable": action.cancellable,
-            **present(
+            **without_none(
                 error=action.error or None,
                 eta_seconds=round(action.params["eta_seconds"]) if _is_timed(action) else None,
                 moves=_moves(action),
             ),
         },
-        **present(finish_time=epoch(action.finished_at) if action.finished_at else None),
+        **without_none(finish_time=epoch(action.finished_at) if action.finished_at else None),
     }
 
 
@@ -140,13 +140,13 @@ def _moves(action: ActionRow) -> list[dict[str, Any]] | None:
         for number, move in enumerate(params.get("moves", ()))
         if number not in finished and (move.get("leaves"), move.get("newcomer")) != (None, None)
     ]
-    if not 0 < len(remaining) <= MOVES_SHOWN:
+    if not 0 < len(remaining) <= MAX_MOVES:
         return None
     return [
         {
             "bdb_uid": move["bdb"],
             "pair": move["pair"],
-            **present(
+            **without_none(
                 shard_uid=_text(move.get("leaves")),
                 newcomer_uid=_text(move.get("newcomer")),
                 to_node_uid=move.get("to"),

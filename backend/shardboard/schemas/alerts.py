@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 
 from shardboard.domain import alert_settings
-from shardboard.domain.alert_settings import Setting
+from shardboard.domain.alert_settings import AlertSetting
 from shardboard.schemas import plain
-from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.absent import OptionalStr, without_none
 from shardboard.schemas.rows import EventRow
 from shardboard.schemas.times import iso
 
@@ -53,22 +53,24 @@ class BdbAlertSettings(RootModel[dict[str, BdbAlertSetting]]):
     @model_validator(mode="before")
     @classmethod
     def _check_plain(cls, body: Any) -> Any:
-        plain.check(body)
+        plain.check_json_value(body)
         return body
 
     @model_validator(mode="after")
     def _check_thresholds(self) -> Self:
-        for name, value in self.given().items():
-            if (rule := alert_settings.BDB.rules.get(name)) is not None and (fault := rule.fault(value)):
+        for name, value in self.settings_by_name().items():
+            if (rule := alert_settings.BDB.rules.get(name)) is not None and (fault := rule.validation_error(value)):
                 raise PydanticCustomError("field", "{field}: {what}", {"field": name, "what": fault})
         return self
 
-    def given(self) -> dict[str, dict[str, Any]]:
+    def settings_by_name(self) -> dict[str, dict[str, Any]]:
         """Return the settings that were sent, by alert name."""
         return {name: value.model_dump(exclude_none=True) for name, value in self.root.items()}
 
 
-def render(setting: Setting, event: EventRow | None, since: datetime, *, own: bool) -> dict[str, Any]:
+def render(
+    setting: AlertSetting, event: EventRow | None, since: datetime, *, has_own_threshold: bool
+) -> dict[str, Any]:
     """Render an alert. `event` is its newest event. `own` is true if the object has its own threshold, not the cluster's."""
     state = setting.enabled and event is not None and event.ended_at is None and bool(event.details.get("open"))
     threshold = None if setting.threshold is None else f"{setting.threshold:.15g}"
@@ -77,13 +79,16 @@ def render(setting: Setting, event: EventRow | None, since: datetime, *, own: bo
         "state": state,
         "severity": event.severity if event is not None else "INFO",
         "change_time": iso((event.ended_at or event.time) if event is not None else since),
-        "change_value": {"state": state, **({} if own else present(global_threshold=threshold))},
-        **(present(threshold=threshold) if own else {}),
+        "change_value": {"state": state, **({} if has_own_threshold else without_none(global_threshold=threshold))},
+        **(without_none(threshold=threshold) if has_own_threshold else {}),
     }
 
 
-def of_object(
-    settings: Mapping[str, Setting], events: Mapping[str, EventRow], since: datetime, *, own: bool
+def render_all(
+    settings: Mapping[str, AlertSetting], events: Mapping[str, EventRow], since: datetime, *, has_own_threshold: bool
 ) -> dict[str, Any]:
     """Render all alerts of an object by alert name. `events` are the newest events by alert name."""
-    return {name: render(setting, events.get(name), since, own=own) for name, setting in settings.items()}
+    return {
+        name: render(setting, events.get(name), since, has_own_threshold=has_own_threshold)
+        for name, setting in settings.items()
+    }

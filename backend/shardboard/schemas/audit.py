@@ -20,7 +20,7 @@ class AuditLine(BaseModel):
     source: str = Field(description="Source address of the request.")
     method: str = Field(description="HTTP method; empty for commands on the console's machine.")
     path: str = Field(description="Path of the request, or the command.")
-    outcome: audit.Outcome
+    outcome: audit.RequestOutcome
     code: str = Field(description="Error code; empty if the request succeeded.")
     detail: str = Field(description="Description of what happened.")
     link: str = Field(description="Hash that links the line to the previous one.")
@@ -34,12 +34,12 @@ class AuditCheck(BaseModel):
     faults: list[str] = Field(description="The first 20 problems.")
 
 
-class Row(audit.Line, Protocol):
+class AuditLineRow(audit.Line, Protocol):
     @property
     def link(self) -> str: ...
 
 
-def render(row: Row) -> dict[str, Any]:
+def render(row: AuditLineRow) -> dict[str, Any]:
     return {
         "uid": row.uid,
         "time": iso(row.time),
@@ -56,7 +56,7 @@ def render(row: Row) -> dict[str, Any]:
     }
 
 
-def render_check(check: audit.Check) -> dict[str, Any]:
+def render_check(check: audit.ChainVerification) -> dict[str, Any]:
     known = check.ends.last >= check.ends.first
     return {
         "whole": not check.faults,

@@ -69,7 +69,7 @@ SECRETS: dict[str, Any] = {
 Locations of backups and sources contain credentials.
 """
 
-EFFECTIVE: dict[str, Any] = {
+IMPLEMENTED: dict[str, Any] = {
     "type": "redis",
     "version": ENGINE_VERSION,
     "redis_version": ".".join(ENGINE_VERSION.split(".")[:2]),
@@ -121,7 +121,7 @@ UNSUPPORTED: dict[str, Any] = {
 }
 """Fields that must have this value, because the feature is not supported. Other values are rejected (`domain/bdb_rules.py`)."""
 
-ECHOED: dict[str, Any] = {
+STORED_WITHOUT_EFFECT: dict[str, Any] = {
     "oss_sharding": False,
     "master_persistence": False,
     "max_aof_file_size": 322122547200,
@@ -226,7 +226,7 @@ WITHOUT_DEFAULT = (
 )
 """Fields of the Redis Enterprise REST API that are missing until they are set."""
 
-STATIC: dict[str, Any] = {
+CONSTANT_FIELDS: dict[str, Any] = {
     "dns_address_master": "",
     "authentication_admin_pass": "",
     "background_op": [{"status": "idle"}],
@@ -244,4 +244,4 @@ STATIC: dict[str, Any] = {
 }
 """Read-only fields with a constant value. The admin password is known to the console and the agents only."""
 
-CONFIG_DEFAULTS: dict[str, Any] = {**EFFECTIVE, **UNSUPPORTED, **ECHOED}
+CONFIG_DEFAULTS: dict[str, Any] = {**IMPLEMENTED, **UNSUPPORTED, **STORED_WITHOUT_EFFECT}

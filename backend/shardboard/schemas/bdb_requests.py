@@ -22,33 +22,33 @@ _NAME: dict[str, JsonValue] = {"minLength": 1, "maxLength": 63, "pattern": "^[A-
 _MEMORY: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.MAX_MEMORY}
 _UID: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.MAX_UID}
 _PORT: dict[str, JsonValue] = {"minimum": 0, "maximum": bdb_rules.PORT_LAST}
-_THREADS: dict[str, JsonValue] = {"minimum": 0, "maximum": io_threads.MOST}
+_THREADS: dict[str, JsonValue] = {"minimum": 0, "maximum": io_threads.MAX_THREADS}
 _SHARDS: dict[str, JsonValue] = {"minimum": 1, "maximum": bdb_rules.MAX_SHARDS}
 
 
-class Wire(BaseModel):
+class RequestModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-class RegexRule(Wire):
+class RegexRule(RequestModel):
     regex: str = Field(max_length=1024)
 
 
-class SnapshotPoint(Wire):
+class SnapshotPoint(RequestModel):
     """Save if `secs` have passed and at least `writes` keys have changed."""
 
     secs: int
     writes: int
 
 
-class RolePermission(Wire):
+class RolePermission(RequestModel):
     """Grants users of the role access to the data as the Redis ACL defines."""
 
     role_uid: int
     redis_acl_uid: int
 
 
-class Tag(Wire):
+class Tag(RequestModel):
     key: str
     value: str
 
@@ -62,7 +62,7 @@ Persistence = Annotated[str, _choice(bdb_rules.PERSISTENCES, "Persistence of dat
 AofPolicy = Annotated[str, _choice(bdb_rules.AOF_POLICIES, "When the append-only file is written to disk.")]
 
 
-class BdbUpdate(Wire):
+class BdbUpdate(RequestModel):
     """Fields to change. Fields of the Redis Enterprise REST API without effect are stored and returned."""
 
     name: str = Field(
@@ -127,7 +127,7 @@ class BdbUpdate(Wire):
     def _check_plain(cls, body: Any) -> Any:
         for name, value in body.items() if isinstance(body, dict) else ():
             try:
-                plain.check(value)
+                plain.check_json_value(value)
             except ValueError as fault:
                 raise _field_error(name, str(fault)) from None
         return _resolve_aliases(body) if isinstance(body, dict) else body
@@ -138,7 +138,7 @@ class BdbUpdate(Wire):
             default = bdb_fields.CONFIG_DEFAULTS.get(name)
             if default is not None and type(value) is not type(default):
                 raise _field_error(name, f"must be {_TYPE_NAMES[type(default)]}")
-        unknown = self.unknown()
+        unknown = self.unknown_fields()
         if len(unknown) > MAX_UNKNOWN_FIELDS:
             raise _field_error(
                 unknown[-1], f"is one of more than {MAX_UNKNOWN_FIELDS} unknown fields. Remove unknown fields"
@@ -148,12 +148,12 @@ class BdbUpdate(Wire):
                 raise _field_error(name[:64] or "An empty text", "is not a valid field name")
         return self
 
-    def given(self) -> dict[str, Any]:
+    def writable_fields(self) -> dict[str, Any]:
         """Return the writable fields that the request contains, as plain values."""
         values = self.model_dump(exclude_unset=True)
         return {name: value for name, value in values.items() if name not in bdb_fields.READ_ONLY}
 
-    def unknown(self) -> list[str]:
+    def unknown_fields(self) -> list[str]:
         """Return unknown field names. Unknown fields are stored, because new releases of Redis Enterprise add fields."""
         known = {*bdb_fields.COLUMNS, *bdb_fields.CONFIG_DEFAULTS, *bdb_fields.READ_ONLY, *bdb_fields.WITHOUT_DEFAULT}
         return sorted(set(self.model_extra or {}) - known)

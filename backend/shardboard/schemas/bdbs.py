@@ -8,7 +8,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from shardboard.domain.observe import is_ready
 from shardboard.schemas import bdb_fields
-from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
+from shardboard.schemas.absent import OptionalInt, OptionalStr, without_default, without_none
 from shardboard.schemas.bdb_requests import (
     AofPolicy,
     EvictionPolicy,
@@ -168,11 +168,11 @@ def render(
         "replication": bdb.replication,
         "authentication": bool(passwords),
         "passwords_count": len(passwords),
-        **bdb_fields.STATIC,
+        **bdb_fields.CONSTANT_FIELDS,
         **config,
         "created_time": iso(bdb.created_at),
         "last_changed_time": iso(bdb.changed_at),
-        **present(action_uid=bdb.action_uid),
+        **without_none(action_uid=bdb.action_uid),
     }
 
 

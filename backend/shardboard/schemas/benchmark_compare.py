@@ -6,10 +6,10 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from shardboard.domain import benchmark_compare, benchmark_words
-from shardboard.schemas.benchmarks import Percentile, Spread
+from shardboard.schemas.benchmarks import Distribution, Percentile
 
 
-class Compared(BaseModel):
+class ComparedRun(BaseModel):
     uid: int
     name: str
     status: str
@@ -29,13 +29,13 @@ class Difference(BaseModel):
     noise: float | None = Field(description="Deviation of the ratio from 1 that can be random.")
 
 
-class Figure(BaseModel):
+class ComparedMeasurement(BaseModel):
     name: str
-    values: list[Spread | None]
+    values: list[Distribution | None]
     differences: list[Difference | None] = Field(description="One entry per run, starting with the second.")
 
 
-class Setting(BaseModel):
+class DifferingSetting(BaseModel):
     """A setting that differs between the runs."""
 
     name: str = Field(description="Path of the setting in the run.")
@@ -44,9 +44,9 @@ class Setting(BaseModel):
 
 
 class Comparison(BaseModel):
-    runs: list[Compared]
-    figures: list[Figure]
-    settings: list[Setting]
+    runs: list[ComparedRun]
+    figures: list[ComparedMeasurement]
+    settings: list[DifferingSetting]
 
 
 def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         ],
         "figures": benchmark_compare.figures([run["summary"] or {} for run in runs], counts),
         "settings": [
-            {**each, "label": benchmark_words.setting(each["name"], run_settings)}
+            {**each, "label": benchmark_words.setting_label(each["name"], run_settings)}
             for each in benchmark_compare.settings(run_settings)
         ],
     }

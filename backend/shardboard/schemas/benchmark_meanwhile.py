@@ -21,7 +21,7 @@ BDB = (
 NODE = ("cpu_user", "cpu_system", "cpu_idle", "free_memory", "ingress_bytes", "egress_bytes")
 
 
-class Columns(BaseModel):
+class SeriesColumns(BaseModel):
     """Time series as columns: `count` intervals of `step` seconds, starting at `from`; null = gap."""
 
     from_: int = Field(alias="from")
@@ -31,11 +31,11 @@ class Columns(BaseModel):
     series: dict[str, list[list[float | None]]] = Field(description="One list per metric, by uid.")
 
 
-class Meanwhile(BaseModel):
+class BenchmarkActivity(BaseModel):
     uid: int
     events: list[Event]
-    bdbs: Columns
-    nodes: Columns
+    bdbs: SeriesColumns
+    nodes: SeriesColumns
 
 
 def columns(

@@ -19,12 +19,12 @@ class Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def carries(cls, given: Any) -> Any:
-        plain.check(given)
-        return given
+    def check_json(cls, body: Any) -> Any:
+        plain.check_json_value(body)
+        return body
 
 
-class Command(Strict):
+class CustomCommand(Strict):
     """A custom command instead of SET and GET."""
 
     command: str = Field(
@@ -40,7 +40,7 @@ _TYPES: dict[str, Any] = {
     "flag": bool | None,
     "text": str | None,
     "requests": int | Literal["allkeys"] | None,
-    "commands": list[Command] | None,
+    "commands": list[CustomCommand] | None,
 }
 
 
@@ -48,10 +48,10 @@ def _field(option: Option) -> Any:
     """Return the field of an option. Its limits are documented here and enforced by the domain, which defines the messages."""
     extra: dict[str, Any] = {}
     if option.kind in ("integer", "number"):
-        extra = {"minimum": option.least, "maximum": option.most}
+        extra = {"minimum": option.minimum, "maximum": option.maximum}
     if option.default not in (None, False):
         extra["x-default"] = option.default
-    return _TYPES[option.kind], Field(default=None, description=option.means, json_schema_extra=extra)
+    return _TYPES[option.kind], Field(default=None, description=option.description, json_schema_extra=extra)
 
 
 Workload: Any = create_model(

@@ -6,15 +6,15 @@ from pydantic import BaseModel, Field
 
 from shardboard.domain import benchmark_scenarios
 from shardboard.schemas.benchmark_requests import PlannedDrill, Sla
-from shardboard.schemas.benchmarks import PhaseShown
+from shardboard.schemas.benchmarks import PhaseOut
 
 
-class Order(BaseModel):
+class RunRequest(BaseModel):
     """Fields of a request to start a run, without the database and the load nodes."""
 
     scenario: str
     name: str
-    phases: list[PhaseShown]
+    phases: list[PhaseOut]
     repetitions: int
     sla: Sla | None
     drill: PlannedDrill | None
@@ -28,8 +28,8 @@ class Scenario(BaseModel):
     about: str
     needs: str = Field(description="Requirements; empty if any database is suitable.")
     scale: float
-    order: Order
-    full: Order = Field(description="The request at the published size.")
+    order: RunRequest
+    full: RunRequest = Field(description="The request at the published size.")
 
 
 def render(scenario: Any, scale: float) -> dict[str, Any]:

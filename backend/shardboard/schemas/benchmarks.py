@@ -12,16 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.domain import benchmark_cost, benchmark_plan, benchmark_seconds, benchmark_tools
 from shardboard.domain.benchmark_cost import Cost
-from shardboard.domain.benchmark_plan import Step
+from shardboard.domain.benchmark_plan import PlanStep
 from shardboard.domain.benchmark_seconds import Tally
-from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.absent import OptionalStr, without_none
 from shardboard.schemas.bdb_requests import Tag
 from shardboard.schemas.benchmark_requests import PlannedDrill, Sla, Workload
 from shardboard.schemas.rows import NodeRow
 from shardboard.schemas.times import iso
 
 
-class Outage(BaseModel):
+class MeasuredOutage(BaseModel):
     """Time without successful operations on a shard, as measured by the load generator: from the last success to the next one."""
 
     shard: str = Field(description="address:port")
@@ -33,7 +33,7 @@ class Outage(BaseModel):
     retried: int
 
 
-class Figures(BaseModel):
+class Measurements(BaseModel):
     """Measurements of a period. Percentiles are computed from merged histograms; null if no operation succeeded."""
 
     seconds: float
@@ -71,7 +71,7 @@ class Generator(BaseModel):
     is_bottleneck: bool
 
 
-class Result(Figures):
+class Result(Measurements):
     """Measurements of one repetition of one phase, summed over all load nodes."""
 
     phase: int
@@ -79,7 +79,7 @@ class Result(Figures):
     repetition: int
     began_at: float | None = Field(description="Epoch seconds.")
     ended_at: float | None
-    outages: list[Outage]
+    outages: list[MeasuredOutage]
     longest_outage_seconds: float
     generator: Generator
     percentiles: list[Percentile] = Field(
@@ -89,7 +89,7 @@ class Result(Figures):
     warnings: list[str]
 
 
-class Spread(BaseModel):
+class Distribution(BaseModel):
     """Distribution of a measurement over the repetitions of the measured phase."""
 
     mean: float
@@ -118,11 +118,11 @@ class Summary(BaseModel):
         default=[],
         description="Latency by percentile over all repetitions of the measured phase, from merged histograms.",
     )
-    spread: dict[str, Spread] = Field(description="Distributions by name of the measurement.")
+    spread: dict[str, Distribution] = Field(description="Distributions by name of the measurement.")
     verdict: Verdict
 
 
-class PhaseShown(BaseModel):
+class PhaseOut(BaseModel):
     name: str
     workload: Workload
 
@@ -159,7 +159,7 @@ class Benchmark(BaseModel):
     time_left: float | None = Field(
         description="Estimated remaining time in seconds; null if a phase has no fixed duration."
     )
-    phases: list[PhaseShown]
+    phases: list[PhaseOut]
     repetitions: int
     load_nodes: list[int]
     tool: benchmark_tools.Tool = Field(description="The load generator.")
@@ -176,7 +176,7 @@ class Benchmark(BaseModel):
     finished_time: OptionalStr
 
 
-class Part(BaseModel):
+class SeriesPart(BaseModel):
     """Seconds of one repetition of one phase. Columns have one value per second; null = unknown."""
 
     phase: int
@@ -197,10 +197,10 @@ class Part(BaseModel):
 
 class Series(BaseModel):
     uid: int
-    parts: list[Part]
+    parts: list[SeriesPart]
 
 
-class Understood(BaseModel):
+class ParsedCommandLineOut(BaseModel):
     """A memtier_benchmark command line, converted to a workload."""
 
     workload: Workload
@@ -210,7 +210,7 @@ class Understood(BaseModel):
     )
 
 
-class Concern(BaseModel):
+class PreflightWarningOut(BaseModel):
     """A problem that the preflight check has found."""
 
     code: str
@@ -222,17 +222,17 @@ class Concern(BaseModel):
 class Preflight(BaseModel):
     """Preview of a run. Nothing is stored."""
 
-    phases: list[PhaseShown]
+    phases: list[PhaseOut]
     repetitions: int
     load_nodes: list[int]
     seconds: int | None = Field(description="Duration in seconds; null if a number of requests limits the run.")
     keys: int = Field(description="Maximum number of keys that the run can write.")
     memory: int = Field(description="Estimated memory of these keys in bytes, including replicas.")
     keys_present: int | None = Field(description="Current number of keys in the database.")
-    concerns: list[Concern]
+    concerns: list[PreflightWarningOut]
 
 
-class Removed(BaseModel):
+class RemovedRun(BaseModel):
     """Reply to the deletion of a run."""
 
     uid: int
@@ -257,7 +257,7 @@ class BenchmarkRow(Protocol):
     finished_at: datetime | None
 
 
-class NewRunRow(Protocol):
+class ValidatedRunRow(Protocol):
     @property
     def phases(self) -> list[dict[str, Any]]: ...
     @property
@@ -271,7 +271,7 @@ class NewRunRow(Protocol):
     @property
     def keys_present(self) -> float | None: ...
     @property
-    def concerns(self) -> Sequence[benchmark_cost.Concern]: ...
+    def warnings(self) -> Sequence[benchmark_cost.PreflightWarning]: ...
 
 
 class LoadRow(Protocol):
@@ -286,7 +286,7 @@ class LoadRow(Protocol):
 
 def render(row: BenchmarkRow, loads: Sequence[LoadRow]) -> dict[str, Any]:
     spec = row.spec
-    where = benchmark_plan.where(loads, spec["phases"])
+    where = benchmark_plan.plan_position(loads, spec["phases"])
     is_open = row.finished_at is None
     return {
         "uid": row.uid,
@@ -314,7 +314,7 @@ def render(row: BenchmarkRow, loads: Sequence[LoadRow]) -> dict[str, Any]:
         "originator": row.originator,
         "action_uid": row.action_uid,
         "created_time": iso(row.created_at),
-        **present(
+        **without_none(
             started_time=iso(row.started_at) if row.started_at else None,
             finished_time=iso(row.finished_at) if row.finished_at else None,
         ),
@@ -332,7 +332,7 @@ def _load(row: LoadRow) -> dict[str, Any]:
     }
 
 
-def preflight(run: NewRunRow) -> dict[str, Any]:
+def preflight(run: ValidatedRunRow) -> dict[str, Any]:
     return {
         "phases": run.phases,
         "repetitions": run.repetitions,
@@ -341,11 +341,13 @@ def preflight(run: NewRunRow) -> dict[str, Any]:
         "keys": run.cost.keys,
         "memory": run.memory,
         "keys_present": int(run.keys_present) if run.keys_present is not None else None,
-        "concerns": [asdict(concern) for concern in run.concerns],
+        "concerns": [asdict(concern) for concern in run.warnings],
     }
 
 
-def part(step: Step, name: str, seconds: Sequence[tuple[int, Tally]], *, histograms: bool = False) -> dict[str, Any]:
+def part(
+    step: PlanStep, name: str, seconds: Sequence[tuple[int, Tally]], *, histograms: bool = False
+) -> dict[str, Any]:
     at = benchmark_seconds.times(seconds)
     shown = {
         "phase": step.phase,

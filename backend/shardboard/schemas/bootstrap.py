@@ -20,18 +20,18 @@ class _Wire(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class ClusterPart(_Wire):
+class ClusterName(_Wire):
     name: str = Field(description="Host name of the cluster (RFC 1123), at most 64 characters.")
 
 
-class Credentials(_Wire):
+class AdminCredentials(_Wire):
     username: str = Field(min_length=1, max_length=256)
     password: str = Field(min_length=1, max_length=256)
 
 
 class CreateCluster(_Wire):
-    cluster: ClusterPart
-    credentials: Credentials
+    cluster: ClusterName
+    credentials: AdminCredentials
 
 
 class Bootstrap(CreateCluster):

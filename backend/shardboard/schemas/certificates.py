@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.schemas.times import iso
 
-CONSOLE = ("api", "cm", "metrics_exporter")
+CONSOLE_CERTIFICATE_NAMES = ("api", "cm", "metrics_exporter")
 """Names of the console's certificate. Redis Enterprise has a certificate for each of these ports; the console has one for all."""
-CHARACTERS = 64 * 1024
+MAX_PEM_CHARACTERS = 64 * 1024
 
 
-class OfConsole(BaseModel):
+class ConsoleCertificate(BaseModel):
     """The certificate that the console's ports serve."""
 
     source: str = Field(
@@ -28,7 +28,7 @@ class OfConsole(BaseModel):
     fingerprint: str = Field(description="SHA-256, hexadecimal.")
 
 
-class OfBdb(BaseModel):
+class BdbCertificate(BaseModel):
     uid: int = Field(description="Uid of the database.")
     certificate: str = Field(description="PEM. All shards of the database, and proxies that connect to them, use it.")
     valid_until: str = Field(json_schema_extra={"format": "date-time"})
@@ -44,8 +44,8 @@ class Certificates(BaseModel):
     cm_cert: str = Field(description="Same as `api_cert`.")
     metrics_exporter_cert: str = Field(description="Same as `api_cert`.")
     ca_cert: str = Field(description="Certificate of the console's CA (PEM).")
-    console: OfConsole = Field(description="Contents of `api_cert`.")
-    data_internode_encryption: list[OfBdb] = Field(
+    console: ConsoleCertificate = Field(description="Contents of `api_cert`.")
+    data_internode_encryption: list[BdbCertificate] = Field(
         description="Certificates of databases whose shards use TLS between nodes."
     )
 
@@ -54,13 +54,15 @@ class NewCertificate(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: str = Field(
-        max_length=64, description=f"One of {', '.join(CONSOLE)}, which share one certificate.", examples=["api"]
+        max_length=64,
+        description=f"One of {', '.join(CONSOLE_CERTIFICATE_NAMES)}, which share one certificate.",
+        examples=["api"],
     )
     certificate: str = Field(
-        max_length=CHARACTERS,
+        max_length=MAX_PEM_CHARACTERS,
         description="PEM: the certificate of the console, followed by the intermediate CA certificates in order.",
     )
-    key: str = Field(max_length=CHARACTERS, description="Private key (PEM) without a passphrase.")
+    key: str = Field(max_length=MAX_PEM_CHARACTERS, description="Private key (PEM) without a passphrase.")
 
 
 class NewCertificates(BaseModel):
@@ -69,7 +71,7 @@ class NewCertificates(BaseModel):
     certificates: list[NewCertificate] = Field(min_length=1, max_length=16)
 
 
-class Rotate(BaseModel):
+class RotateRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: str = Field(
@@ -81,11 +83,11 @@ class Rotate(BaseModel):
     )
 
 
-class Rotated(BaseModel):
+class RotateReply(BaseModel):
     databases: int = Field(description="Number of databases with a new certificate.")
 
 
-class Signed(Protocol):
+class CertificateRow(Protocol):
     """Fields of any certificate."""
 
     @property
@@ -93,14 +95,14 @@ class Signed(Protocol):
     @property
     def issuer(self) -> str: ...
     @property
-    def begins(self) -> datetime: ...
+    def valid_from(self) -> datetime: ...
     @property
-    def ends(self) -> datetime: ...
+    def valid_until(self) -> datetime: ...
     @property
     def fingerprint(self) -> str: ...
 
 
-class Identity(Signed, Protocol):
+class ServerCertificateRow(CertificateRow, Protocol):
     """Fields of a server certificate, and its chain."""
 
     @property
@@ -108,35 +110,35 @@ class Identity(Signed, Protocol):
     def chain_pem(self) -> str: ...
 
 
-class ShardIdentity(Protocol):
+class ShardCertificateRow(Protocol):
     """Fields of the certificate of a database."""
 
     @property
     def certificate(self) -> str: ...
     @property
-    def ends(self) -> datetime: ...
+    def valid_until(self) -> datetime: ...
     @property
-    def authority_fingerprint(self) -> str: ...
+    def ca_fingerprint(self) -> str: ...
     @property
     def replacing(self) -> str: ...
 
 
-def of_console(source: str, identity: Identity) -> dict[str, Any]:
-    return {"source": source, "names": identity.names, **of_any(identity)}
+def render_console_certificate(source: str, identity: ServerCertificateRow) -> dict[str, Any]:
+    return {"source": source, "names": identity.names, **render_certificate(identity)}
 
 
-def of_any(certificate: Signed) -> dict[str, Any]:
+def render_certificate(certificate: CertificateRow) -> dict[str, Any]:
     return {
         "subject": certificate.subject,
         "issuer": certificate.issuer,
-        "valid_from": iso(certificate.begins),
-        "valid_until": iso(certificate.ends),
+        "valid_from": iso(certificate.valid_from),
+        "valid_until": iso(certificate.valid_until),
         "fingerprint": certificate.fingerprint,
     }
 
 
 def render(
-    source: str, identity: Identity, authority: str, of_bdbs: Iterable[tuple[int, ShardIdentity]]
+    source: str, identity: ServerCertificateRow, ca_pem: str, of_bdbs: Iterable[tuple[int, ShardCertificateRow]]
 ) -> dict[str, Any]:
     """Render all certificates. `of_bdbs` are uids of databases with the certificates of their shards."""
     own = identity.chain_pem()
@@ -144,14 +146,14 @@ def render(
         "api_cert": own,
         "cm_cert": own,
         "metrics_exporter_cert": own,
-        "ca_cert": authority,
-        "console": of_console(source, identity),
+        "ca_cert": ca_pem,
+        "console": render_console_certificate(source, identity),
         "data_internode_encryption": [
             {
                 "uid": uid,
                 "certificate": shown.certificate,
-                "valid_until": iso(shown.ends),
-                "authority": shown.authority_fingerprint,
+                "valid_until": iso(shown.valid_until),
+                "authority": shown.ca_fingerprint,
                 "replacing": shown.replacing,
             }
             for uid, shown in of_bdbs

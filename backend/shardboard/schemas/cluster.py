@@ -24,7 +24,7 @@ class _Settings(BaseModel):
     def _check_plain(cls, body: Any) -> Any:
         for name, value in body.items() if isinstance(body, dict) else ():
             try:
-                plain.check(value)
+                plain.check_json_value(value)
             except ValueError as fault:
                 raise _field_error(name, str(fault)) from None
         return body
@@ -33,7 +33,7 @@ class _Settings(BaseModel):
         return {**self.model_dump(exclude_unset=True)}
 
     def _check(self, table: type) -> None:
-        for name, what in rules.faults(table, self.model_dump(exclude_unset=True)).items():
+        for name, what in rules.field_errors(table, self.model_dump(exclude_unset=True)).items():
             raise _field_error(name, what)
 
 
@@ -83,7 +83,7 @@ class Cluster(BaseModel):
     shards_overbooking: bool = Field(description="Same as in the policy.")
 
 
-class WholeCluster(Cluster):
+class ClusterOverview(Cluster):
     """The cluster with its nodes, databases and capacity (extension, expected by some clients)."""
 
     status: str = Field(json_schema_extra={"enum": ["active"]})
@@ -107,12 +107,12 @@ class Policy(BaseModel):
     default_non_sharded_proxy_policy: str
 
 
-def policy_of(cluster: ClusterRow) -> dict[str, Any]:
+def render_policy(cluster: ClusterRow) -> dict[str, Any]:
     """Return all rules of the policy by name."""
     return asdict(cluster.rules)
 
 
-def reserved_ports_of(cluster: ClusterRow) -> set[int]:
+def reserved_ports(cluster: ClusterRow) -> set[int]:
     """Return the ports that databases cannot use."""
     return {*SYSTEM_RESERVED_PORTS, *cluster.settings.reserved_ports}
 

@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from shardboard.domain import commands
-from shardboard.domain.commands import Command, Told
-from shardboard.schemas.absent import present, without_default
+from shardboard.domain.commands import CommandStats, ProxyCommandCounts
+from shardboard.schemas.absent import without_default, without_none
 
 OptionalFloat = Annotated[float | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
 
@@ -41,24 +41,26 @@ class EndpointCommands(BaseModel):
     detail: str = Field(description="Message if some proxies returned no data; otherwise empty.")
 
 
-def render(bdb_uid: int, told: Sequence[Told]) -> dict[str, Any]:
+def render(bdb_uid: int, counts: Sequence[ProxyCommandCounts]) -> dict[str, Any]:
     """Render the commands, summed over all proxies of a database."""
-    seconds = commands.interval(told)
+    seconds = commands.interval(counts)
     return {
         "bdb_uid": bdb_uid,
-        "commands": [_row(each) for each in commands.most_used(told)],
-        "nodes": [{"node_uid": str(each.node_uid), "detail": each.reason} for each in told],
-        "detail": _missing_data(told),
-        **present(interval=None if seconds is None else round(seconds, 3)),
+        "commands": [_row(each) for each in commands.most_used(counts)],
+        "nodes": [{"node_uid": str(each.node_uid), "detail": each.reason} for each in counts],
+        "detail": _missing_data(counts),
+        **without_none(interval=None if seconds is None else round(seconds, 3)),
     }
 
 
-def _row(command: Command) -> dict[str, Any]:
+def _row(command: CommandStats) -> dict[str, Any]:
     return {
         "name": command.name,
         "calls_per_second": round(command.calls, 3),
         "errors_per_second": round(command.errors, 3),
-        **present(avg_latency=_millis(command.avg), p50_latency=_millis(command.p50), p99_latency=_millis(command.p99)),
+        **without_none(
+            avg_latency=_millis(command.avg), p50_latency=_millis(command.p50), p99_latency=_millis(command.p99)
+        ),
     }
 
 
@@ -66,14 +68,14 @@ def _millis(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
-def _missing_data(told: Sequence[Told]) -> str:
+def _missing_data(counts: Sequence[ProxyCommandCounts]) -> str:
     """Return a message about proxies that returned no data, with the first reason; empty if all did."""
-    if not told:
+    if not counts:
         return "The database has no endpoint."
-    missing = [each for each in told if each.reason]
+    missing = [each for each in counts if each.reason]
     if not missing:
         return ""
-    summary = f"{len(told) - len(missing)} of {len(told)} proxies return data"
-    if len(missing) == len(told):
-        summary = f"None of the {len(told)} proxies returns data"
+    summary = f"{len(counts) - len(missing)} of {len(counts)} proxies return data"
+    if len(missing) == len(counts):
+        summary = f"None of the {len(counts)} proxies returns data"
     return f"{summary} about commands. Node {missing[0].node_uid}: {missing[0].reason}."

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from shardboard.schemas.certificates import Signed, of_any
+from shardboard.schemas.certificates import CertificateRow, render_certificate
 
-CHAIN_CHARACTERS = 16 * 1024
+MAX_CHAIN_CHARACTERS = 16 * 1024
 """Maximum size of a chain. Agents get three CAs at a time, and serve all certificates above a CA."""
 _BYTES = 64
 """Maximum size in UTF-8 of each part of a name in a certificate (RFC 5280)."""
@@ -24,10 +24,10 @@ def _part(text: str) -> str:
     return text
 
 
-Part = Annotated[str, AfterValidator(_part)]
+NamePart = Annotated[str, AfterValidator(_part)]
 
 
-class AuthorityOut(BaseModel):
+class CaOut(BaseModel):
     subject: str
     issuer: str
     external: bool = Field(description="Whether an external CA has signed the CA.")
@@ -42,50 +42,50 @@ class AuthorityOut(BaseModel):
     certificate: str = Field(description="PEM, followed by the known certificates of the CAs above it.")
 
 
-class RequestOut(BaseModel):
+class CaRequestOut(BaseModel):
     subject: str
     csr: str = Field(description="Certificate signing request (PEM) for an external CA.")
 
 
-class NodeOut(BaseModel):
+class CaNodeOut(BaseModel):
     uid: int
     addr: str
     waits_for: str = Field(description="Why the next step waits for the node; empty if it does not.")
 
 
-class ConsoleAuthority(BaseModel):
+class ConsoleCaState(BaseModel):
     step: str = Field(
         description="Step of the replacement: `announced`, then `shown`; empty if the CA is not being replaced.",
         json_schema_extra={"enum": ["", "announced", "shown"]},
     )
-    present: AuthorityOut = Field(description="The CA that signs new certificates.")
-    following: AuthorityOut | None = Field(description="The next CA, while it is announced.")
-    former: AuthorityOut | None = Field(description="The previous CA, until all nodes use the current one.")
-    request: RequestOut | None = Field(description="The open certificate signing request.")
-    nodes: list[NodeOut] = Field(
+    present: CaOut = Field(description="The CA that signs new certificates.")
+    following: CaOut | None = Field(description="The next CA, while it is announced.")
+    former: CaOut | None = Field(description="The previous CA, until all nodes use the current one.")
+    request: CaRequestOut | None = Field(description="The open certificate signing request.")
+    nodes: list[CaNodeOut] = Field(
         description="During a replacement: all nodes with their progress. Otherwise: nodes that still have to confirm its end."
     )
 
 
-class NewRequest(BaseModel):
+class NewCaRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    common_name: Part = Field(default="", max_length=_BYTES, description="Name of the CA. Default: a unique name.")
-    organization: Part = Field(default="", max_length=_BYTES)
+    common_name: NamePart = Field(default="", max_length=_BYTES, description="Name of the CA. Default: a unique name.")
+    organization: NamePart = Field(default="", max_length=_BYTES)
 
 
-class Announce(BaseModel):
+class AnnounceCaRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
     certificate: str | None = Field(
         default=None,
         min_length=1,
-        max_length=CHAIN_CHARACTERS,
+        max_length=MAX_CHAIN_CHARACTERS,
         description="PEM: the signed certificate of the request, followed by the CAs above it. Default: create a new private CA.",
     )
 
 
-class Signer(Signed, Protocol):
+class CaRow(CertificateRow, Protocol):
     """Fields of a CA."""
 
     @property
@@ -96,53 +96,53 @@ class Signer(Signed, Protocol):
     def chain_pem(self) -> str: ...
 
 
-class Request(Protocol):
+class CaRequestRow(Protocol):
     @property
     def subject(self) -> str: ...
     @property
     def csr(self) -> str: ...
 
 
-class Authority(Protocol):
+class ConsoleCaRow(Protocol):
     @property
     def step(self) -> str: ...
     @property
-    def present(self) -> Signer: ...
+    def current(self) -> CaRow: ...
     @property
-    def following(self) -> Signer | None: ...
+    def next_ca(self) -> CaRow | None: ...
     @property
-    def former(self) -> Signer | None: ...
+    def former(self) -> CaRow | None: ...
     @property
-    def requested(self) -> Request | None: ...
+    def requested(self) -> CaRequestRow | None: ...
 
 
-class Node(Protocol):
+class CaNodeRow(Protocol):
     uid: Any
     addr: Any
 
 
-def render(authority: Authority, nodes: Iterable[tuple[Node, str]]) -> dict[str, Any]:
+def render(ca: ConsoleCaRow, nodes: Iterable[tuple[CaNodeRow, str]]) -> dict[str, Any]:
     """Render the state. `nodes` are nodes with the reason why the next step waits for them."""
-    request = authority.requested
+    request = ca.requested
     node_states = [{"uid": node.uid, "addr": node.addr, "waits_for": why} for node, why in nodes]
     return {
-        "step": authority.step,
-        "present": of(authority.present),
-        "following": of(authority.following) if authority.following else None,
-        "former": of(authority.former) if authority.former else None,
-        "request": of_request(request) if request else None,
-        "nodes": node_states if authority.step else [each for each in node_states if each["waits_for"]],
+        "step": ca.step,
+        "present": render_ca(ca.current),
+        "following": render_ca(ca.next_ca) if ca.next_ca else None,
+        "former": render_ca(ca.former) if ca.former else None,
+        "request": render_ca_request(request) if request else None,
+        "nodes": node_states if ca.step else [each for each in node_states if each["waits_for"]],
     }
 
 
-def of(signer: Signer) -> dict[str, Any]:
+def render_ca(ca: CaRow) -> dict[str, Any]:
     return {
-        **of_any(signer),
-        "external": signer.is_external,
-        "root_known": signer.root is not None,
-        "certificate": signer.chain_pem,
+        **render_certificate(ca),
+        "external": ca.is_external,
+        "root_known": ca.root is not None,
+        "certificate": ca.chain_pem,
     }
 
 
-def of_request(request: Request) -> dict[str, str]:
+def render_ca_request(request: CaRequestRow) -> dict[str, str]:
     return {"subject": request.subject, "csr": request.csr}

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from shardboard.schemas import logs
 from shardboard.schemas.rows import EventRow
 
-WORDS = {"DEBUG": "ok", "INFO": "ok", "WARNING": "warning", "ERROR": "error", "CRITICAL": "error"}
+STATUS_BY_SEVERITY = {"DEBUG": "ok", "INFO": "ok", "WARNING": "warning", "ERROR": "error", "CRITICAL": "error"}
 
 
 class Health(BaseModel):
@@ -23,4 +23,7 @@ class Health(BaseModel):
 def render(alarms: Sequence[EventRow]) -> dict[str, Any]:
     """Render alarms, the most severe first, and the oldest first within a severity."""
     ranked = sorted(alarms, key=lambda event: (-logs.SEVERITIES.index(event.severity), event.time, event.uid))
-    return {"status": WORDS[ranked[0].severity] if ranked else "ok", "alarms": [logs.render(event) for event in ranked]}
+    return {
+        "status": STATUS_BY_SEVERITY[ranked[0].severity] if ranked else "ok",
+        "alarms": [logs.render(event) for event in ranked],
+    }

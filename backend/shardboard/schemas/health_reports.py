@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from shardboard.domain import availability
-from shardboard.domain.availability import AvailabilityFault, Copy
+from shardboard.domain.availability import AvailabilityFault, CopyStatus
 from shardboard.domain.observe import is_ready
 from shardboard.schemas import health, license  # noqa: A004 - name in the Redis Enterprise REST API
 from shardboard.schemas.rows import BdbRow, ClusterRow, EventRow, NodeRow, ShardRow
@@ -100,10 +100,10 @@ class ClusterHealth(BaseModel):
     active_alerts: list[ActiveAlert]
 
 
-def copies(shards: Iterable[ShardRow]) -> list[Copy]:
+def copies(shards: Iterable[ShardRow]) -> list[CopyStatus]:
     """Convert the shards of a database for `domain.availability`."""
     return [
-        Copy(
+        CopyStatus(
             shard.pair,
             shard.current_role == "master",
             is_ready(shard.observed_status, shard.current_role, shard.observed_link),
@@ -174,7 +174,7 @@ def cluster(
 def _info(
     bdb: BdbRow, shards: Sequence[ShardRow], faults: Sequence[AvailabilityFault], alarms: Sequence[EventRow]
 ) -> dict[str, Any]:
-    lagging = availability.behind(copies(shards))
+    lagging = availability.pairs_out_of_sync(copies(shards))
     return {
         "id": bdb.uid,
         "name": bdb.name,
@@ -230,7 +230,7 @@ def _shard(shard: ShardRow) -> dict[str, Any]:
 def _alert(alarm: EventRow) -> dict[str, Any]:
     return {
         "name": alarm.type.removeprefix("alarm_"),
-        "severity": _SEVERITIES[health.WORDS[alarm.severity]],
+        "severity": _SEVERITIES[health.STATUS_BY_SEVERITY[alarm.severity]],
         "threshold": str(alarm.details.get("threshold", "")),
         "active_since": iso(alarm.time),
     }

@@ -12,7 +12,7 @@ from shardboard.domain.incident_words import consequences
 from shardboard.domain.incidents import Incident as DomainIncident
 from shardboard.domain.incidents import Loss
 from shardboard.schemas import logs
-from shardboard.schemas.absent import OptionalInt, OptionalStr, present
+from shardboard.schemas.absent import OptionalInt, OptionalStr, without_none
 from shardboard.schemas.times import iso
 
 
@@ -93,13 +93,13 @@ class Incident(BaseModel):
     timeline: list[int] = Field(description="Uids of all events of the incident, in chronological order.")
 
 
-class IncidentInFull(Incident):
+class IncidentWithEvents(Incident):
     events: list[logs.Event] = Field(description="Events of the timeline.")
 
 
 def render(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]:
     """Render an incident. `names` are names of databases by uid."""
-    begin = incident.beginning
+    begin = incident.start
     return {
         "uid": begin.uid,
         "event_uid": begin.event.uid,
@@ -121,7 +121,7 @@ def render(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]
         "bytes_resynced": incident.bytes_resynced,
         "summary": consequences(incident, names),
         "timeline": [event.uid for event in incident.timeline],
-        **present(
+        **without_none(
             shard_uid=None if begin.shard_uid is None else str(begin.shard_uid),
             returned_ms=incident.returned,
             ended=None if incident.ended is None else iso(datetime.fromtimestamp(incident.ended / 1000, UTC)),
@@ -130,7 +130,7 @@ def render(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]
     }
 
 
-def render_in_full(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]:
+def render_with_events(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]:
     return {**render(incident, names), "events": [logs.render(event) for event in incident.timeline]}
 
 
@@ -145,7 +145,7 @@ def _cause(incident: DomainIncident) -> dict[str, Any] | None:
 
 
 def _database(loss: Loss, names: Mapping[int, str]) -> dict[str, Any]:
-    account = loss.account
+    account = loss.outage_summary
     return {
         "uid": loss.uid,
         "slots": loss.slots,
@@ -154,7 +154,7 @@ def _database(loss: Loss, names: Mapping[int, str]) -> dict[str, Any]:
         "delayed": account.delayed,
         "lost": account.lost,
         "promoted_after_ms": loss.promoted_after_ms,
-        **present(
+        **without_none(
             name=names.get(loss.uid),
             unserved_since_ms=account.unserved_since_ms,
             served_again_ms=account.served_again_ms,
@@ -170,7 +170,7 @@ def _resync(event: Any) -> dict[str, Any]:
         "began_ms": ms(event.time),
         "percent": float(details.get("percent") or 0),
         "in_sync": event.ended_at is not None and details.get("outcome") != "lost",
-        **present(
+        **without_none(
             bdb_uid=event.bdb_uid,
             ended_ms=None if event.ended_at is None else ms(event.ended_at),
             bytes=details.get("bytes"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.schemas.absent import OptionalInt, OptionalStr, present
+from shardboard.schemas.absent import OptionalInt, OptionalStr, without_none
 from shardboard.schemas.rows import EventRow
 from shardboard.schemas.times import iso
 
@@ -46,7 +46,7 @@ def render(event: EventRow) -> dict[str, Any]:
         "source": event.source,
         "originator": event.originator,
         "description": event.description,
-        **present(
+        **without_none(
             bdb_uid=event.bdb_uid,
             node_uid=event.node_uid,
             shard_uid=None if event.shard_uid is None else str(event.shard_uid),

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
-from shardboard.schemas.absent import OptionalStr, present
+from shardboard.schemas.absent import OptionalStr, without_none
 from shardboard.schemas.rows import ActionRow
 from shardboard.schemas.times import iso
 
@@ -61,7 +61,7 @@ class SnapshotRow(Protocol):
     def placement(self) -> Sequence[Mapping[str, Any]]: ...
 
 
-def queued(action: ActionRow) -> Queued:
+def render_queued(action: ActionRow) -> Queued:
     return Queued(task_id=action.uid, action_uid=action.uid)
 
 
@@ -72,7 +72,7 @@ def render(action: ActionRow) -> dict[str, Any]:
         "status": action.status,
         "progress": float(action.progress),
         "task_id": action.uid,
-        **present(error=action.error or None),
+        **without_none(error=action.error or None),
     }
 
 

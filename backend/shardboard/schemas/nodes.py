@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from shardboard.domain.flash import Share
-from shardboard.domain.rules import Address, ListOf, Rule, Text
-from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
+from shardboard.domain.flash import ShardMemory
+from shardboard.domain.rules import AddressRule, ListRule, Rule, TextRule
+from shardboard.schemas.absent import OptionalInt, OptionalStr, without_default, without_none
 from shardboard.schemas.bdb_fields import ENGINE_VERSION
 from shardboard.schemas.node_actions import SnapshotRow
 from shardboard.schemas.rows import NodeRow, ShardRow
@@ -37,7 +37,7 @@ CONFIG_DEFAULTS: dict[str, Any] = {
     "oss_cluster_ip_mapping": [],
 }
 
-Latest = Mapping[str, float | None]
+LatestSample = Mapping[str, float | None]
 
 
 class Node(BaseModel):
@@ -119,7 +119,7 @@ class NodeStatus(BaseModel):
 
 
 def render(
-    node: NodeRow, shards: Sequence[ShardRow], latest: Latest, now: datetime, *, on_flash: Collection[int]
+    node: NodeRow, shards: Sequence[ShardRow], latest: LatestSample, now: datetime, *, on_flash: Collection[int]
 ) -> dict[str, Any]:
     """Render a node.
 
@@ -150,12 +150,12 @@ def render(
         "agent_status": node.agent_status,
         "engine_version": facts["engine_version"],
         "memtier_version": facts.get("memtier_version", ""),
-        **present(probes_per_second=facts.get("probes_per_second")),
-        **present(unavailable_since=iso(node.unavailable_since) if node.unavailable_since else None),
+        **without_none(probes_per_second=facts.get("probes_per_second")),
+        **without_none(unavailable_since=iso(node.unavailable_since) if node.unavailable_since else None),
         "last_seen": iso(node.last_seen),
         "supported_database_versions": SUPPORTED_DATABASE_VERSIONS if facts["engine_version"] else [],
         "total_memory": facts["total_memory"],
-        **present(free_ram=_free(latest, facts["total_memory"])),
+        **without_none(free_ram=_free(latest, facts["total_memory"])),
         "persistent_storage_size": float(facts["storage_size"]),
         "persistent_storage_path": facts["storage_path"],
         "ephemeral_storage_size": float(facts["storage_size"]),
@@ -179,9 +179,9 @@ def render(
 def render_status(
     node: NodeRow,
     shards: Sequence[ShardRow],
-    latest: Latest,
+    latest: LatestSample,
     *,
-    promised: Collection[Share],
+    promised: Collection[ShardMemory],
     leader: bool,
     snapshot: SnapshotRow | None,
 ) -> dict[str, Any]:
@@ -195,16 +195,16 @@ def render_status(
         "node_status": _status(node),
         "cores": facts["cores"],
         "total_memory": facts["total_memory"],
-        **present(free_ram=_free(latest, facts["total_memory"])),
+        **without_none(free_ram=_free(latest, facts["total_memory"])),
         "total_provisional_ram": facts["total_memory"],
         "free_provisional_ram": max(0, free),
         "node_overbooking_depth": max(0, -free),
-        **present(provisional_flash=max(0, flash) if node.flash_size else None),
+        **without_none(provisional_flash=max(0, flash) if node.flash_size else None),
         "master_shards": sorted(shard.uid for shard in shards if shard.current_role == "master"),
         "slave_shards": sorted(shard.uid for shard in shards if shard.current_role == "slave"),
         "software_version": facts["agent_version"],
         "software_version_sha": "",
-        **present(
+        **without_none(
             maintenance_snapshot={
                 "name": snapshot.name,
                 "node_uid": str(snapshot.node_uid),
@@ -223,17 +223,17 @@ def _status(node: NodeRow) -> str:
     return "decommissioning" if node.duty == "removal" else "active"
 
 
-def _free(latest: Latest, given: int) -> int | None:
+def _free(latest: LatestSample, usable_memory: int) -> int | None:
     """Return the free memory, at most the memory that the node can use, which may be less than the machine has."""
     available = latest.get("available_memory")
-    return None if available is None else min(int(available), given)
+    return None if available is None else min(int(available), usable_memory)
 
 
 RULES: dict[str, Rule] = {
-    "external_addr": ListOf(Address(), 16),
-    "rack_id": Text("text", longest=64),
-    "second_rack_id": Text("text", longest=64),
-    "recovery_path": Text("an absolute path", "|/.*", 4096),
+    "external_addr": ListRule(AddressRule(), 16),
+    "rack_id": TextRule("text", max_length=64),
+    "second_rack_id": TextRule("text", max_length=64),
+    "recovery_path": TextRule("an absolute path", "|/.*", 4096),
 }
 """Rules of text fields that are stored without effect."""
 
@@ -262,7 +262,7 @@ class NodeUpdate(BaseModel):
     @classmethod
     def _check(cls, value: Any, about: ValidationInfo) -> Any:
         name = str(about.field_name)
-        if value is not None and (what := RULES[name].fault(value)):
+        if value is not None and (what := RULES[name].validation_error(value)):
             raise PydanticCustomError("field", "{field} {what}", {"field": name, "what": what})
         return value
 

@@ -6,7 +6,7 @@ from typing import Any
 MAX_DEPTH = 16
 
 
-def check(value: Any, depth: int = 0) -> None:
+def check_json_value(value: Any, depth: int = 0) -> None:
     """Raise ValueError, with a message for users, if `value` contains anything that cannot be stored and returned."""
     if depth > MAX_DEPTH:
         raise ValueError("is nested too deeply")
@@ -18,11 +18,11 @@ def check(value: Any, depth: int = 0) -> None:
         raise ValueError("contains a number that is too large")
     elif isinstance(value, list):
         for item in value:
-            check(item, depth + 1)
+            check_json_value(item, depth + 1)
     elif isinstance(value, dict):
         for key, item in value.items():
             _check_text(key)
-            check(item, depth + 1)
+            check_json_value(item, depth + 1)
 
 
 def _check_text(text: str) -> None:

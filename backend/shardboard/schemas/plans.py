@@ -27,7 +27,7 @@ class AddressChange(BaseModel):
     sentence: str = Field(description="Message about what clients have to do, and until when.")
 
 
-class ChangeRow(Protocol):
+class AddressChangeRow(Protocol):
     @property
     def bdb_uid(self) -> int: ...
     @property
@@ -35,11 +35,11 @@ class ChangeRow(Protocol):
     @property
     def new(self) -> Sequence[str]: ...
     @property
-    def sentence(self) -> str: ...
+    def message(self) -> str: ...
 
 
-def render_changes(found: Iterable[ChangeRow]) -> list[AddressChange]:
+def render_changes(found: Iterable[AddressChangeRow]) -> list[AddressChange]:
     return [
-        AddressChange(bdb_uid=each.bdb_uid, old=list(each.old), new=list(each.new), sentence=each.sentence)
+        AddressChange(bdb_uid=each.bdb_uid, old=list(each.old), new=list(each.new), sentence=each.message)
         for each in found
     ]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from shardboard.schemas.rows import BdbRow, NodeRow
 
 MAX_THREADS = 256
-STATIC: dict[str, Any] = {
+CONSTANT_FIELDS: dict[str, Any] = {
     "backlog": 1024,
     "client_eviction": False,
     "client_keepcnt": 6,
@@ -68,12 +68,12 @@ class ProxyChange(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _wrap_fields(cls, given: Any) -> Any:
+    def _wrap_fields(cls, body: Any) -> Any:
         """Wrap fields that a client sent at the top level."""
-        if not isinstance(given, dict) or "proxy" in given or not given.keys() - {"allow_restart"}:
-            return given
-        outer = {name: value for name, value in given.items() if name == "allow_restart"}
-        return {**outer, "proxy": {name: value for name, value in given.items() if name not in outer}}
+        if not isinstance(body, dict) or "proxy" in body or not body.keys() - {"allow_restart"}:
+            return body
+        outer = {name: value for name, value in body.items() if name == "allow_restart"}
+        return {**outer, "proxy": {name: value for name, value in body.items() if name not in outer}}
 
 
 class EndpointProxy(BaseModel):
@@ -95,16 +95,16 @@ class EndpointState(BaseModel):
     proxies: list[EndpointProxy]
 
 
-class Counted(Protocol):
+class ConnectionCount(Protocol):
     @property
     def connections(self) -> int: ...
 
 
-class ProxySecond(Protocol):
+class ProxyReadingRow(Protocol):
     """Report of a proxy for its newest second."""
 
     @property
-    def databases(self) -> Mapping[int, Counted]: ...
+    def databases(self) -> Mapping[int, ConnectionCount]: ...
 
     @property
     def pid(self) -> int: ...
@@ -121,13 +121,13 @@ class ProxyNode(NodeRow, Protocol):
     def proxy_max_threads(self) -> int: ...
 
 
-def render(node: ProxyNode, reading: ProxySecond | None) -> dict[str, Any]:
+def render(node: ProxyNode, reading: ProxyReadingRow | None) -> dict[str, Any]:
     """Render a proxy. `reading` is the report of the newest second, if there is one."""
     report = node.proxy
     connections = sum(each.connections for each in reading.databases.values()) if reading is not None else None
     return {
         "uid": node.uid,
-        **STATIC,
+        **CONSTANT_FIELDS,
         "threads": node.proxy_threads,
         "max_threads": node.proxy_max_threads,
         "version": report.get("version", ""),
@@ -141,7 +141,7 @@ def render(node: ProxyNode, reading: ProxySecond | None) -> dict[str, Any]:
 def render_endpoint(
     bdb: BdbRow,
     machines: Sequence[ProxyNode],
-    readings: Mapping[int, ProxySecond],
+    readings: Mapping[int, ProxyReadingRow],
 ) -> dict[str, Any]:
     """Render the endpoint of a database. `readings` are the known reports by node uid."""
     return {
@@ -157,7 +157,7 @@ def render_endpoint(
     }
 
 
-def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: ProxySecond | None) -> dict[str, Any]:
+def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: ProxyReadingRow | None) -> dict[str, Any]:
     served = reading.databases.get(bdb.uid) if reading is not None else None
     failure = node.proxy.get("failures", {}).get(str(bdb.uid), "")
     if node.health == "down":
@@ -182,7 +182,7 @@ def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: ProxySecond | None) -
     }
 
 
-def _status(node: ProxyNode, reading: ProxySecond | None) -> str:
+def _status(node: ProxyNode, reading: ProxyReadingRow | None) -> str:
     if node.health == "down" or node.proxy.get("state") == "died":
         return "down"
     if reading is not None:

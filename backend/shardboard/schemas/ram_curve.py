@@ -32,12 +32,12 @@ class RamCurve(BaseModel):
 def render(bdb: BdbRow, shards: Sequence[ShardCurve], measured: float | None) -> dict[str, Any]:
     """Render the curve. `measured` is the hit ratio of the newest second."""
     copies = bdb.shards_count * (2 if bdb.replication else 1)
-    usable = [shard for shard in shards if ram_curve.is_telling(shard)]
+    usable = [shard for shard in shards if ram_curve.has_data(shard)]
     size = int(bdb.config["bigstore_ram_size"])
     return {
         "bdb_uid": bdb.uid,
         "ram_size": size,
-        "expected": round(ram_curve.at(usable, size / copies), 4) if usable else None,
+        "expected": round(ram_curve.hit_ratio_at(usable, size / copies), 4) if usable else None,
         "measured": measured,
         "points": [
             {"ram_size": point.ram, "hit_ratio": round(point.hit_ratio, 4)}
@@ -53,10 +53,10 @@ def _detail(bdb: BdbRow, shards: Sequence[ShardCurve], usable: Sequence[ShardCur
         return "The database has no memory limit, so there are no other sizes to compare."
     if len(usable) == len(shards):
         return "" if shards else "The database has no primary to query."
-    unusable = next(shard for shard in shards if not ram_curve.is_telling(shard))
+    unusable = next(shard for shard in shards if not ram_curve.has_data(shard))
     if unusable.reason:
         return f"Shard redis:{unusable.shard_uid}: {unusable.reason}"
-    if not unusable.values_flash and unusable.uses >= ram_curve.LEAST_USES:
+    if not unusable.values_flash and unusable.uses >= ram_curve.MIN_USES:
         return "All values are already in RAM."
-    count = f"{unusable.uses} of {ram_curve.LEAST_USES} reads and writes so far"
+    count = f"{unusable.uses} of {ram_curve.MIN_USES} reads and writes so far"
     return f"Shard redis:{unusable.shard_uid} needs more accesses: {count}."

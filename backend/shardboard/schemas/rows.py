@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from shardboard.domain.cluster_settings import ClusterSettings
-from shardboard.domain.incident_begins import Told
+from shardboard.domain.incident_begins import LogEvent
 from shardboard.domain.policy import Policy
 
 
@@ -154,4 +154,4 @@ class ActionRow(Protocol):
     def originator(self) -> str: ...
 
 
-EventRow = Told
+EventRow = LogEvent

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, JsonValue
 from pydantic.json_schema import SkipJsonSchema
 
-from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
+from shardboard.schemas.absent import OptionalInt, OptionalStr, without_default, without_none
 from shardboard.schemas.rows import ShardRow
 from shardboard.schemas.times import iso
 
@@ -80,7 +80,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
         "loading": {"status": "in_progress" if shard.observed_status == "loading" else "idle"},
         "address": address,
         "port": shard.port,
-        **present(
+        **without_none(
             pid=shard.observed_pid,
             started_at=iso(shard.observed_started_at) if shard.observed_started_at else None,
             engine_version=shard.observed_version or None,

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from shardboard.domain.hot_slots import HotSlot, Metric, Told
-from shardboard.schemas.absent import OptionalInt, OptionalStr, present, without_default
+from shardboard.domain.hot_slots import HotSlot, Metric, SlotReading
+from shardboard.schemas.absent import OptionalInt, OptionalStr, without_default, without_none
 from shardboard.schemas.times import iso
 
 OptionalFloat = Annotated[float | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
@@ -60,16 +60,21 @@ class HotSlots(BaseModel):
 
 
 def render(
-    bdb_uid: int, by: Metric, slots: Sequence[HotSlot], told: Sequence[Told], interval: float | None, detail: str
+    bdb_uid: int,
+    by: Metric,
+    slots: Sequence[HotSlot],
+    readings: Sequence[SlotReading],
+    interval: float | None,
+    detail: str,
 ) -> dict[str, Any]:
     """Render the slots. `detail` is the reason if no primary was polled; otherwise it is derived from `told`."""
     return {
         "bdb_uid": bdb_uid,
         "by": by,
         "slots": [_slot(each) for each in slots],
-        "shards": [_shard(each) for each in told],
-        "detail": detail or _missing_data(told),
-        **present(interval=None if interval is None else round(interval, 3)),
+        "shards": [_shard(each) for each in readings],
+        "detail": detail or _missing_data(readings),
+        **without_none(interval=None if interval is None else round(interval, 3)),
     }
 
 
@@ -80,34 +85,34 @@ def _slot(hot: HotSlot) -> dict[str, Any]:
         "shard_uid": str(hot.shard_uid),
         "node_uid": str(hot.node_uid),
         "key_count": count.keys,
-        "total": present(
+        "total": without_none(
             cpu_usec=count.cpu_usec,
             network_bytes_in=count.network_bytes_in,
             network_bytes_out=count.network_bytes_out,
         ),
-        **present(cpu=hot.cpu, ingress_bytes=hot.ingress_bytes, egress_bytes=hot.egress_bytes),
+        **without_none(cpu=hot.cpu, ingress_bytes=hot.ingress_bytes, egress_bytes=hot.egress_bytes),
     }
 
 
-def _shard(told: Told) -> dict[str, Any]:
-    counted_since = None if told.started_at is None else iso(datetime.fromtimestamp(told.started_at, UTC))
+def _shard(reading: SlotReading) -> dict[str, Any]:
+    counted_since = None if reading.started_at is None else iso(datetime.fromtimestamp(reading.started_at, UTC))
     return {
-        "shard_uid": str(told.shard_uid),
-        "node_uid": str(told.node_uid),
-        "detail": told.reason,
-        **present(counted_since=counted_since),
+        "shard_uid": str(reading.shard_uid),
+        "node_uid": str(reading.node_uid),
+        "detail": reading.reason,
+        **without_none(counted_since=counted_since),
     }
 
 
-def _missing_data(told: Sequence[Told]) -> str:
+def _missing_data(readings: Sequence[SlotReading]) -> str:
     """Return a message about primaries that returned no data, with the first reason; empty if all did."""
-    missing = [each for each in told if each.reason]
+    missing = [each for each in readings if each.reason]
     if not missing:
         return ""
     summary = (
-        f"None of the {len(told)} primaries"
-        if len(missing) == len(told)
-        else f"{len(told) - len(missing)} of {len(told)}"
+        f"None of the {len(readings)} primaries"
+        if len(missing) == len(readings)
+        else f"{len(readings) - len(missing)} of {len(readings)}"
     )
-    verb = "returns data" if len(missing) == len(told) else "primaries return data"
+    verb = "returns data" if len(missing) == len(readings) else "primaries return data"
     return f"{summary} {verb} about slots. Shard redis:{missing[0].shard_uid}: {missing[0].reason}."

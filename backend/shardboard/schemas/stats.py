@@ -43,7 +43,7 @@ class History(BaseModel):
     series: dict[str, list[list[float | None]]] = Field(description="One list per metric, by uid; null = gap.")
 
 
-class KeptRange(BaseModel):
+class RetentionRange(BaseModel):
     resolution: str
     step: int
     from_: Annotated[int, Field(alias="from")]
@@ -59,20 +59,20 @@ class Retention(BaseModel):
         description="Number of stored events. The policies events_keep_days and max_saved_events_per_type limit it."
     )
     actions: int = Field(description="Number of stored actions. The policy actions_keep_days limits it.")
-    ranges: list[KeptRange]
+    ranges: list[RetentionRange]
 
 
-def interval(name: str, t: int, step: int, values: Iterable[tuple[str, float]]) -> dict[str, Any]:
+def render_interval(name: str, t: int, step: int, values: Iterable[tuple[str, float]]) -> dict[str, Any]:
     """Render an interval. Values that are not finite are omitted; others are rounded to the seven stored digits."""
     known = {metric: float(f"{value:.7g}") for metric, value in values if isfinite(value)}
-    return {"interval": name, "stime": moment(t), "etime": moment(t + step), **known}
+    return {"interval": name, "stime": iso_second(t), "etime": iso_second(t + step), **known}
 
 
-def moment(t: int) -> str:
+def iso_second(t: int) -> str:
     return iso(datetime.fromtimestamp(t, UTC))
 
 
-def listed(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def json_array(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a JSON array object by object, because all intervals of hundreds of shards are too large for one string."""
     opening = "["
     for found in objects:
@@ -81,7 +81,7 @@ def listed(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield "]" if opening == "," else "[]"
 
 
-def history(
+def render_history(
     resolution: str,
     first: int,
     step: int,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shardboard.schemas.times import iso
 
 Events = Literal["alarms", "all", "audit"]
-Kind = Literal["webhook", "alertmanager", "email", "syslog"]
+ReceiverKind = Literal["webhook", "alertmanager", "email", "syslog"]
 Severity = Literal["INFO", "WARNING", "ERROR"]
 
 
@@ -18,7 +18,7 @@ class WebhookFields(BaseModel):
 
 class NewWebhook(WebhookFields):
     name: str = Field(min_length=1, max_length=120)
-    kind: Kind = Field(
+    kind: ReceiverKind = Field(
         default="webhook",
         description="Kind of receiver: any program, Prometheus Alertmanager, email, or a syslog server.",
     )
@@ -63,7 +63,7 @@ class WebhookUpdate(WebhookFields):
 class Webhook(BaseModel):
     uid: int
     name: str
-    kind: Kind
+    kind: ReceiverKind
     url: str
     is_signed: bool = Field(description="Whether a secret is set. It is never returned.")
     ca: str
@@ -78,7 +78,7 @@ class Webhook(BaseModel):
     open: int = Field(description="Number of delivered alarms that are still active.")
 
 
-class Row(Protocol):
+class WebhookRow(Protocol):
     @property
     def uid(self) -> int: ...
     @property
@@ -111,7 +111,7 @@ class Row(Protocol):
     def raised(self) -> list[int]: ...
 
 
-def render(row: Row) -> dict[str, Any]:
+def render(row: WebhookRow) -> dict[str, Any]:
     muted_until = row.silent_until if row.silent_until is not None and row.silent_until > datetime.now(UTC) else None
     return {
         "uid": row.uid,

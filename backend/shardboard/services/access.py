@@ -11,29 +11,29 @@ from shardboard.domain import acl_rules, roles
 from shardboard.domain.acl_rules import Acl
 from shardboard.domain.roles import ManagementRole, Role
 from shardboard.errors import Conflict, NotAcceptable, NotFound
-from shardboard.services.user_accounts import GivenRole
-from shardboard.services.users import Principal, insist_on_another_admin, insist_on_power, said
+from shardboard.services.user_accounts import RoleAssignment
+from shardboard.services.users import Principal, databases_text, require_privilege_over, require_remaining_admin
 from shardboard.state import access, bdbs, events, ldap_mappings, service_tokens
 from shardboard.state import cluster as clusters
 from shardboard.state.access import RedisAcl
 from shardboard.state.access import Role as RoleRow
 from shardboard.state.users import User
 
-Own = TypeVar("Own", RedisAcl, RoleRow)
+CustomRow = TypeVar("CustomRow", RedisAcl, RoleRow)
 
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 _LIMITED = " and ".join(sorted(roles.LIMITED))
-MOST = 1000
+MAX_ENTRIES = 1000
 
 
-async def acls(session: AsyncSession) -> list[Acl]:
+async def list_acls(session: AsyncSession) -> list[Acl]:
     """Return all ACLs: the built-in ones, then the custom ones by uid."""
-    custom = [Acl(row.uid, row.name, row.acl) for row in await access.acls(session)]
+    custom = [Acl(row.uid, row.name, row.acl) for row in await access.list_acls(session)]
     return [*acl_rules.BUILT_IN.values(), *custom]
 
 
-async def acl(session: AsyncSession, uid: int) -> Acl:
-    found = next((each for each in await acls(session) if each.uid == uid), None)
+async def get_acl(session: AsyncSession, uid: int) -> Acl:
+    found = next((each for each in await list_acls(session) if each.uid == uid), None)
     if found is None:
         raise NotFound("redis_acl_not_exist", f"ACL {uid} does not exist.")
     return found
@@ -41,10 +41,10 @@ async def acl(session: AsyncSession, uid: int) -> Acl:
 
 async def create_acl(session: AsyncSession, name: str, rules: str, by: Principal) -> Acl:
     await clusters.load_for_update(session)
-    present = await acls(session)
+    present = await list_acls(session)
     _check_name(name, (each.name for each in present))
     _check_limit(len(present))
-    row = RedisAcl(uid=_next_uid(each.uid for each in present), name=name, acl=well_formed(rules))
+    row = RedisAcl(uid=_next_uid(each.uid for each in present), name=name, acl=normalize_rules(rules))
     session.add(row)
     events.record(session, "redis_acl_created", f"The ACL {name} was created: {row.acl}", originator=by.username)
     await session.flush()
@@ -54,12 +54,12 @@ async def create_acl(session: AsyncSession, name: str, rules: str, by: Principal
 async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: str | None, by: Principal) -> Acl:
     """Change a custom ACL; None leaves a field unchanged. Databases that use the ACL apply the change."""
     await clusters.load_for_update(session)
-    row = await _load_custom(session, RedisAcl, uid, await acl(session, uid))
+    row = await _load_custom(session, RedisAcl, uid, await get_acl(session, uid))
     if name is not None and name != row.name:
-        _check_name(name, (each.name for each in await acls(session) if each.uid != uid))
+        _check_name(name, (each.name for each in await list_acls(session) if each.uid != uid))
         row.name = name
     if rules is not None:
-        row.acl = well_formed(rules)
+        row.acl = normalize_rules(rules)
     events.record(session, "redis_acl_updated", f"The ACL {row.name} was changed: {row.acl}", originator=by.username)
     await session.flush()
     return Acl(row.uid, row.name, row.acl)
@@ -67,36 +67,38 @@ async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: s
 
 async def remove_acl(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
-    row = await _load_custom(session, RedisAcl, uid, await acl(session, uid))
+    row = await _load_custom(session, RedisAcl, uid, await get_acl(session, uid))
     _check_unused(row.name, await _databases_with(session, "redis_acl_uid", uid))
     await session.delete(row)
     events.record(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", originator=by.username)
 
 
-async def every_role(session: AsyncSession) -> list[Role]:
+async def list_roles(session: AsyncSession) -> list[Role]:
     """Return all roles: the built-in ones, then the custom ones by uid."""
-    custom = [_role(row) for row in await access.roles(session)]
+    custom = [_role(row) for row in await access.list_roles(session)]
     return [*roles.BUILT_IN.values(), *custom]
 
 
-async def roles_seen(session: AsyncSession, viewer: Principal) -> list[Role]:
+async def list_visible_roles(session: AsyncSession, viewer: Principal) -> list[Role]:
     """Return the roles that `viewer` may see.
 
     A viewer who is limited to some databases sees no roles that are limited to other databases only, and of each role only the
     databases that the viewer can access.
     """
-    found = await every_role(session)
+    found = await list_roles(session)
     if viewer.bdbs is None:
         return found
-    shown = [replace(each, bdb_uids=tuple(uid for uid in each.bdb_uids if viewer.reaches(uid))) for each in found]
+    shown = [
+        replace(each, bdb_uids=tuple(uid for uid in each.bdb_uids if viewer.can_access_database(uid))) for each in found
+    ]
     return [
         visible for visible, original in zip(shown, found, strict=True) if visible.bdb_uids or not original.bdb_uids
     ]
 
 
-async def role(session: AsyncSession, uid: int, viewer: Principal | None = None) -> Role:
+async def get_role(session: AsyncSession, uid: int, viewer: Principal | None = None) -> Role:
     """Return a role; with `viewer`, only if that viewer may see it. Raises NotFound."""
-    known = await (every_role(session) if viewer is None else roles_seen(session, viewer))
+    known = await (list_roles(session) if viewer is None else list_visible_roles(session, viewer))
     found = next((each for each in known if each.uid == uid), None)
     if found is None:
         raise NotFound("role_not_exist", f"Role {uid} does not exist.")
@@ -106,10 +108,10 @@ async def role(session: AsyncSession, uid: int, viewer: Principal | None = None)
 async def create_role(
     session: AsyncSession, name: str, management: ManagementRole, bdb_uids: Sequence[int], by: Principal
 ) -> Role:
-    insist_on_power(by, management)
+    require_privilege_over(by, management)
     await clusters.load_for_update(session)
     await _check_bdb_uids(session, management, bdb_uids)
-    present = await every_role(session)
+    present = await list_roles(session)
     _check_name(name, (each.name for each in present))
     _check_limit(len(present))
     uid = _next_uid(each.uid for each in present)
@@ -135,18 +137,18 @@ async def change_role(
 ) -> Role:
     """Change a custom role; None leaves a field unchanged. Users and service tokens with the role are updated as well."""
     await clusters.load_for_update(session)
-    row = await _load_custom(session, RoleRow, uid, await role(session, uid))
-    insist_on_power(by, row.management)
+    row = await _load_custom(session, RoleRow, uid, await get_role(session, uid))
+    require_privilege_over(by, row.management)
     if name is not None and name != row.name:
-        _check_name(name, (each.name for each in await every_role(session) if each.uid != uid))
+        _check_name(name, (each.name for each in await list_roles(session) if each.uid != uid))
         row.name = name
     if management is not None and management != row.management:
-        insist_on_power(by, management)
+        require_privilege_over(by, management)
         members = (await session.execute(select(User).where(User.role_uid == uid))).scalars().all()
-        await insist_on_another_admin(session, members)
+        await require_remaining_admin(session, members)
         for user in members:
             user.role = management
-        for token in await service_tokens.with_role(session, uid):
+        for token in await service_tokens.list_for_role(session, uid):
             token.role = management
         row.management = management
     desired = row.bdb_uids if bdb_uids is None else sorted(set(bdb_uids))
@@ -164,12 +166,12 @@ async def change_role(
 
 async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
-    row = await _load_custom(session, RoleRow, uid, await role(session, uid))
-    insist_on_power(by, row.management)
+    row = await _load_custom(session, RoleRow, uid, await get_role(session, uid))
+    require_privilege_over(by, row.management)
     members = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
-    tokens = [each.name for each in await service_tokens.with_role(session, uid)]
+    tokens = [each.name for each in await service_tokens.list_for_role(session, uid)]
     _check_unused(row.name, await _databases_with(session, "role_uid", uid), members, tokens)
-    if mapped := await ldap_mappings.of_role(session, uid):
+    if mapped := await ldap_mappings.list_for_role(session, uid):
         raise Conflict(
             "resource_in_use", f"{row.name} is assigned by the LDAP mapping {mapped[0].name}; change the mapping first."
         )
@@ -180,41 +182,41 @@ async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
     events.record(session, "role_deleted", f"The role {row.name} was deleted.", originator=by.username)
 
 
-async def insist_on_permissions(session: AsyncSession, given: object) -> None:
+async def check_roles_permissions(session: AsyncSession, value: object) -> None:
     """Raise NotAcceptable unless `given` is a valid value of `roles_permissions` and its roles and ACLs exist."""
     uids = {
-        "role_uid": {each.uid for each in await every_role(session)},
-        "redis_acl_uid": {each.uid for each in await acls(session)},
+        "role_uid": {each.uid for each in await list_roles(session)},
+        "redis_acl_uid": {each.uid for each in await list_acls(session)},
     }
-    if not isinstance(given, list) or not all(isinstance(row, dict) and row.keys() == uids.keys() for row in given):
+    if not isinstance(value, list) or not all(isinstance(row, dict) and row.keys() == uids.keys() for row in value):
         raise _invalid_permissions(
             "`roles_permissions` must be a list of objects, each with `role_uid` and `redis_acl_uid`."
         )
-    for row in given:
+    for row in value:
         for name, known in uids.items():
             if isinstance(row[name], bool) or row[name] not in known:
                 raise _invalid_permissions(f"`roles_permissions`: {name} {str(row[name])[:40]} does not exist.")
-    named = [row["role_uid"] for row in given]
+    named = [row["role_uid"] for row in value]
     if len(set(named)) < len(named):
         raise _invalid_permissions("`roles_permissions` names a role twice; assign one ACL to each role.")
 
 
-async def chosen(
+async def requested_role(
     session: AsyncSession, management: ManagementRole | None, role_uids: Sequence[int] | None
-) -> GivenRole | None:
+) -> RoleAssignment | None:
     """Return the role that a request names by management role, by uid, or by both; None if it names neither."""
     if role_uids is None:
-        return GivenRole(management) if management is not None else None
+        return RoleAssignment(management) if management is not None else None
     await clusters.load_for_update(session)  # so that the role cannot be removed before the user has it
-    found = [each for each in await every_role(session) if [each.uid] == list(role_uids)]
+    found = [each for each in await list_roles(session) if [each.uid] == list(role_uids)]
     if not found or management not in (None, found[0].management):
         message = "`role_uids` must hold one uid from /v1/roles. If `role` is sent too, it must be that role's management role."
         raise NotAcceptable("config_error", message, field="role_uids")
     role = found[0]
     is_built_in = role.uid in roles.BUILT_IN
     if is_built_in:
-        return GivenRole(role.management, by_uid=True)
-    return GivenRole(role.management, role.uid, role.name, by_uid=True)
+        return RoleAssignment(role.management, by_uid=True)
+    return RoleAssignment(role.management, role.uid, role.name, by_uid=True)
 
 
 async def _check_bdb_uids(
@@ -228,7 +230,7 @@ async def _check_bdb_uids(
             f"The management role {management} covers the whole cluster; only {_LIMITED} can be limited to databases."
         )
         raise NotAcceptable("invalid_param", message, field="resources")
-    known = {bdb.uid for bdb in await bdbs.every(session)}
+    known = {bdb.uid for bdb in await bdbs.list_all(session)}
     if missing := sorted(set(bdb_uids) - known - set(gone)):
         raise NotAcceptable("invalid_param", f"`resources`: database {missing[0]} does not exist.", field="resources")
 
@@ -238,14 +240,14 @@ def _role(row: RoleRow) -> Role:
 
 
 def _limits(row: RoleRow) -> str:
-    return f" of {said(row.bdb_uids)}" if row.bdb_uids else ""
+    return f" of {databases_text(row.bdb_uids)}" if row.bdb_uids else ""
 
 
-def well_formed(rules: str) -> str:
+def normalize_rules(rules: str) -> str:
     """Return the rules in the form in which they are stored. Raises NotAcceptable."""
     try:
         return " ".join(acl_rules.parse(rules))
-    except acl_rules.Malformed as error:
+    except acl_rules.InvalidAcl as error:
         raise NotAcceptable("invalid_param", str(error), field="acl") from error
 
 
@@ -254,11 +256,11 @@ def _invalid_permissions(message: str) -> NotAcceptable:
 
 
 async def _databases_with(session: AsyncSession, field: str, uid: int) -> list[str]:
-    found = await bdbs.every(session)
+    found = await bdbs.list_all(session)
     return [bdb.name for bdb in found if any(row[field] == uid for row in bdb.config.get("roles_permissions", ()))]
 
 
-async def _load_custom(session: AsyncSession, table: type[Own], uid: int, found: Acl | Role) -> Own:
+async def _load_custom(session: AsyncSession, table: type[CustomRow], uid: int, found: Acl | Role) -> CustomRow:
     row = await session.get(table, uid)
     if row is None:
         raise Conflict("read_only", f"{found.name} is built in and cannot be changed or deleted.")
@@ -266,16 +268,16 @@ async def _load_custom(session: AsyncSession, table: type[Own], uid: int, found:
 
 
 def _check_name(name: str, others: Iterable[str]) -> None:
-    if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
+    if not 0 < len(name.strip()) <= MAX_NAME_LENGTH or not name.isprintable():
         raise NotAcceptable(
-            "invalid_param", f"The name must have 1 to {LONGEST_NAME} printable characters.", field="name"
+            "invalid_param", f"The name must have 1 to {MAX_NAME_LENGTH} printable characters.", field="name"
         )
     if name.casefold() in {other.casefold() for other in others}:
         raise NotAcceptable("name_already_exists", f"The name {name} is already in use.", field="name")
 
 
 def _check_limit(present: int) -> None:
-    if present >= MOST:
+    if present >= MAX_ENTRIES:
         raise Conflict("invalid_param", f"There are {present} already, which is the maximum; delete some first.")
 
 
@@ -290,4 +292,4 @@ def _check_unused(name: str, databases: Sequence[str], users: Sequence[str] = ()
 
 
 def _next_uid(taken: Iterable[int]) -> int:
-    return max(acl_rules.FIRST_OWN - 1, *taken) + 1
+    return max(acl_rules.FIRST_CUSTOM_UID - 1, *taken) + 1

@@ -7,26 +7,28 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.errors import Conflict, Forbidden
 from shardboard.services.users import Principal
 from shardboard.state import actions, benchmarks, events
-from shardboard.state.actions import OPEN, Action
+from shardboard.state.actions import OPEN_STATUSES, Action
 
 
-async def seen(session: AsyncSession, principal: Principal) -> Sequence[Action]:
+async def list_visible(session: AsyncSession, principal: Principal) -> Sequence[Action]:
     """Open actions and the newest finished ones that this user may see, newest first."""
     if principal.bdbs is None:
-        return await actions.recent(session)
-    runs = await benchmarks.page(session, bdb_uids=principal.bdbs, limit=actions.MOST)
+        return await actions.list_recent(session)
+    runs = await benchmarks.page(session, bdb_uids=principal.bdbs, limit=actions.MAX_LISTED)
     about = {"bdb": principal.bdbs, "benchmark": {run.uid for run in runs}}
-    found = [each for kind, uids in about.items() for each in await actions.recent(session, kind, uids)]
-    moves = [each for each in await actions.recent(session, "node") if await may_see(session, each, principal)]
-    return sorted([*found, *moves], key=lambda action: action.created_at, reverse=True)[: actions.MOST]
+    found = [each for kind, uids in about.items() for each in await actions.list_recent(session, kind, uids)]
+    moves = [
+        each for each in await actions.list_recent(session, "node") if await is_visible_to(session, each, principal)
+    ]
+    return sorted([*found, *moves], key=lambda action: action.created_at, reverse=True)[: actions.MAX_LISTED]
 
 
-async def may_see(session: AsyncSession, action: Action, principal: Principal) -> bool:
+async def is_visible_to(session: AsyncSession, action: Action, principal: Principal) -> bool:
     """Return whether the user may see the action. With limited access, all databases of the action must be accessible."""
-    return principal.bdbs is None or principal.reaches_all_of(await databases_of(session, action))
+    return principal.bdbs is None or principal.can_access_databases(await affected_databases(session, action))
 
 
-async def databases_of(session: AsyncSession, action: Action) -> frozenset[int]:
+async def affected_databases(session: AsyncSession, action: Action) -> frozenset[int]:
     """Return the uids of the databases that the action concerns."""
     if action.object_type == "benchmark":
         run = await benchmarks.by_uid(session, action.object_uid)
@@ -40,7 +42,7 @@ async def cancel(session: AsyncSession, action: Action, principal: Principal) ->
     """Request that the action ends early. It undoes or completes what it has started. Repeated requests have no effect."""
     if action.object_type == "node" and principal.role != "admin" and not action.name.startswith("SMMigrate"):
         raise Forbidden("unauthorized_action", "Only administrators may cancel actions on nodes.")
-    if action.status not in OPEN:
+    if action.status not in OPEN_STATUSES:
         raise Conflict(
             "not_running", f"{action.description}: the action has already ended with status {action.status}."
         )

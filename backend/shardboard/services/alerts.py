@@ -17,23 +17,23 @@ _NODE_FAILED = "node_failed"
 """A node failure is reported as an outage, which starts and ends like an alarm."""
 
 
-def change(
-    session: AsyncSession, bdb: Bdb, given: Mapping[str, Mapping[str, Any]], by: Principal, *, dry_run: bool
+def update_settings(
+    session: AsyncSession, bdb: Bdb, payload: Mapping[str, Mapping[str, Any]], by: Principal, *, dry_run: bool
 ) -> None:
     """Change the alert settings in `given`. Alerts that Shardboard cannot raise for databases can only be disabled."""
-    for name, value in given.items():
+    for name, value in payload.items():
         if name in alert_settings.BDB_DEFAULTS:
             continue
-        if name not in alert_settings.BDB_WITHOUT_SUBJECT:
+        if name not in alert_settings.UNSUPPORTED_BDB_ALERTS:
             raise NotAcceptable("alert_not_found", f"The database alert {name[:64]} does not exist.", field=name[:64])
         if value.get("enabled"):
             message = f"{name} cannot be enabled, because Shardboard does not support this alert."
             raise NotAcceptable("not_supported", message, field=name)
-    before = alert_settings.of_bdb(bdb.alert_settings)
+    before = alert_settings.settings_for_bdb(bdb.alert_settings)
     desired = rules.merged(
-        bdb.alert_settings, {name: value for name, value in given.items() if name in alert_settings.BDB_DEFAULTS}
+        bdb.alert_settings, {name: value for name, value in payload.items() if name in alert_settings.BDB_DEFAULTS}
     )
-    changed = [name for name, setting in alert_settings.of_bdb(desired).items() if setting != before[name]]
+    changed = [name for name, setting in alert_settings.settings_for_bdb(desired).items() if setting != before[name]]
     if changed and not dry_run:
         bdb.alert_settings = desired
         events.record(
@@ -46,12 +46,12 @@ def change(
         )
 
 
-async def newest(
+async def newest_events(
     session: AsyncSession, names: Collection[str], *, bdb_uid: int | None = None, node_uid: int | None = None
 ) -> Mapping[int | None, dict[str, Event]]:
     """Return the newest event of each of these alerts, by database or node uid, then by alert name."""
     types = {name if name == _NODE_FAILED else f"{threshold_alarms.PREFIX}{name}": name for name in names}
-    found: Sequence[Event] = await events.newest_of_each(session, types, bdb_uid=bdb_uid, node_uid=node_uid)
+    found: Sequence[Event] = await events.newest_for_each(session, types, bdb_uid=bdb_uid, node_uid=node_uid)
     newest_events: dict[int | None, dict[str, Event]] = defaultdict(dict)
     for event in sorted(found, key=lambda each: each.uid):
         newest_events[event.bdb_uid if event.bdb_uid is not None else event.node_uid][types[event.type]] = event

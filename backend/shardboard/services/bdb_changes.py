@@ -7,10 +7,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import bdb_rules, io_threads
 from shardboard.errors import NotAcceptable
-from shardboard.orders.movement import rooms_of
+from shardboard.orders.movement import node_capacities
 from shardboard.schemas import bdb_fields
 from shardboard.services import access
-from shardboard.services.bdb_creation import hosts_of, insist
+from shardboard.services.bdb_creation import hosts_with_shard_counts, raise_validation_error
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 from shardboard.state.cluster import Cluster
@@ -40,17 +40,21 @@ CHANGEABLE = frozenset(
         "slave_ha_priority",
     }
 )
-BESIDE_SHARDS_COUNT = frozenset({"shards_count", "memory_size", "bigstore_ram_size", "name", "tags", "eviction_policy"})
+CHANGEABLE_WITH_SHARDS_COUNT = frozenset(
+    {"shards_count", "memory_size", "bigstore_ram_size", "name", "tags", "eviction_policy"}
+)
 """Fields that one request may change together with the number of shards."""
-_EFFECTIVE = frozenset({*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED})
+_EFFECTIVE = frozenset({*bdb_fields.COLUMNS, *bdb_fields.IMPLEMENTED, *bdb_fields.UNSUPPORTED})
 
 
-async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], cluster: Cluster) -> dict[str, Any]:
+async def validated_changes(
+    session: AsyncSession, bdb: Bdb, payload: Mapping[str, Any], cluster: Cluster
+) -> dict[str, Any]:
     """Return the fields that differ from the current values, after all checks. Clients may send unchanged fields as well."""
     present = _present(bdb)
-    if "io_threads" in given and given["io_threads"] != present["io_threads"]:
-        given = {**given, "io_threads": await _threads(session, bdb, given["io_threads"])}
-    changed = _changed_fields(bdb, present, given)
+    if "io_threads" in payload and payload["io_threads"] != present["io_threads"]:
+        payload = {**payload, "io_threads": await _threads(session, bdb, payload["io_threads"])}
+    changed = _changed_fields(bdb, present, payload)
     desired = present | changed
     if "shards_count" in changed:
         _require_sharding(bdb, changed)
@@ -58,16 +62,16 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
         kind = "on flash" if desired["bigstore"] else "in RAM"
         message = f"bigstore of an existing database cannot be changed: create one {kind}, and copy the data to it."
         raise NotAcceptable("not_supported", message, field="bigstore")
-    insist(bdb_rules.of_itself(desired))
+    raise_validation_error(bdb_rules.check_fields(desired))
     if changed.get("replication"):
         await _require_two_nodes(session)
     if "roles_permissions" in changed:
-        await access.insist_on_permissions(session, changed["roles_permissions"])
+        await access.check_roles_permissions(session, changed["roles_permissions"])
     fixed = sorted(changed.keys() & (_EFFECTIVE - CHANGEABLE))
     if fixed:
         message = f"{fixed[0]} of an existing database cannot be changed; omit it or send its current value."
         raise NotAcceptable("not_supported", message, field=fixed[0])
-    if rejected := sorted(changed.keys() - BESIDE_SHARDS_COUNT) if "shards_count" in changed else []:
+    if rejected := sorted(changed.keys() - CHANGEABLE_WITH_SHARDS_COUNT) if "shards_count" in changed else []:
         message = f"shards_count and {rejected[0]} cannot be changed by one request; change one after the other."
         raise NotAcceptable("not_supported", message, field=rejected[0])
     if "shards_count" not in changed and changed.keys() & {"memory_size", "bigstore_ram_size"}:
@@ -75,14 +79,14 @@ async def changes(session: AsyncSession, bdb: Bdb, given: Mapping[str, Any], clu
     return changed
 
 
-def incomplete(bdb: Bdb) -> dict[str, Any]:
+def incomplete_changes(bdb: Bdb) -> dict[str, Any]:
     """Return the desired values of fields that an earlier request changed and that may not have reached all shards."""
     present = _present(bdb)
     return {name: present[name] for name in bdb.incomplete_changes if name in present}
 
 
-def _changed_fields(bdb: Bdb, present: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    changed = {name: value for name, value in given.items() if name not in present or value != present[name]}
+def _changed_fields(bdb: Bdb, present: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+    changed = {name: value for name, value in payload.items() if name not in present or value != present[name]}
     if changed.get("port") == bdb.port:
         del changed["port"]
     if "authentication_redis_pass" in changed and bdb.config.get("other_passwords"):
@@ -108,12 +112,12 @@ def _present(bdb: Bdb) -> dict[str, Any]:
 
 async def _threads(session: AsyncSession, bdb: Bdb, requested: int) -> int:
     """Return `requested` if the nodes can provide that many threads; for 0, the default of the nodes."""
-    rows = await shards.every(session)
+    rows = await shards.list_all(session)
     chosen = {row.node_uid for row in rows if row.bdb_uid == bdb.uid}
-    hosts = hosts_of(await nodes.every(session), [row.node_uid for row in rows], chosen)
-    threads = requested or io_threads.usual(hosts)
-    if 0 < threads <= io_threads.MOST:
-        insist(io_threads.fault(threads, hosts))
+    hosts = hosts_with_shard_counts(await nodes.list_all(session), [row.node_uid for row in rows], chosen)
+    threads = requested or io_threads.default_threads(hosts)
+    if 0 < threads <= io_threads.MAX_THREADS:
+        raise_validation_error(io_threads.validation_error(threads, hosts))
     return threads
 
 
@@ -128,20 +132,20 @@ def _require_sharding(bdb: Bdb, changed: Mapping[str, Any]) -> None:
 
 
 async def _require_two_nodes(session: AsyncSession) -> None:
-    if len(await nodes.every(session)) < 2:
+    if len(await nodes.list_all(session)) < 2:
         message = "Replication needs at least two nodes: a replica on the node of its primary would be lost with it."
         raise NotAcceptable("replication_node_violation", message, field="replication")
 
 
 async def _check_capacity(session: AsyncSession, bdb: Bdb, desired: Mapping[str, Any], *, overbooking: bool) -> None:
     """Check that nodes have the flash and, without overbooking, the memory by which the database's shards may grow."""
-    before, after = bdb.share, bdb_rules.share(desired)
+    before, after = bdb.shard_memory, bdb_rules.shard_memory(desired)
     ram = 0 if overbooking or (before.ram == 0) else after.ram - before.ram
     disk = (after.flash or 0) - (before.flash or 0)
     if ram <= 0 and disk <= 0:
         return
-    occupying = await shards.occupying(session)
-    for room in rooms_of(await nodes.every(session), occupying, await bdbs.every(session)):
+    occupying = await shards.list_occupying(session)
+    for room in node_capacities(await nodes.list_all(session), occupying, await bdbs.list_all(session)):
         count = sum(shard.bdb_uid == bdb.uid and shard.node_uid == room.node_uid for shard in occupying)
         for more, free, what, way in (
             (ram, room.free_memory, "bytes", "add a node or allow overbooking"),

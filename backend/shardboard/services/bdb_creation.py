@@ -13,16 +13,16 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import bdb_rules, binding, flash, hashing, io_threads, placement, slots
-from shardboard.domain.bdb_rules import Surroundings
+from shardboard.domain.bdb_rules import ClusterContext
 from shardboard.domain.io_threads import Host
-from shardboard.domain.placement import Placed, Room
+from shardboard.domain.placement import NodeCapacity, PlacedShard
 from shardboard.domain.policy import Policy
-from shardboard.domain.rules import RequestFault
+from shardboard.domain.rules import ValidationError
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
 from shardboard.orders import newcomers
-from shardboard.orders.movement import rooms_of
+from shardboard.orders.movement import node_capacities
 from shardboard.schemas import bdb_fields
-from shardboard.schemas.cluster import reserved_ports_of
+from shardboard.schemas.cluster import reserved_ports
 from shardboard.services import access
 from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import access as roles
@@ -44,84 +44,84 @@ class NewDatabase:
     warnings: list[str]
 
 
-def insist(fault: RequestFault | None) -> None:
+def raise_validation_error(error: ValidationError | None) -> None:
     """Raise the API error for a validation error."""
-    if fault is not None:
-        raise _ERRORS[fault.kind](fault.code, fault.sentence, field=fault.field)
+    if error is not None:
+        raise _ERRORS[error.kind](error.code, error.message, field=error.field)
 
 
-async def prepare(session: AsyncSession, given: Mapping[str, Any], cluster: Cluster) -> NewDatabase:
+async def plan_creation(session: AsyncSession, payload: Mapping[str, Any], cluster: Cluster) -> NewDatabase:
     """Validate the requested database and choose uids, ports and nodes. Raises the error of the first rule that it violates."""
     policy = cluster.rules
-    desired = complete(given, policy)
-    insist(bdb_rules.of_itself(desired))
-    databases, machines = await bdbs.every(session), await nodes.every(session)
-    occupying = await shards.occupying(session)
+    desired = with_defaults(payload, policy)
+    raise_validation_error(bdb_rules.check_fields(desired))
+    databases, machines = await bdbs.list_all(session), await nodes.list_all(session)
+    occupying = await shards.list_occupying(session)
     unknown = [node.unknown_shards for node in machines]
     taken_ports = {bdb.port for bdb in databases} | {shard.port for shard in occupying}
     taken_ports = taken_ports.union(*(each.ports for each in unknown))
-    reserved = reserved_ports_of(cluster)
+    reserved = reserved_ports(cluster)
     eligible = [node for node in machines if _eligible(node, desired)]
-    surroundings = Surroundings(
+    surroundings = ClusterContext(
         taken_uids={bdb.uid for bdb in databases}.union(
             {shard.bdb_uid for shard in occupying}, *(each.bdb_uids for each in unknown)
         ),
-        reached_uids={uid for role in await roles.roles(session) for uid in role.bdb_uids},
+        uids_in_roles={uid for role in await roles.list_roles(session) for uid in role.bdb_uids},
         taken_ports=taken_ports,
         reserved_ports=reserved,
         eligible_nodes=[node.uid for node in eligible],
         known_nodes=[node.uid for node in machines],
     )
-    insist(bdb_rules.among_others(desired, surroundings))
-    await access.insist_on_permissions(session, desired["roles_permissions"])
+    raise_validation_error(bdb_rules.check_conflicts(desired, surroundings))
+    await access.check_roles_permissions(session, desired["roles_permissions"])
     port = desired["port"] or bdb_rules.first_free_port(taken_ports | reserved)
     if port is None:
         raise NotAcceptable("port_unavailable", "All ports for databases are in use.", field="port")
-    rooms = rooms_of(eligible, occupying, databases)
+    rooms = node_capacities(eligible, occupying, databases)
     plan = _place(rooms, desired, overbooking=policy.shards_overbooking)
     places = [shard.node_uid for shard in occupying] + [placed.node_uid for placed in plan]
-    hosts = hosts_of(machines, places, {placed.node_uid for placed in plan})
-    desired["io_threads"] = desired["io_threads"] or io_threads.usual(hosts)
-    insist(io_threads.fault(desired["io_threads"], hosts))
-    taken = surroundings.taken_uids | surroundings.reached_uids
+    hosts = hosts_with_shard_counts(machines, places, {placed.node_uid for placed in plan})
+    desired["io_threads"] = desired["io_threads"] or io_threads.default_threads(hosts)
+    raise_validation_error(io_threads.validation_error(desired["io_threads"], hosts))
+    taken = surroundings.taken_uids | surroundings.uids_in_roles
     bdb = _row(desired, desired.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, taken), port)
     shares = {pair: slots.render((each,)) for pair, each in enumerate(slots.split(bdb.shards_count))}
-    rows = newcomers.rows(plan, bdb.uid, cluster.next_shard_uid, occupying, machines, shares)
-    held = [binding.Held(row.node_uid, row.pair, row.role == "master") for row in rows]
+    rows = newcomers.new_shard_rows(plan, bdb.uid, cluster.next_shard_uid, occupying, machines, shares)
+    held = [binding.ShardLocation(row.node_uid, row.pair, row.role == "master") for row in rows]
     bdb.endpoint_nodes = binding.bind(desired["proxy_policy"], [], held, [node.uid for node in machines])
     bdb.endpoint_retiring = {}
-    return NewDatabase(bdb, rows, [*_warnings(desired, given, machines), *_overbooked(rooms, rows, bdb)])
+    return NewDatabase(bdb, rows, [*_warnings(desired, payload, machines), *_overbooked(rooms, rows, bdb)])
 
 
-def complete(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
+def with_defaults(payload: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     """Return all fields: the given values, else the cluster's policy, else the defaults of the REST reference."""
     desired: dict[str, Any] = {"port": 0, "sharding": False, "shards_count": 1, "replication": False}
     desired |= bdb_fields.CONFIG_DEFAULTS
     desired["shards_placement"] = policy.default_shards_placement
-    desired["oss_cluster"] = policy.default_oss_cluster and given.get("sharding", False)
+    desired["oss_cluster"] = policy.default_oss_cluster and payload.get("sharding", False)
     desired["data_internode_encryption"] = policy.data_internode_encryption
     desired["io_threads"] = 0  # chosen once the nodes are known
-    desired |= given
-    if "proxy_policy" not in given:
+    desired |= payload
+    if "proxy_policy" not in payload:
         usual = policy.default_sharded_proxy_policy if desired["sharding"] else policy.default_non_sharded_proxy_policy
         desired["proxy_policy"] = "all-master-shards" if desired["oss_cluster"] else usual
     if desired["sharding"] and not desired["shard_key_regex"]:
         desired["shard_key_regex"] = [{"regex": rule} for rule in hashing.STANDARD]
-    if "version" in given and "redis_version" not in given:
+    if "version" in payload and "redis_version" not in payload:
         desired["redis_version"] = ".".join(desired["version"].split(".")[:2])
-    elif "redis_version" in given and "version" not in given:
+    elif "redis_version" in payload and "version" not in payload:
         desired["version"] = desired["redis_version"]
     if desired["bigstore"] and not desired["bigstore_ram_size"]:
         processes = desired["shards_count"] * bdb_rules.copies(desired)
         desired["bigstore_ram_size"] = flash.default_ram(desired["memory_size"], max(1, processes))
-    if desired["backup"] and "backup_interval" not in given:
+    if desired["backup"] and "backup_interval" not in payload:
         desired["backup_interval"] = 0
     if not desired.get("uid"):
         desired.pop("uid", None)
     return desired
 
 
-def hosts_of(machines: Sequence[Node], places: Sequence[int], chosen: Collection[int]) -> list[Host]:
+def hosts_with_shard_counts(machines: Sequence[Node], places: Sequence[int], chosen: Collection[int]) -> list[Host]:
     """Return the `chosen` nodes with the number of shards on their machines. `places` are the node uids of all shards."""
     machine = {node.uid: node.facts["machine_id"] for node in machines}
     held = Counter(machine.get(uid) for uid in places)
@@ -138,11 +138,11 @@ def _eligible(node: Node, desired: Mapping[str, Any]) -> bool:
     return chosen and node.accept_servers and not node.duty and node.agent_status == "connected"
 
 
-def _place(rooms: Sequence[Room], desired: Mapping[str, Any], *, overbooking: bool) -> list[Placed]:
-    share = bdb_rules.share(desired)
+def _place(capacities: Sequence[NodeCapacity], desired: Mapping[str, Any], *, overbooking: bool) -> list[PlacedShard]:
+    share = bdb_rules.shard_memory(desired)
     try:
         return placement.place(
-            rooms,
+            capacities,
             pairs=desired["shards_count"],
             replication=desired["replication"],
             policy=desired["shards_placement"],
@@ -150,7 +150,7 @@ def _place(rooms: Sequence[Room], desired: Mapping[str, Any], *, overbooking: bo
             shard_flash=share.flash,
             overbooking=overbooking,
         )
-    except placement.NoRoom as reason:
+    except placement.InsufficientCapacity as reason:
         raise NotAcceptable("insufficient_resources", str(reason)) from reason
 
 
@@ -178,7 +178,7 @@ def _row(desired: Mapping[str, Any], uid: int, port: int) -> Bdb:
     )
 
 
-def _warnings(desired: Mapping[str, Any], given: Mapping[str, Any], machines: Sequence[Node]) -> list[str]:
+def _warnings(desired: Mapping[str, Any], payload: Mapping[str, Any], machines: Sequence[Node]) -> list[str]:
     """Return the properties of the database that the client may not expect, one sentence each."""
     found = []
     name = desired["name"]
@@ -194,27 +194,28 @@ def _warnings(desired: Mapping[str, Any], given: Mapping[str, Any], machines: Se
             f"Database {name} was created for version {desired['version']} and runs on Valkey "
             f"{', '.join(engines) or '8'}, which supports the commands of Redis {bdb_fields.ENGINE_VERSION}."
         )
-    idle = without_effect(given)
+    idle = ineffective_fields(payload)
     if idle:
         found.append(f"Fields of database {name} were stored without effect: {', '.join(idle)}.")
     return found
 
 
-def without_effect(given: Mapping[str, Any]) -> list[str]:
+def ineffective_fields(payload: Mapping[str, Any]) -> list[str]:
     """Return the given fields that differ from their defaults and have no effect."""
-    active = {*bdb_fields.COLUMNS, *bdb_fields.EFFECTIVE, *bdb_fields.UNSUPPORTED, *bdb_fields.HIDDEN}
+    active = {*bdb_fields.COLUMNS, *bdb_fields.IMPLEMENTED, *bdb_fields.UNSUPPORTED, *bdb_fields.HIDDEN}
     return sorted(
         field
-        for field, value in given.items()
-        if field not in active and (field not in bdb_fields.ECHOED or value != bdb_fields.ECHOED[field])
+        for field, value in payload.items()
+        if field not in active
+        and (field not in bdb_fields.STORED_WITHOUT_EFFECT or value != bdb_fields.STORED_WITHOUT_EFFECT[field])
     )
 
 
-def _overbooked(rooms: Sequence[Room], rows: Sequence[Shard], bdb: Bdb) -> list[str]:
-    size = bdb.share.ram
+def _overbooked(capacities: Sequence[NodeCapacity], rows: Sequence[Shard], bdb: Bdb) -> list[str]:
+    size = bdb.shard_memory.ram
     short = [
         str(room.node_uid)
-        for room in rooms
+        for room in capacities
         if (count := sum(row.node_uid == room.node_uid for row in rows)) and count * size > room.free_memory
     ]
     if not short:

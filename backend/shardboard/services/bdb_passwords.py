@@ -10,12 +10,12 @@ from shardboard.domain import bdb_rules
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.orders import queue
 from shardboard.services import bdbs
-from shardboard.services.bdb_creation import insist
+from shardboard.services.bdb_creation import raise_validation_error
 from shardboard.services.users import Principal
 from shardboard.state import events, shards
 from shardboard.state.bdbs import Bdb
 
-MOST = 10
+MAX_PASSWORDS = 10
 DEADLINE = timedelta(minutes=5)
 
 
@@ -32,8 +32,8 @@ async def add(session: AsyncSession, uid: int, password: str, principal: Princip
     _check_password(password)
 
     def choose(present: list[str]) -> list[str]:
-        if password not in present and len(present) >= MOST:
-            message = f"The database already has {MOST} passwords; remove one that is no longer used."
+        if password not in present and len(present) >= MAX_PASSWORDS:
+            message = f"The database already has {MAX_PASSWORDS} passwords; remove one that is no longer used."
             raise Conflict("too_many_passwords", message, field="password")
         return [*present, *({password} - set(present))]
 
@@ -57,21 +57,21 @@ async def remove(session: AsyncSession, uid: int, password: str, principal: Prin
     return await bdbs.set_passwords(session, uid, choose, principal, dry_run=dry_run)
 
 
-async def reset_admin(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
+async def reset_admin_password(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
     """Schedule a new internal password.
 
     Console and agents manage the shards with it, and replicas authenticate to their primaries with it. All shards must be up: a
     shard with only the previous password could not rejoin the database.
     """
-    bdb = await queue.idle_bdb(session, uid)
-    down = [row.uid for row in await shards.of_bdb(session, uid) if row.observed_status == "down"]
+    bdb = await queue.load_idle_bdb(session, uid)
+    down = [row.uid for row in await shards.list_for_bdb(session, uid) if row.observed_status == "down"]
     if down:
         which = ", ".join(f"redis:{each}" for each in down)
         raise Conflict("shards_down", f"All shards of {bdb.name} must be running; {which} is down.")
     if dry_run:
         return bdb
     bdb.next_admin_password = bdb.next_admin_password or secrets.token_urlsafe(32)
-    action = queue.start(
+    action = queue.enqueue(
         session,
         "SMResetAdminPassword",
         object_uid=uid,
@@ -82,7 +82,7 @@ async def reset_admin(session: AsyncSession, uid: int, principal: Principal, *, 
     bdb.status, bdb.status_detail, bdb.action_uid = "active-change-pending", "", action.uid
     bdb.changed_at = datetime.now(UTC)
     message = f"A new internal password for database {bdb.name} was requested."
-    events.record_of_action(session, action, "bdb_admin_password_request", message, details={"bdb_name": bdb.name})
+    events.record_for_action(session, action, "bdb_admin_password_request", message, details={"bdb_name": bdb.name})
     await session.flush()
     return bdb
 
@@ -90,4 +90,4 @@ async def reset_admin(session: AsyncSession, uid: int, principal: Principal, *, 
 def _check_password(password: str) -> None:
     if not password:
         raise NotAcceptable("invalid_schema", "The password must not be empty.", field="password")
-    insist(bdb_rules.password(password, "password"))
+    raise_validation_error(bdb_rules.password_error(password, "password"))

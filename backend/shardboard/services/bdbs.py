@@ -15,7 +15,7 @@ from shardboard.orders import movement, queue
 from shardboard.orders.movement import ClusterView
 from shardboard.schemas import bdb_fields
 from shardboard.services import bdb_creation, bdb_layouts, reshards
-from shardboard.services.bdb_changes import changes, incomplete
+from shardboard.services.bdb_changes import incomplete_changes, validated_changes
 from shardboard.services.bdb_creation import NewDatabase
 from shardboard.services.users import Principal
 from shardboard.state import actions, events, shards
@@ -25,25 +25,25 @@ from shardboard.state.shards import Shard
 
 BASE_DEADLINE = timedelta(seconds=60)
 DEADLINE_PER_SHARD = timedelta(seconds=0.5)
-DEADLINE_OF_LOGS = timedelta(hours=6)
+APPEND_ONLY_DEADLINE = timedelta(hours=6)
 """Shards of a node write their append-only files one after the other, and disks may be slow."""
 REMOVABLE = ("active", "creation-failed", "pending")
 
 
 async def create(
-    session: AsyncSession, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
+    session: AsyncSession, payload: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
 ) -> tuple[Bdb, Sequence[Shard]]:
     """Create a database and its shards in status `pending`. With `dry_run` the rows do not belong to a session."""
     # Locked, so that two concurrent creations do not choose the same uids and ports.
     cluster = await cluster_state.load_for_update(session)
-    new = await bdb_creation.prepare(session, given, cluster)
+    new = await bdb_creation.plan_creation(session, payload, cluster)
     if dry_run:
         return new.bdb, new.shards
     bdb = new.bdb
     if bdb.uid < MAX_UID:
         cluster.next_bdb_uid = max(cluster.next_bdb_uid, bdb.uid + 1)
     cluster.next_shard_uid += len(new.shards)
-    action = queue.start(
+    action = queue.enqueue(
         session,
         "SMCreateBDB",
         object_uid=bdb.uid,
@@ -59,17 +59,17 @@ async def create(
 
 
 async def update(
-    session: AsyncSession, uid: int, given: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
+    session: AsyncSession, uid: int, payload: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
 ) -> tuple[Bdb, reshards.ReshardPlan | None]:
     """Apply fields that differ from the current ones, and changes of earlier requests that did not reach all shards.
 
     Does nothing if there are neither. Returns the database and, if the number of primaries changes, the reshard plan.
     """
     cluster = await cluster_state.load_for_update(session)
-    bdb = await queue.idle_bdb(session, uid)
-    changed = await changes(session, bdb, given, cluster)
+    bdb = await queue.load_idle_bdb(session, uid)
+    changed = await validated_changes(session, bdb, payload, cluster)
     if "shards_count" not in changed:  # new shards start with all current settings
-        changed = incomplete(bdb) | changed
+        changed = incomplete_changes(bdb) | changed
     if not changed:
         return bdb, None
     plan = await reshards.plan(session, bdb, changed) if "shards_count" in changed else None
@@ -79,7 +79,7 @@ async def update(
 async def revamp(
     session: AsyncSession,
     uid: int,
-    given: Mapping[str, Any],
+    payload: Mapping[str, Any],
     avoid: Sequence[str],
     principal: Principal,
     *,
@@ -90,11 +90,11 @@ async def revamp(
     New shards are not placed on the nodes `avoid`. Returns the database and the blueprint of its future layout.
     """
     cluster = await cluster_state.load_for_update(session)
-    bdb = await queue.idle_bdb(session, uid)
-    changed = await changes(session, bdb, given, cluster)
+    bdb = await queue.load_idle_bdb(session, uid)
+    changed = await validated_changes(session, bdb, payload, cluster)
     plan = await reshards.plan(session, bdb, changed, avoid)
-    blueprint = plan.blueprint(await shards.of_bdb(session, uid))
-    reshapes = "shards_count" in changed or (not changed and plan.total > 0)
+    blueprint = plan.blueprint(await shards.list_for_bdb(session, uid))
+    reshapes = "shards_count" in changed or (not changed and plan.moved_slots > 0)
     if not changed and not reshapes:
         if not dry_run and not bdb.incomplete_changes:
             bdb.status_detail = ""  # the database is as desired, whatever the result of an earlier request
@@ -116,21 +116,21 @@ async def _change(
     old_name, primaries = bdb.name, bdb.shards_count
     _apply(target, changed)
     view = await movement.locked_view(session)
-    planned = bdb_layouts.plan(view, target, changed) if plan is None else []
+    planned = bdb_layouts.plan_moves(view, target, changed) if plan is None else []
     if planned:
-        await queue.insist_on_idle(session, [bdb], "busy")
+        await queue.require_idle(session, [bdb], "busy")
     target.status = "active-change-pending"
     if dry_run:
         return target
     if plan is not None:
-        action = await reshards.order(session, bdb, plan, principal.username)
+        action = await reshards.schedule(session, bdb, plan, principal.username)
         bdb.action_uid = action.uid
     else:
         _queue_update(session, view, bdb, changed, planned, principal)
     if bdb.name != old_name:
         _record_event(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
     _record_event(session, bdb, "bdb_updated", _request_message(bdb, changed, plan, primaries), principal)
-    idle = bdb_creation.without_effect(changed)
+    idle = bdb_creation.ineffective_fields(changed)
     if idle:
         message = f"Fields of database {bdb.name} were stored without effect: {', '.join(idle)}."
         _record_event(session, bdb, "bdb_config_warning", message, principal, severity="WARNING")
@@ -169,7 +169,7 @@ def _queue_update(
     description = f"Change database {bdb.name}: {_names(changed)}"
     params = {"changed": sorted(changed)}
     if planned:
-        movement.order(
+        movement.queue_moves(
             session,
             view,
             "SMUpdateBDB",
@@ -183,14 +183,14 @@ def _queue_update(
             cancellable=all(move.to is not None or move.leaves is None for move in planned),
         )
         return
-    action = queue.start(
+    action = queue.enqueue(
         session,
         "SMUpdateBDB",
         object_uid=bdb.uid,
         description=description,
         originator=principal.username,
         deadline=_deadline(bdb.shards_count * (2 if bdb.replication else 1))
-        + (DEADLINE_OF_LOGS if "data_persistence" in changed else timedelta()),
+        + (APPEND_ONLY_DEADLINE if "data_persistence" in changed else timedelta()),
         params=params,
     )
     bdb.action_uid = action.uid
@@ -205,10 +205,10 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
         raise Conflict("busy", f"Database {bdb.name} is {bdb.status}; try again when it is active.")
     if bdb.status == "pending":
         await _end_creation(session, bdb)
-    held = [shard for shard in await shards.occupying(session) if shard.bdb_uid == uid]
+    held = [shard for shard in await shards.list_occupying(session) if shard.bdb_uid == uid]
     for shard in held:
         shard.desired = "absent"
-    action = queue.start(
+    action = queue.enqueue(
         session,
         "SMDeleteBDB",
         object_uid=uid,
@@ -227,10 +227,10 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
 
 async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_run: bool = False) -> Bdb:
     """Schedule the deletion of all keys."""
-    bdb = await queue.idle_bdb(session, uid)
+    bdb = await queue.load_idle_bdb(session, uid)
     if dry_run:
         return bdb
-    action = queue.start(
+    action = queue.enqueue(
         session,
         "SMFlushBDB",
         object_uid=uid,
@@ -250,11 +250,11 @@ async def set_passwords(
     session: AsyncSession, uid: int, choose: Callable[[list[str]], list[str]], principal: Principal, *, dry_run: bool
 ) -> Bdb:
     """Change the passwords of the default user to those that `choose` returns for the current ones, at least one."""
-    bdb = await queue.idle_bdb(session, uid)
+    bdb = await queue.load_idle_bdb(session, uid)
     first, *others = choose(bdb.passwords)
     desired = {"authentication_redis_pass": first, "other_passwords": others}
     present = {"other_passwords": [], **bdb.config}
-    changed = incomplete(bdb) | {name: value for name, value in desired.items() if value != present[name]}
+    changed = incomplete_changes(bdb) | {name: value for name, value in desired.items() if value != present[name]}
     return await _change(session, bdb, changed, None, principal, dry_run=dry_run) if changed else bdb
 
 
@@ -267,7 +267,7 @@ async def _locked(session: AsyncSession, uid: int) -> Bdb:
 
 async def _end_creation(session: AsyncSession, bdb: Bdb) -> None:
     """End the creation that is still running. Without the lease, its loop cannot write its results."""
-    for action in await actions.open_of_bdb(session, bdb.uid):
+    for action in await actions.list_open_for_bdb(session, bdb.uid):
         action.status = "failed"
         action.error = "The database was deleted while it was being created."
         action.finished_at = datetime.now(UTC)

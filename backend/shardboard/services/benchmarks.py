@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import benchmark_cost, benchmark_plan, benchmark_tools, command_line, workload
-from shardboard.domain.benchmark_cost import Concern, Cost
-from shardboard.domain.workload import Wrong
+from shardboard.domain.benchmark_cost import Cost, PreflightWarning
+from shardboard.domain.workload import InvalidOption
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.orders import queue
 from shardboard.queries import benchmark_facts
@@ -19,19 +19,19 @@ from shardboard.services.users import ADMINS, Principal
 from shardboard.state import bdbs, benchmarks, events, nodes, shards
 from shardboard.state.actions import by_uid as action_by_uid
 from shardboard.state.bdbs import Bdb
-from shardboard.state.benchmarks import OPEN, Benchmark, BenchmarkLoad
+from shardboard.state.benchmarks import OPEN_STATUSES, Benchmark, BenchmarkLoad
 from shardboard.state.nodes import Node
 
-NAME = "SMBenchmark"
-Live = Callable[[int], Mapping[str, float | None]]
-PATIENCE = timedelta(days=1)
+ACTION_NAME = "SMBenchmark"
+LatestMetrics = Callable[[int], Mapping[str, float | None]]
+BASE_DEADLINE = timedelta(days=1)
 """Allowance for earlier runs that must end first, and for phases that are limited by requests and not by time."""
-BETWEEN = timedelta(minutes=5)
+DEADLINE_PER_STEP = timedelta(minutes=5)
 """Allowance for each step, in addition to its own duration: to connect, and to collect results."""
 
 
 @dataclass(frozen=True)
-class NewRun:
+class ValidatedRun:
     """A validated request for a benchmark run, with its estimated cost."""
 
     bdb: Bdb
@@ -40,42 +40,44 @@ class NewRun:
     nodes: list[Node]
     cost: Cost
     keys_present: float | None
-    concerns: list[Concern]
+    warnings: list[PreflightWarning]
 
     @property
     def memory(self) -> int:
         return self.cost.memory * (2 if self.bdb.replication else 1)
 
 
-async def examine(session: AsyncSession, given: Mapping[str, Any], live: Live) -> NewRun:
+async def validate(session: AsyncSession, payload: Mapping[str, Any], live: LatestMetrics) -> ValidatedRun:
     """Validate the request. Raises an error if it cannot be carried out. `live` returns a database's newest metrics."""
-    bdb = await bdbs.by_uid(session, given["bdb_uid"])
+    bdb = await bdbs.by_uid(session, payload["bdb_uid"])
     if bdb is None:
-        raise NotFound("db_not_found", f"Database {given['bdb_uid']} does not exist.")
+        raise NotFound("db_not_found", f"Database {payload['bdb_uid']} does not exist.")
     if bdb.status not in ("active", "active-change-pending"):
         raise NotAcceptable(
             "db_not_active", f"Database {bdb.uid} is {bdb.status} and does not serve clients.", field="bdb_uid"
         )
     if not bdb.endpoint_nodes:
         raise NotAcceptable("db_not_active", f"Database {bdb.uid} has no endpoint.", field="bdb_uid")
-    phases, repetitions = phases_and_repetitions(given)
-    machines = await _load_nodes(session, given["load_nodes"], bdb, given["tool"])
+    phases, repetitions = phases_and_repetitions(payload)
+    machines = await _load_nodes(session, payload["load_nodes"], bdb, payload["tool"])
     cost, now = benchmark_cost.cost(phases, repetitions), live(bdb.uid)
-    found = benchmark_tools.concerns(given["tool"], password=bool(bdb.config["authentication_redis_pass"]))
-    found += benchmark_cost.concerns(
+    found = benchmark_tools.preflight_warnings(payload["tool"], password=bool(bdb.config["authentication_redis_pass"]))
+    found += benchmark_cost.preflight_warnings(
         cost,
         copies=2 if bdb.replication else 1,
         memory_size=bdb.memory_size,
         used=now.get("used_memory"),
         evicts=bdb.config["eviction_policy"] != "noeviction",
     )
-    return NewRun(bdb, phases, repetitions, machines, cost, now.get("no_of_keys"), found)
+    return ValidatedRun(bdb, phases, repetitions, machines, cost, now.get("no_of_keys"), found)
 
 
-async def create(session: AsyncSession, given: Mapping[str, Any], principal: Principal, live: Live) -> Benchmark:
+async def create(
+    session: AsyncSession, payload: Mapping[str, Any], principal: Principal, live: LatestMetrics
+) -> Benchmark:
     """Queue a benchmark run; background loops carry it out."""
-    found = await examine(session, given, live)
-    blocker = next((concern for concern in found.concerns if concern.blocks and not given[concern.agree]), None)
+    found = await validate(session, payload, live)
+    blocker = next((concern for concern in found.warnings if concern.blocks and not payload[concern.agree]), None)
     if blocker is not None:
         raise Conflict(
             blocker.code,
@@ -87,23 +89,23 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
         "phases": phases,
         "repetitions": repetitions,
         "load_nodes": [node.uid for node in machines],
-        "tool": given["tool"],
-        "sla": given["sla"],
-        "drill": given["drill"],
-        "drill_what": await _check_drill(session, given["drill"], principal),
-        "scenario": given["scenario"],
-        "overwrite": given["overwrite"],
+        "tool": payload["tool"],
+        "sla": payload["sla"],
+        "drill": payload["drill"],
+        "drill_what": await _check_drill(session, payload["drill"], principal),
+        "scenario": payload["scenario"],
+        "overwrite": payload["overwrite"],
     }
     now = datetime.now(UTC)
     row = Benchmark(
-        name=given["name"],
-        notes=given["notes"],
-        tags=given["tags"],
+        name=payload["name"],
+        notes=payload["notes"],
+        tags=payload["tags"],
         bdb_uid=bdb.uid,
         bdb_name=bdb.name,
         status="queued",
         spec=spec,
-        facts=await benchmark_facts.gather(session, bdb),
+        facts=await benchmark_facts.collect_facts(session, bdb),
         originator=principal.username,
         action_uid="",
         created_at=now,
@@ -111,9 +113,9 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
     session.add(row)
     await session.flush()
     steps = benchmark_plan.steps(len(phases), repetitions)
-    action = queue.start(
+    action = queue.enqueue(
         session,
-        NAME,
+        ACTION_NAME,
         object_type="benchmark",
         object_uid=row.uid,
         description=f"Benchmark {row.name}",
@@ -148,45 +150,47 @@ async def create(session: AsyncSession, given: Mapping[str, Any], principal: Pri
     return row
 
 
-def phases_and_repetitions(given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
+def phases_and_repetitions(payload: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
     """Return the phases with complete workloads, and the number of repetitions. Raises NotAcceptable with the invalid field."""
-    base, repetitions = _workload(given, "")
+    base, repetitions = _workload(payload, "")
     phases = []
-    for index, phase in enumerate(given["phases"]):
+    for index, phase in enumerate(payload["phases"]):
         own, _ = _workload(phase, f"phases.{index}.")
         phases.append({"name": phase["name"], "workload": _merge_options(base, own)})
     if not phases:
         phases = [{"name": "measure", "workload": base}]
     for index, phase in enumerate(phases):
-        if wrong := workload.check(phase["workload"]) or benchmark_tools.fault(given["tool"], phase["workload"]):
-            raise _invalid_workload(wrong, f"phases.{index}." if given["phases"] else "")
-    return phases, given["repetitions"] or repetitions or 1
+        if wrong := workload.check(phase["workload"]) or benchmark_tools.validation_error(
+            payload["tool"], phase["workload"]
+        ):
+            raise _invalid_workload(wrong, f"phases.{index}." if payload["phases"] else "")
+    return phases, payload["repetitions"] or repetitions or 1
 
 
-def understand(text: str, where: str = "") -> command_line.Understood:
+def parse_command_line(text: str, where: str = "") -> command_line.ParsedCommandLine:
     """Parse a memtier_benchmark command line. Raises NotAcceptable."""
     try:
         found = command_line.parse(text)
-    except command_line.NotUnderstood as error:
-        raise NotAcceptable("invalid_command_line", error.wrong.sentence, field=f"{where}command_line") from None
+    except command_line.CommandLineError as error:
+        raise NotAcceptable("invalid_command_line", error.error.message, field=f"{where}command_line") from None
     if wrong := workload.check(found.workload):
-        raise NotAcceptable("invalid_workload", wrong.sentence, field=f"{where}command_line")
+        raise NotAcceptable("invalid_workload", wrong.message, field=f"{where}command_line")
     return found
 
 
 async def stop(session: AsyncSession, uid: int, principal: Principal) -> Benchmark:
     """Request that a run ends early; its measurements are kept. Repeated requests have no effect."""
-    row = await find(session, uid)
+    row = await get_run(session, uid)
     action = await action_by_uid(session, row.action_uid)
-    if row.status not in OPEN or action is None:
+    if row.status not in OPEN_STATUSES or action is None:
         raise Conflict("not_running", f"Benchmark {row.name} has already ended with status {row.status}.")
     await actions.cancel(session, action, principal)
     return row
 
 
-async def describe(session: AsyncSession, uid: int, changes: Mapping[str, Any]) -> Benchmark:
+async def update_description(session: AsyncSession, uid: int, changes: Mapping[str, Any]) -> Benchmark:
     """Change name, notes and tags of a run."""
-    row = await find(session, uid)
+    row = await get_run(session, uid)
     for name, value in changes.items():
         setattr(row, name, value)
     return row
@@ -194,17 +198,17 @@ async def describe(session: AsyncSession, uid: int, changes: Mapping[str, Any]) 
 
 async def delete(session: AsyncSession, uid: int) -> None:
     """Delete a run that has ended, with all its measurements."""
-    row = await find(session, uid)
-    if row.status in OPEN:
+    row = await get_run(session, uid)
+    if row.status in OPEN_STATUSES:
         raise Conflict("benchmark_running", f"Benchmark {row.name} is still running; stop it first.")
-    if any(load.held for load in await benchmarks.loads_of(session, [uid])):
+    if any(load.held for load in await benchmarks.list_loads(session, [uid])):
         raise Conflict(
             "benchmark_running", f"The results of benchmark {row.name} are still being collected; try again later."
         )
     await benchmarks.remove(session, row)
 
 
-async def find(session: AsyncSession, uid: int) -> Benchmark:
+async def get_run(session: AsyncSession, uid: int) -> Benchmark:
     row = await benchmarks.by_uid(session, uid)
     if row is None:
         raise NotFound("benchmark_not_found", f"Benchmark {uid} does not exist.")
@@ -217,18 +221,18 @@ async def _check_drill(session: AsyncSession, requested: Mapping[str, Any] | Non
         return ""
     if principal.role not in ADMINS:
         raise Forbidden("unauthorized_action", "Only administrators may request drills.")
-    await drills.examine(session, requested["node_uid"], kind=requested["kind"], shard_uid=requested["shard_uid"])
+    await drills.check_drill(session, requested["node_uid"], kind=requested["kind"], shard_uid=requested["shard_uid"])
     return drills.describe(requested["kind"], requested["node_uid"], requested["seconds"], requested["shard_uid"])
 
 
-def _workload(given: Mapping[str, Any], where: str) -> tuple[dict[str, Any], int | None]:
-    if given.get("command_line") is None:
-        return {name: value for name, value in (given.get("workload") or {}).items() if value is not None}, None
-    if given.get("workload") is not None:
+def _workload(payload: Mapping[str, Any], where: str) -> tuple[dict[str, Any], int | None]:
+    if payload.get("command_line") is None:
+        return {name: value for name, value in (payload.get("workload") or {}).items() if value is not None}, None
+    if payload.get("workload") is not None:
         raise NotAcceptable(
             "invalid_workload", "Send either workload or command_line, not both.", field=f"{where}workload"
         )
-    found = understand(given["command_line"], where)
+    found = parse_command_line(payload["command_line"], where)
     return found.workload, found.repetitions
 
 
@@ -240,13 +244,13 @@ def _merge_options(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str,
     return {**{name: value for name, value in base.items() if name not in dropped}, **own}
 
 
-def _invalid_workload(wrong: Wrong, where: str) -> NotAcceptable:
-    return NotAcceptable("invalid_workload", wrong.sentence, field=f"{where}workload.{wrong.option}")
+def _invalid_workload(error: InvalidOption, where: str) -> NotAcceptable:
+    return NotAcceptable("invalid_workload", error.message, field=f"{where}workload.{error.option}")
 
 
 async def _load_nodes(session: AsyncSession, requested: Sequence[int], bdb: Bdb, tool: str) -> list[Node]:
     """Return the requested nodes, else the connected node with the fewest shards of the database. Each must have the tool."""
-    known = {node.uid: node for node in await nodes.every(session)}
+    known = {node.uid: node for node in await nodes.list_all(session)}
     for uid in requested:
         if uid not in known:
             raise NotAcceptable("node_not_found", f"Node {uid} does not exist.", field="load_nodes")
@@ -266,7 +270,7 @@ async def _load_nodes(session: AsyncSession, requested: Sequence[int], bdb: Bdb,
     if not able:
         missing = f"No agent has {tool} on its PATH; install it on a load node and restart the node's agent."
         raise NotAcceptable("load_generator_not_found", missing, field="tool")
-    held = [row.node_uid for row in await shards.of_bdb(session, bdb.uid)]
+    held = [row.node_uid for row in await shards.list_for_bdb(session, bdb.uid)]
     return [min(able, key=lambda node: (held.count(node.uid), node.uid))]
 
 
@@ -274,9 +278,9 @@ def _has_tool(node: Node, tool: str) -> bool:
     return tool != benchmark_tools.MEMTIER or bool(node.facts.get("memtier_version"))
 
 
-def _deadline(phases: Sequence[Mapping[str, Any]], steps: Sequence[benchmark_plan.Step]) -> timedelta:
+def _deadline(phases: Sequence[Mapping[str, Any]], steps: Sequence[benchmark_plan.PlanStep]) -> timedelta:
     durations = [workload.seconds(phases[step.phase]["workload"]) for step in steps]
     return sum(
-        (timedelta(seconds=each) if each is not None else PATIENCE for each in durations),
-        PATIENCE + BETWEEN * len(steps),
+        (timedelta(seconds=each) if each is not None else BASE_DEADLINE for each in durations),
+        BASE_DEADLINE + DEADLINE_PER_STEP * len(steps),
     )

@@ -4,17 +4,17 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import shard_certificates
 from shardboard.domain.numerals import plural
-from shardboard.server_certificate import Identity
+from shardboard.server_certificate import ServerIdentity
 from shardboard.services.users import Principal
 from shardboard.shard_certificates import ShardCertificates
 from shardboard.state import bdbs, events
 from shardboard.state import cluster as clusters
 
 
-async def replace_authorities(session: AsyncSession, principal: Principal) -> int:
+async def replace_cas(session: AsyncSession, principal: Principal) -> int:
     """Request a new CA for each encrypted database, introduced step by step. Returns the number of these databases."""
     await clusters.load_for_update(session)
-    count = shard_certificates.replace_authorities(await bdbs.every(session))
+    count = shard_certificates.replace_cas(await bdbs.list_all(session))
     message = f"New CAs for the shards of {plural(count, 'database')} were requested."
     events.record(session, "certificates_rotated", message, source="cluster", originator=principal.username)
     return count
@@ -24,19 +24,19 @@ async def rotate(session: AsyncSession, principal: Principal) -> int:
     """Request a new certificate for each encrypted database; a loop deploys them. Returns the number of these databases."""
     await clusters.load_for_update(session)
     count = 0
-    for bdb in await bdbs.every(session):
+    for bdb in await bdbs.list_all(session):
         if bdb.shard_certificates is not None:
-            bdb.shard_certificates = ShardCertificates.read(bdb.shard_certificates).renewed().stored()
+            bdb.shard_certificates = ShardCertificates.read(bdb.shard_certificates).with_new_certificate().stored()
             count += 1
     message = f"New certificates for the shards of {plural(count, 'database')} were requested."
     events.record(session, "certificates_rotated", message, source="cluster", originator=principal.username)
     return count
 
 
-def record_installation(session: AsyncSession, identity: Identity, principal: Principal) -> None:
+def record_installation(session: AsyncSession, identity: ServerIdentity, principal: Principal) -> None:
     """Record that the console's ports now serve an installed certificate."""
     message = (
-        f"A certificate for {', '.join(identity.names)} was installed; it is valid until {identity.ends:%Y-%m-%d}. "
+        f"A certificate for {', '.join(identity.names)} was installed; it is valid until {identity.valid_until:%Y-%m-%d}. "
         f"SHA-256 {identity.fingerprint}."
     )
     events.record(session, "certificate_installed", message, source="cluster", originator=principal.username)

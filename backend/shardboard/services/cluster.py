@@ -90,7 +90,7 @@ async def create(session: AsyncSession, name: str, username: str, password: str,
     return cluster
 
 
-def receive_license(session: AsyncSession, principal: Principal) -> None:
+def record_ignored_license(session: AsyncSession, principal: Principal) -> None:
     """Record that a license key was sent, which has no effect."""
     events.record(
         session,

@@ -8,7 +8,7 @@ from shardboard.services.users import Principal
 from shardboard.state import cluster, nodes, shards
 from shardboard.state.actions import Action
 
-KINDS = {
+DESCRIPTIONS = {
     "reboot": "Reboot node {node} for {seconds:.0f} s",
     "kill": "Kill node {node}, its agent included",
     "freeze": "Freeze node {node} for {seconds:.0f} s",
@@ -19,7 +19,7 @@ KINDS = {
 }
 
 
-async def order(
+async def schedule(
     session: AsyncSession,
     node_uid: int,
     principal: Principal,
@@ -30,10 +30,10 @@ async def order(
     confirm: str,
 ) -> Action:
     """Schedule a drill. It needs the policy `drills_enabled`, and `node <uid>` as confirmation."""
-    await examine(session, node_uid, kind=kind, shard_uid=shard_uid)
+    await check_drill(session, node_uid, kind=kind, shard_uid=shard_uid)
     if confirm != f"node {node_uid}":
         raise BadRequest("bad_request", f'To confirm, send "node {node_uid}".', field="confirm")
-    return drills.order(
+    return drills.queue_drill(
         session,
         node_uid,
         kind=kind,
@@ -44,7 +44,7 @@ async def order(
     )
 
 
-async def examine(session: AsyncSession, node_uid: int, *, kind: str, shard_uid: int | None) -> None:
+async def check_drill(session: AsyncSession, node_uid: int, *, kind: str, shard_uid: int | None) -> None:
     """Raise an error if such a drill cannot start now."""
     if not (await cluster.load(session)).rules.drills_enabled:
         raise Forbidden("drills_disabled", "Drills are disabled by the cluster policy drills_enabled.")
@@ -67,4 +67,4 @@ async def examine(session: AsyncSession, node_uid: int, *, kind: str, shard_uid:
 
 
 def describe(kind: str, node_uid: int, seconds: float, shard_uid: int | None) -> str:
-    return KINDS[kind].format(node=node_uid, seconds=seconds, shard=shard_uid)
+    return DESCRIPTIONS[kind].format(node=node_uid, seconds=seconds, shard=shard_uid)

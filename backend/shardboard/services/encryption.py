@@ -9,21 +9,21 @@ from shardboard.encrypted import encrypt_all
 from shardboard.settings import Settings
 from shardboard.state import events
 from shardboard.state.cluster import Cluster
-from shardboard.store_key import StoreKeyError, StoreKeys, key_name, lacks_own, make_own, store_keys
+from shardboard.store_key import StoreKeyError, StoreKeys, create_key_file, is_key_file_missing, key_name, store_keys
 
 
-async def keys_of_console(session: AsyncSession, settings: Settings) -> StoreKeys:
+async def load_or_create_keys(session: AsyncSession, settings: Settings) -> StoreKeys:
     """Return the keys of the console, which are created at its first start. Raises StoreKeyError."""
-    if lacks_own(settings):
+    if is_key_file_missing(settings):
         if (name := await _newest_key(session)) is not None:
             raise StoreKeyError(
                 f"There is no store key in {settings.key_file}, but the store is encrypted with the key {name}. Restore that key."
             )
-        make_own(settings)
+        create_key_file(settings)
     return store_keys(settings)
 
 
-async def insist_on_encrypted(session: AsyncSession) -> None:
+async def require_encrypted_store(session: AsyncSession) -> None:
     """Require an encrypted store before a process other than the console writes to it.
 
     A console of an earlier release may be running, which could not read encrypted values. Raises StoreKeyError.
@@ -34,7 +34,7 @@ async def insist_on_encrypted(session: AsyncSession) -> None:
         )
 
 
-async def bring_up_to_date(session: AsyncSession, keys: StoreKeys, originator: str = "system") -> int:
+async def encrypt_outdated(session: AsyncSession, keys: StoreKeys, originator: str = "system") -> int:
     """Encrypt all secrets that do not use the newest key. Returns their number.
 
     Raises StoreKeyError if a value cannot be decrypted.

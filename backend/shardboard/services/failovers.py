@@ -17,7 +17,7 @@ from shardboard.state.shards import Shard
 DEADLINE = timedelta(seconds=30)
 
 
-async def order(
+async def schedule(
     session: AsyncSession, uids: Sequence[int], principal: Principal, *, force: bool, dry_run: bool
 ) -> Action | None:
     """Schedule a graceful or forced failover of these primaries to their replicas. Returns None for a dry run."""
@@ -32,16 +32,16 @@ async def order(
     bdb = await bdbs.by_uid(session, rows[0].bdb_uid)
     if bdb is None or bdb.status != "active":
         raise Conflict("db_busy", "The database is being changed; try again when it is active.")
-    if await actions.open_of_bdb(session, bdb.uid):
+    if await actions.list_open_for_bdb(session, bdb.uid):
         raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it has finished.")
-    held = await shards.of_bdb(session, bdb.uid)
+    held = await shards.list_for_bdb(session, bdb.uid)
     for row in rows:
         replicas = [each for each in held if each.pair == row.pair and each.current_role == "slave"]
         if not any(each.observed_status == "ok" and each.observed_link == "idle" for each in replicas):
             raise NotAcceptable("replication_violation", f"Shard redis:{row.uid} has no replica in sync.")
     if dry_run:
         return None
-    return queue.start(
+    return queue.enqueue(
         session,
         "SMShardFailover",
         object_uid=bdb.uid,

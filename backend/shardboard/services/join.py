@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.errors import NotAcceptable, Unauthorized
-from shardboard.external_authority import refusal
+from shardboard.external_authority import rejection_reason
 from shardboard.services import passwords
 from shardboard.state import cluster, events, issued_certificates, join_tokens, nodes
 from shardboard.state.cluster import Cluster
@@ -24,7 +24,7 @@ PREFIX = "sb1"
 
 
 @dataclass(frozen=True)
-class Applicant:
+class JoinRequest:
     """A request of an agent to join the cluster."""
 
     token: str
@@ -33,12 +33,12 @@ class Applicant:
     agent_port: int
     facts: dict[str, Any]
     """Facts about the node, as the agent reports them."""
-    renews: bool = False
+    renews_certificates: bool = False
     """The agent can replace its certificate while it runs. Agents of earlier releases cannot and get a long-lived certificate."""
 
 
 @dataclass(frozen=True)
-class Admission:
+class JoinResponse:
     """The response to an accepted agent. Certificates are PEM."""
 
     node_uid: int
@@ -49,7 +49,7 @@ class Admission:
 
 async def create_token(
     session: AsyncSession,
-    authority: Authority,
+    ca: ConsoleCa,
     *,
     originator: str,
     ttl: int = DEFAULT_TTL,
@@ -62,55 +62,55 @@ async def create_token(
     now = datetime.now(UTC)
     secret = secrets.token_urlsafe(32)
     expires_at = now + timedelta(seconds=ttl)
-    await join_tokens.forget_expired(session, now)
+    await join_tokens.delete_expired(session, now)
     bound = _check_addr(addr, "address") if addr is not None else None
     session.add(
         JoinToken(token_hash=passwords.digest(secret), expires_at=expires_at, created_by=originator, addr=bound)
     )
     message = f"A join token was created{f' for {bound}' if bound else ''}."
     events.record(session, "join_token_created", message, source="cluster", originator=originator)
-    return f"{PREFIX}.{secret}.{authority.ca_fingerprint()}", expires_at
+    return f"{PREFIX}.{secret}.{ca.ca_fingerprint()}", expires_at
 
 
-async def admit(session: AsyncSession, authority: Authority, applicant: Applicant) -> Admission:
+async def accept(session: AsyncSession, ca: ConsoleCa, request: JoinRequest) -> JoinResponse:
     """Consume the token and sign the agent's certificate. A known address is the existing node with a new certificate."""
-    token = await _take_token(session, applicant.token)
-    addr = _check_addr(applicant.addr, "addr")
+    token = await _take_token(session, request.token)
+    addr = _check_addr(request.addr, "addr")
     if token.addr not in (None, addr):
         raise Unauthorized("access_denied", "The join token is for another address.", field="token")
-    if addr in authority.names and token.addr is None:
+    if addr in ca.names and token.addr is None:
         # With its certificate the agent could impersonate the console. A source address does not prove where the agent runs.
         message = (
             f"{addr} is an address of the console, which requires a join token for that address. Create one on the console's "
             f"machine with `shardboard token --address {addr}`, or with `POST /v1/join_tokens` and `address`."
         )
         raise NotAcceptable("config_error", message, field="addr")
-    days = PEER_DAYS if applicant.renews else CA_DAYS
+    days = PEER_DAYS if request.renews_certificates else CA_DAYS
     here = await cluster.load_for_update(session)  # the CA cannot change from here on
-    if applicant.token.rpartition(".")[2].lower() != authority.ca_fingerprint():
+    if request.token.rpartition(".")[2].lower() != ca.ca_fingerprint():
         message = "The console's CA was replaced after this join token was created; create a new token."
         raise Unauthorized("access_denied", message, field="token")
-    if authority.present.is_external and (refused := refusal(authority.present, [addr])):
+    if ca.current.is_external and (refused := rejection_reason(ca.current, [addr])):
         raise NotAcceptable(
             "config_error", f"The console's CA may not sign certificates for this address. {refused}", field="addr"
         )
-    certificate = authority.sign_agent(applicant.csr, addr, days)
+    certificate = ca.sign_agent(request.csr, addr, days)
     node = await nodes.by_addr(session, addr)
     if node is None:
         node = _add_node(session, here, addr)
         message = f"Node {node.uid} ({addr}) joined the cluster."
     else:
         message = f"Node {node.uid} ({addr}) joined again, with a new certificate."
-    node.agent_port = applicant.agent_port
+    node.agent_port = request.agent_port
     node.agent_status = "connected"
     node.last_seen = datetime.now(UTC)
-    node.facts = applicant.facts
+    node.facts = request.facts
     here.bootstrap_state = "completed"
-    authority.heard.forget(node.uid)  # this may be a new agent, which trusts only the current CA
+    ca.agent_progress.remove(node.uid)  # this may be a new agent, which trusts only the current CA
     ends = node.last_seen + timedelta(days=days)
-    await issued_certificates.note(session, node.uid, serial_of(certificate), ends)
+    await issued_certificates.record(session, node.uid, serial_of(certificate), ends)
     events.record(session, "node_joined", message, source="node", originator=token.created_by, node_uid=node.uid)
-    return Admission(node.uid, certificate, authority.ca_pem, here.name)
+    return JoinResponse(node.uid, certificate, ca.ca_pem, here.name)
 
 
 async def _take_token(session: AsyncSession, text: str) -> JoinToken:

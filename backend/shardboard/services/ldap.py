@@ -12,23 +12,23 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import ldap, trusted
-from shardboard.domain.ldap import Directory, Person
+from shardboard.domain.ldap import Directory, DirectoryUser
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services import access, logins
-from shardboard.services.user_accounts import GivenRole
-from shardboard.services.users import Principal, insist_on_power
+from shardboard.services.user_accounts import RoleAssignment
+from shardboard.services.users import Principal, require_privilege_over
 from shardboard.state import cluster as clusters
 from shardboard.state import events, ldap_mappings, users
 from shardboard.state.cluster import Cluster
 from shardboard.state.ldap_mappings import LdapMapping
 from shardboard.state.users import LDAP, Password, User
 
-HIDDEN = "***"
+PLACEHOLDER = "***"
 """Placeholder for the password of `bind_dn`, as in the REST reference. A request that contains it leaves the password unchanged."""
-LONGEST_NAME = 120
-MOST_MAPPINGS = 200
+MAX_NAME_LENGTH = 120
+MAX_MAPPINGS = 200
 _ORIGINATOR = "the directory"
-_NO_ROLE = GivenRole("none")
+_NO_ROLE = RoleAssignment("none")
 _EXCLUSIVE = (("user_dn_template", "user_dn_query"), ("dn_group_attr", "dn_group_query"))
 """Setting one of a pair clears the other."""
 _BIND_TARGET = ("uris", "bind_dn", "ca_cert", "starttls")
@@ -40,11 +40,11 @@ def directory_of(here: Cluster) -> Directory | None:
     return None if here.ldap is None else ldap.directory(here.ldap)
 
 
-async def examine(session: AsyncSession, given: Mapping[str, Any]) -> Directory:
+async def validate(session: AsyncSession, payload: Mapping[str, Any]) -> Directory:
     """Return the directory that a request would configure; omitted fields keep their values. Raises an error if it is invalid."""
     before = (await clusters.load(session)).ldap or asdict(Directory(()))
-    values = {name: value for name, value in given.items() if value is not None}
-    if values.get("bind_pass") == HIDDEN:
+    values = {name: value for name, value in payload.items() if value is not None}
+    if values.get("bind_pass") == PLACEHOLDER:
         del values["bind_pass"]
     for pair in _EXCLUSIVE:
         for one, other in (pair, pair[::-1]):
@@ -54,18 +54,18 @@ async def examine(session: AsyncSession, given: Mapping[str, Any]) -> Directory:
     if "bind_pass" not in values and any(merged[name] != before[name] for name in _BIND_TARGET):
         merged["bind_pass"] = ""
     directory = ldap.directory(merged)
-    if (wrong := ldap.fault(directory)) is not None:
+    if (wrong := ldap.validation_error(directory)) is not None:
         name, what = wrong
         raise NotAcceptable("config_error", f"`{name}` {what}.", field=name)
-    if what := trusted.ca_fault(directory.ca_cert):
+    if what := trusted.ca_error(directory.ca_cert):
         raise NotAcceptable("invalid_certificate", f"`ca_cert` {what}.", field="ca_cert")
     return directory
 
 
-async def configure(session: AsyncSession, given: Mapping[str, Any], by: Principal) -> Directory:
+async def configure(session: AsyncSession, payload: Mapping[str, Any], by: Principal) -> Directory:
     """Configure the directory for future logins. If a relevant setting changes, all directory users are signed out."""
     here = await clusters.load_for_update(session)
-    before, directory = directory_of(here), await examine(session, given)
+    before, directory = directory_of(here), await validate(session, payload)
     here.ldap = {**asdict(directory), "uris": list(directory.uris)}
     if before is not None and _without_timings(before) != _without_timings(directory):
         await _sign_all_out(session)
@@ -85,7 +85,7 @@ async def remove(session: AsyncSession, by: Principal) -> None:
     events.record(session, "ldap_updated", "LDAP login was removed.", source="cluster", originator=by.username)
 
 
-async def mapping(session: AsyncSession, uid: int) -> LdapMapping:
+async def get_mapping(session: AsyncSession, uid: int) -> LdapMapping:
     found = await session.get(LdapMapping, uid) if 0 < uid < 2**31 else None
     if found is None:
         raise NotFound("ldap_mapping_not_exist", f"LDAP mapping {uid} does not exist.")
@@ -97,9 +97,9 @@ async def create_mapping(
 ) -> LdapMapping:
     """Map a group to a role. It applies to members of the group from their next login, unless an older mapping matches too."""
     await clusters.load_for_update(session)
-    present = await ldap_mappings.every(session)
-    if len(present) >= MOST_MAPPINGS:
-        raise Conflict("too_many", f"There are {MOST_MAPPINGS} LDAP mappings already, which is the maximum.")
+    present = await ldap_mappings.list_all(session)
+    if len(present) >= MAX_MAPPINGS:
+        raise Conflict("too_many", f"There are {MAX_MAPPINGS} LDAP mappings already, which is the maximum.")
     await _check_mapping(session, name, dn, role_uid, present, by)
     _check_email(email)
     row = LdapMapping(uid=await ldap_mappings.next_uid(session), name=name, dn=dn, role_uid=role_uid, email=email)
@@ -121,9 +121,9 @@ async def change_mapping(
 ) -> LdapMapping:
     """Change a mapping; None leaves a field unchanged."""
     await clusters.load_for_update(session)
-    row = await mapping(session, uid)
+    row = await get_mapping(session, uid)
     await _require_privilege_over(session, row.role_uid, by)
-    others = [each for each in await ldap_mappings.every(session) if each.uid != uid]
+    others = [each for each in await ldap_mappings.list_all(session) if each.uid != uid]
     row.name, row.dn = name if name is not None else row.name, dn if dn is not None else row.dn
     row.role_uid = role_uid if role_uid is not None else row.role_uid
     row.email = email if email is not None else row.email
@@ -136,7 +136,7 @@ async def change_mapping(
 
 async def remove_mapping(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
-    row = await mapping(session, uid)
+    row = await get_mapping(session, uid)
     await _require_privilege_over(session, row.role_uid, by)
     await session.delete(row)
     events.record(session, "ldap_mapping_deleted", f"The LDAP mapping {row.name} was deleted.", originator=by.username)
@@ -147,7 +147,9 @@ def _without_timings(directory: Directory) -> Directory:
     return replace(directory, directory_timeout_s=0, cache_ttl=0)
 
 
-async def user_of(session: AsyncSession, username: str, alias_of: int | None) -> tuple[Directory, User | None] | None:
+async def find_directory_and_user(
+    session: AsyncSession, username: str, alias_of: int | None
+) -> tuple[Directory, User | None] | None:
     """Return the directory that must verify passwords of this name, with the user who logged in with it before.
 
     That user may have another name now, which was already resolved to the uid `alias_of`. None if the name is a local user's,
@@ -164,27 +166,28 @@ async def user_of(session: AsyncSession, username: str, alias_of: int | None) ->
     return directory, known_as if known_as is not None and known_as.auth_method == LDAP else None
 
 
-async def known(session: AsyncSession, directory: Directory, person: Person) -> User | None:
+async def find_unchanged_user(
+    session: AsyncSession, directory: Directory, directory_user: DirectoryUser
+) -> User | None:
     """Return the user of a directory entry, if nothing about the user would change."""
-    role, user = await role_of(session, person), await users.by_subject(session, subject(person))
-    is_unchanged = user is not None and role == GivenRole(user.role, user.role_uid)
+    role, user = await mapped_role(session, directory_user), await users.by_subject(session, subject_id(directory_user))
+    is_unchanged = user is not None and role == RoleAssignment(user.role, user.role_uid)
     return user if is_unchanged and directory_of(await clusters.load(session)) == directory else None
 
 
-async def sign_in(session: AsyncSession, directory: Directory, username: str, person: Person) -> User:
+async def sign_in(session: AsyncSession, directory: Directory, username: str, directory_user: DirectoryUser) -> User:
     """Return the user of a directory entry, created or updated as its groups require. Raises Forbidden."""
     here = await clusters.load_for_update(session)  # concurrent logins must not create the user twice
     if directory_of(here) != directory:
         raise Forbidden("ldap_not_configured", "LDAP login was changed or disabled during this login; try again.")
-    if (role := await role_of(session, person)) is None:
-        message = (
-            f"{logins.shown(username)} is not a member of any group with a role. Ask the administrator of the groups."
-        )
+    if (role := await mapped_role(session, directory_user)) is None:
+        name = logins.printable_name(username)
+        message = f"{name} is not a member of any group with a role. Ask the administrator of the groups."
         raise Forbidden("no_role", message)
-    user = await users.by_subject(session, subject(person)) or await users.by_email(session, username)
-    if user is not None and user.auth_method == LDAP and user.subject not in (None, subject(person)):
+    user = await users.by_subject(session, subject_id(directory_user)) or await users.by_email(session, username)
+    if user is not None and user.auth_method == LDAP and user.subject not in (None, subject_id(directory_user)):
         # The entry was moved, or the name now belongs to another entry, which must not inherit existing sessions.
-        user.keep([Password("")])
+        user.set_passwords([Password("")])
         message = f"User {user.email} is now another entry of the directory and was signed out everywhere."
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
     if user is None:
@@ -198,48 +201,48 @@ async def sign_in(session: AsyncSession, directory: Directory, username: str, pe
             other_passwords=[],
             created_at=datetime.now(UTC),
         )
-        user.keep([Password("")])
+        user.set_passwords([Password("")])
         session.add(user)
         message = f"User {username} was created with the role {role}, by LDAP."
         events.record(session, "user_created", message, source="cluster", originator=_ORIGINATOR)
     elif user.auth_method != LDAP:
         raise Forbidden("local_user", f"{user.email} does not log in with LDAP.")
-    elif role != GivenRole(user.role, user.role_uid):
+    elif role != RoleAssignment(user.role, user.role_uid):
         message = f"User {user.email} was changed: the role to {role}, because of directory groups."
         user.role, user.role_uid = role.management, role.uid
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
-    user.subject = subject(person)
+    user.subject = subject_id(directory_user)
     await session.flush()
     return user
 
 
-async def with_role(session: AsyncSession, person: Person) -> User | None:
+async def find_user_with_role(session: AsyncSession, directory_user: DirectoryUser) -> User | None:
     """Return the user of a directory entry if the user had a role at the last login."""
-    user = await users.by_subject(session, subject(person))
-    return user if user is not None and GivenRole(user.role, user.role_uid) != _NO_ROLE else None
+    user = await users.by_subject(session, subject_id(directory_user))
+    return user if user is not None and RoleAssignment(user.role, user.role_uid) != _NO_ROLE else None
 
 
-async def sign_out(session: AsyncSession, person: Person) -> None:
+async def sign_out(session: AsyncSession, directory_user: DirectoryUser) -> None:
     """Sign the user out everywhere and remove the role until the groups provide one again."""
     await clusters.load_for_update(session)
-    if (user := await with_role(session, person)) is not None:
-        user.keep([Password("")])
+    if (user := await find_user_with_role(session, directory_user)) is not None:
+        user.set_passwords([Password("")])
         user.role, user.role_uid = _NO_ROLE.management, _NO_ROLE.uid
         message = f"User {user.email} was signed out everywhere, because no directory group provides a role any longer."
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
 
 
-def subject(person: Person) -> str:
+def subject_id(directory_user: DirectoryUser) -> str:
     """Return the identifier of an entry, independent of the name that was typed."""
-    return f"ldap {ldap.one_way(person.dn)}"
+    return f"ldap {ldap.normalized_dn(directory_user.dn)}"
 
 
-async def role_of(session: AsyncSession, person: Person) -> GivenRole | None:
+async def mapped_role(session: AsyncSession, directory_user: DirectoryUser) -> RoleAssignment | None:
     """Return the role of the first matching mapping."""
-    groups = {ldap.one_way(group) for group in person.groups}
-    for each in await ldap_mappings.every(session):
-        if ldap.one_way(each.dn) in groups:
-            given = await access.chosen(session, None, [each.role_uid])
+    groups = {ldap.normalized_dn(group) for group in directory_user.groups}
+    for each in await ldap_mappings.list_all(session):
+        if ldap.normalized_dn(each.dn) in groups:
+            given = await access.requested_role(session, None, [each.role_uid])
             if given is not None:
                 return given
     return None
@@ -248,9 +251,9 @@ async def role_of(session: AsyncSession, person: Person) -> GivenRole | None:
 async def _check_mapping(
     session: AsyncSession, name: str, dn: str, role_uid: int, others: Sequence[LdapMapping], by: Principal
 ) -> None:
-    if not 0 < len(name.strip()) <= LONGEST_NAME or not name.isprintable():
+    if not 0 < len(name.strip()) <= MAX_NAME_LENGTH or not name.isprintable():
         raise NotAcceptable(
-            "invalid_name_param", f"`name` must have 1 to {LONGEST_NAME} printable characters.", field="name"
+            "invalid_name_param", f"`name` must have 1 to {MAX_NAME_LENGTH} printable characters.", field="name"
         )
     if any(each.name == name for each in others):
         raise Conflict("name_already_exists", f"The LDAP mapping {name} already exists.", field="name")
@@ -273,12 +276,12 @@ def _check_email(email: str) -> None:
 
 async def _require_privilege_over(session: AsyncSession, role_uid: int, by: Principal) -> None:
     """Require privileges over a role to map it to a group: users could otherwise assign it to a group that they belong to."""
-    role = next((each for each in await access.every_role(session) if each.uid == role_uid), None)
+    role = next((each for each in await access.list_roles(session) if each.uid == role_uid), None)
     if role is None:
         raise NotAcceptable("invalid_role_uids_param", f"Role {role_uid} does not exist.", field="role_uids")
-    insist_on_power(by, role.management)
+    require_privilege_over(by, role.management)
 
 
 async def _sign_all_out(session: AsyncSession) -> None:
-    for user in await users.of_method(session, LDAP):
-        user.keep([Password("")])
+    for user in await users.list_by_auth_method(session, LDAP):
+        user.set_passwords([Password("")])

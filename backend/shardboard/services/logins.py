@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.cluster_settings import ClusterSettings
 from shardboard.domain.policy import Policy
-from shardboard.origins import place
+from shardboard.origins import source_of
 from shardboard.services import second_factor
 from shardboard.state import cluster, events, login_failures, users
 from shardboard.state.login_failures import LoginFailures
@@ -32,7 +32,7 @@ _MAX_FAILURES = 1_000_000
 
 
 @dataclass(frozen=True)
-class Candidate:
+class LoginCandidate:
     """A user whose password may be verified. For clients, None must look the same whether or not the user exists."""
 
     user: User
@@ -40,35 +40,35 @@ class Candidate:
     """An attempt from this network has failed recently."""
 
 
-async def candidate(session: AsyncSession, username: str, source: str) -> Candidate | None:
+async def find_candidate(session: AsyncSession, username: str, source: str) -> LoginCandidate | None:
     """Return the user of that name; None if there is none or if attempts from that network must wait."""
     user = await users.by_email(session, username) if is_user_name(username) else None
     if user is None or user.auth_method != REGULAR:  # users without a local password must look as if they did not exist
         return None
-    failures = await login_failures.of(session, user.uid, place(source))
-    return None if _must_wait(failures) else Candidate(user, failures is not None)
+    failures = await login_failures.get_failures(session, user.uid, source_of(source))
+    return None if _must_wait(failures) else LoginCandidate(user, failures is not None)
 
 
-async def standing_from(session: AsyncSession, user: User, source: str) -> tuple[bool, bool]:
+async def throttling_state(session: AsyncSession, user: User, source: str) -> tuple[bool, bool]:
     """Return whether attempts for the user from that source must wait, and whether some have failed recently."""
-    failures = await login_failures.of(session, user.uid, place(source))
+    failures = await login_failures.get_failures(session, user.uid, source_of(source))
     return _must_wait(failures), failures is not None
 
 
-async def codes_wait(session: AsyncSession, user: User) -> bool:
+async def are_codes_throttled(session: AsyncSession, user: User) -> bool:
     """Return whether so many wrong codes came from all networks together that only a recovery code is accepted now."""
-    return _must_wait(await login_failures.of(session, user.uid, _CODES))
+    return _must_wait(await login_failures.get_failures(session, user.uid, _CODES))
 
 
-async def failed(
+async def record_failure(
     session: AsyncSession,
     username: str,
     source: str,
-    wrong: str,
+    wrong_credential: str,
     *,
-    counts: bool,
+    is_counted: bool,
     audit: bool,
-    unlisted: int,
+    suppressed: int,
     is_code: bool = False,
 ) -> None:
     """Record a failed login. `wrong` names the wrong credential.
@@ -76,8 +76,8 @@ async def failed(
     The failure is counted only if it `counts`, that is, if the credential was verified. `audit` adds an event, which also reports
     the number of `unlisted` earlier failures.
     """
-    user = await _for_update(session, username) if counts else None
-    waits = user is not None and await _count_failure(session, user, place(source))
+    user = await _for_update(session, username) if is_counted else None
+    waits = user is not None and await _count_failure(session, user, source_of(source))
     if user is not None and is_code and await _count_failure(session, user, _CODES, _CODES_LIMIT_FACTOR):
         message = (
             f"A client that knows a password of {user.email} is guessing second-factor codes, most recently from {source}. "
@@ -86,15 +86,15 @@ async def failed(
         events.record(session, "second_factor_guessed", message, source="cluster", severity="ERROR")
     if not (audit or waits):
         return
-    description = f'Login as "{shown(username)}" from {source} failed: wrong {wrong}.'
+    description = f'Login as "{printable_name(username)}" from {source} failed: wrong {wrong_credential}.'
     if waits:
         description += " Further attempts from this network must wait, each time longer."
-    if unlisted:
-        description += f" {unlisted} more failures since the last recorded one."
+    if suppressed:
+        description += f" {suppressed} more failures since the last recorded one."
     events.record(session, "authentication_err", description, source="cluster", severity="WARNING")
 
 
-async def succeeded(
+async def record_success(
     session: AsyncSession, username: str, source: str, *, code: str | None = None, audit: bool
 ) -> User | None:
     """Clear the failures of that network and return the user.
@@ -105,10 +105,10 @@ async def succeeded(
     if audit:
         await cluster.mark_created(session)  # before the user: changes of users lock the cluster first
     user = await _for_update(session, username)
-    if user is None or (user.totp_secret is not None and not second_factor.use(user, code or "")):
+    if user is None or (user.totp_secret is not None and not second_factor.consume_code(user, code or "")):
         return None
-    for network in (place(source), *([_CODES] if code is not None else [])):
-        failures = await login_failures.of(session, user.uid, network)
+    for network in (source_of(source), *([_CODES] if code is not None else [])):
+        failures = await login_failures.get_failures(session, user.uid, network)
         if failures is not None:
             await session.delete(failures)
     if audit:
@@ -119,7 +119,7 @@ async def succeeded(
     return user
 
 
-def issued(user: User, password: Password) -> datetime:
+def password_set_at(user: User, password: Password) -> datetime:
     """Return when the password was set, or when the user was created if that was not stored."""
     return datetime.fromtimestamp(password.issued, UTC) if password.issued else user.created_at
 
@@ -127,7 +127,7 @@ def issued(user: User, password: Password) -> datetime:
 def expiry(user: User, password: Password, rules: ClusterSettings) -> datetime | None:
     """Return when the password expires by the cluster's settings; None if it does not expire."""
     days = rules.password_expiration_duration if user.auth_method == REGULAR else 0
-    return issued(user, password) + timedelta(days=days) if days else None
+    return password_set_at(user, password) + timedelta(days=days) if days else None
 
 
 def last_expiry(user: User, rules: ClusterSettings) -> datetime | None:
@@ -141,13 +141,13 @@ def lacks_second_factor(user: User, rules: Policy) -> bool:
     return rules.second_factor_required and user.auth_method == REGULAR and user.totp_secret is None
 
 
-async def locked(session: AsyncSession) -> Collection[int]:
+async def locked_user_uids(session: AsyncSession) -> Collection[int]:
     """Return the uids of users for whom attempts from some network must wait."""
-    return await login_failures.waiting(session, datetime.now(UTC))
+    return await login_failures.locked_user_uids(session, datetime.now(UTC))
 
 
 @dataclass(frozen=True)
-class Standing:
+class LoginStatus:
     """Login status of users at one point in time."""
 
     locked: Collection[int]
@@ -161,11 +161,11 @@ class Standing:
         return "password_expired" if expires is not None and expires <= datetime.now(UTC) else "active"
 
 
-async def standing(session: AsyncSession) -> Standing:
-    return Standing(await locked(session), (await cluster.load(session)).settings)
+async def load_login_status(session: AsyncSession) -> LoginStatus:
+    return LoginStatus(await locked_user_uids(session), (await cluster.load(session)).settings)
 
 
-class AuditBudget:
+class AuditRateLimit:
     """Rate limit for audit events of failed logins: a burst is recorded individually, then one per interval with a count."""
 
     def __init__(self, burst: int = 20, every_seconds: float = 30.0) -> None:
@@ -173,18 +173,18 @@ class AuditBudget:
         self._every_seconds = every_seconds
         self._left = float(burst)
         self._at = time.monotonic()
-        self.unlisted = 0
+        self.suppressed = 0
 
-    def spend(self) -> tuple[bool, int]:
+    def try_record(self) -> tuple[bool, int]:
         """Return whether this failure is recorded, and how many before it were not."""
         now = time.monotonic()
         self._left = min(self._burst, self._left + (now - self._at) / self._every_seconds)
         self._at = now
         if self._left < 1:
-            self.unlisted += 1
+            self.suppressed += 1
             return False, 0
         self._left -= 1
-        unlisted, self.unlisted = self.unlisted, 0
+        unlisted, self.suppressed = self.suppressed, 0
         return True, unlisted
 
 
@@ -204,8 +204,8 @@ async def _count_failure(session: AsyncSession, user: User, network: str, times:
     """Return True if attempts must wait from this failure on. `times` multiplies the limit."""
     rules = (await cluster.load(session)).rules
     now = datetime.now(UTC)
-    await login_failures.forget_old(session, user.uid, now - timedelta(seconds=rules.login_lockout_counter_reset_after))
-    failures = await login_failures.of(session, user.uid, network)
+    await login_failures.clear_old(session, user.uid, now - timedelta(seconds=rules.login_lockout_counter_reset_after))
+    failures = await login_failures.get_failures(session, user.uid, network)
     if failures is None:
         failures = LoginFailures(user_uid=user.uid, network=network, count=0)
         session.add(failures)
@@ -224,7 +224,7 @@ def _waits_until(count: int, rules: Policy, now: datetime, times: int = 1) -> da
     return now + timedelta(seconds=min(2 ** min(excess, 30), longest)) if longest else _NEVER
 
 
-class Strangers:
+class UnknownUserThrottle:
     """Throttling of names that no user has, but that a directory may know, so that the directory is not queried without limit.
 
     Failures are in memory only and cannot be unlocked, so no wait is longer than failures count.
@@ -233,11 +233,11 @@ class Strangers:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], _Failures] = OrderedDict()
 
-    def waits(self, username: str, source: str) -> bool:
+    def is_throttled(self, username: str, source: str) -> bool:
         tried = self._kept.get(self._key(username, source))
         return tried is not None and tried.until is not None and tried.until > datetime.now(UTC)
 
-    def failed(self, username: str, source: str, rules: Policy) -> None:
+    def record_failure(self, username: str, source: str, rules: Policy) -> None:
         now, key = datetime.now(UTC), self._key(username, source)
         before = self._kept.pop(key, None)
         forgotten = timedelta(seconds=rules.login_lockout_counter_reset_after)
@@ -247,12 +247,12 @@ class Strangers:
         if len(self._kept) > _MAX_UNKNOWN_NAMES:
             self._kept.popitem(last=False)
 
-    def succeeded(self, username: str, source: str) -> None:
+    def clear(self, username: str, source: str) -> None:
         self._kept.pop(self._key(username, source), None)
 
     @staticmethod
     def _key(username: str, source: str) -> tuple[str, str]:
-        return username.lower(), place(source)
+        return username.lower(), source_of(source)
 
 
 @dataclass(frozen=True)
@@ -272,6 +272,6 @@ def is_user_name(username: str) -> bool:
     return 0 < len(username) <= _MAX_NAME_LENGTH and username.isprintable()
 
 
-def shown(username: str) -> str:
+def printable_name(username: str) -> str:
     """Return a name from an unauthenticated client in a form that is safe to log."""
     return "".join(c if c.isprintable() else "?" for c in username[:64])

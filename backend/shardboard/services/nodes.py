@@ -12,14 +12,14 @@ from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.orders import movement, queue
 from shardboard.orders.movement import ClusterView
 from shardboard.services import addresses, snapshots
-from shardboard.services.addresses import Change
+from shardboard.services.addresses import EndpointAddressChange
 from shardboard.services.users import Principal
 from shardboard.state import actions, events
-from shardboard.state.actions import OPEN, Action
+from shardboard.state.actions import OPEN_STATUSES, Action
 from shardboard.state.nodes import Node
 
 MAINTENANCE_ON, MAINTENANCE_OFF = "SMNodeMaintenanceOn", "SMNodeMaintenanceOff"
-ENSLAVE, REMOVE = "SMNodeEnslave", "SMNodeRemove"
+SWITCH_OVER, REMOVE = "SMNodeEnslave", "SMNodeRemove"
 
 
 async def maintenance_on(
@@ -40,13 +40,13 @@ async def maintenance_on(
     _require_other_nodes(view, node)
     before = node.duty
     node.duty = "maintenance"
-    made = await snapshots.of_maintenance(session, view, uid, overwrite=overwrite_snapshot)
-    board = view.board()
+    made = await snapshots.create_for_maintenance(session, view, uid, overwrite=overwrite_snapshot)
+    board = view.layout()
     plan = drain.drain(board, uid, evict=lambda copy: evict or str(copy.bdb) in evict_dbs)
     left = _address_changes(view, board, uid, gone=False)
     params = {"duty_before": before, "snapshot": made}
     action = await _queue(session, view, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params)
-    message = f"Maintenance of node {uid} was requested.{addresses.told(left)}"
+    message = f"Maintenance of node {uid} was requested.{addresses.messages_text(left)}"
     _record_event(session, action, "node_maintenance_on_request", message)
     return action
 
@@ -65,7 +65,7 @@ async def maintenance_off(
         drain.RememberedCopy(each["bdb"], each["pair"], each["node"], each["role"] == "master")
         for each in (chosen.placement if chosen is not None and not skip_shards_restore else [])
     ]
-    plan = drain.restore(view.board(), uid, remembered)
+    plan = drain.restore(view.layout(), uid, remembered)
     params = {"duty_before": "maintenance", "snapshot": chosen.name if chosen is not None else ""}
     action = await _queue(session, view, MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params)
     _record_event(
@@ -74,24 +74,26 @@ async def maintenance_off(
     return action
 
 
-async def address_changes(session: AsyncSession, uid: int, order: Literal["maintenance_on", "remove"]) -> list[Change]:
+async def address_changes(
+    session: AsyncSession, uid: int, action: Literal["maintenance_on", "remove"]
+) -> list[EndpointAddressChange]:
     """Return the endpoint addresses that clients must stop using if this is requested, as far as can be predicted."""
     view = await movement.locked_view(session)
     node = _find(view, uid)
-    board = view.board()
-    if order == "remove" and _is_dead(node):
-        drain.abandon(board, uid)
+    board = view.layout()
+    if action == "remove" and _is_dead(node):
+        drain.abandon_node(board, uid)
     else:
         drain.drain(board, uid, evict=lambda _: True)
-    return _address_changes(view, board, uid, gone=order == "remove")
+    return _address_changes(view, board, uid, gone=action == "remove")
 
 
-async def enslave(session: AsyncSession, uid: int, principal: Principal) -> Action:
+async def switch_over_primaries(session: AsyncSession, uid: int, principal: Principal) -> Action:
     """Switch all primaries of the node over to their replicas on other nodes."""
     view, node = await _load_idle(session, uid)
     _require_connected(node)
-    plan = drain.hand_over(view.board(), uid)
-    action = await _queue(session, view, ENSLAVE, node, plan, principal, "Switch over the primaries of node {}", {})
+    plan = drain.switch_over_primaries(view.layout(), uid)
+    action = await _queue(session, view, SWITCH_OVER, node, plan, principal, "Switch over the primaries of node {}", {})
     _record_event(session, action, "node_enslave_request", f"Switching over the primaries of node {uid} was requested.")
     return action
 
@@ -106,15 +108,15 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
     _require_other_nodes(view, node)
     before, dead = node.duty, _is_dead(node)
     node.duty = "removal"
-    board = view.board()
-    plan = drain.abandon(board, uid) if dead else drain.drain(board, uid, evict=lambda _: True)
-    if plan.stay:
-        shard, why = min(plan.stay.items())
-        others = f" (and {len(plan.stay) - 1} more)" if len(plan.stay) > 1 else ""
+    board = view.layout()
+    plan = drain.abandon_node(board, uid) if dead else drain.drain(board, uid, evict=lambda _: True)
+    if plan.staying:
+        shard, why = min(plan.staying.items())
+        others = f" (and {len(plan.staying) - 1} more)" if len(plan.staying) > 1 else ""
         code = "replication_violation" if dead else "insufficient_resources"
         raise NotAcceptable(code, f"Shard redis:{shard}{others} cannot leave node {uid}: {why}.")
     action = await _queue(session, view, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
-    message = f"The removal of node {uid} was requested.{addresses.told(_address_changes(view, board, uid, gone=True))}"
+    message = f"The removal of node {uid} was requested.{addresses.messages_text(_address_changes(view, board, uid, gone=True))}"
     _record_event(session, action, "node_remove_request", message)
     return action
 
@@ -122,14 +124,14 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
 async def _load_idle(session: AsyncSession, uid: int) -> tuple[ClusterView, Node]:
     view = await movement.locked_view(session)
     node = _find(view, uid)
-    for action in await actions.of_object(session, "node", uid):
-        if action.status in OPEN and action.name != "SMDrill":
+    for action in await actions.list_for_object(session, "node", uid):
+        if action.status in OPEN_STATUSES and action.name != "SMDrill":
             raise Conflict("busy", f"Another action is running on node {uid}: {action.description}.")
     return view, node
 
 
 def _find(view: ClusterView, uid: int) -> Node:
-    node = view.machines.get(uid)
+    node = view.nodes.get(uid)
     if node is None:
         raise NotFound("node_not_found", f"Node {uid} does not exist.")
     return node
@@ -139,9 +141,9 @@ def _is_dead(node: Node) -> bool:
     return node.health == "down" or node.agent_status != "connected"
 
 
-def _address_changes(view: ClusterView, board: Layout, uid: int, *, gone: bool) -> list[Change]:
+def _address_changes(view: ClusterView, layout: Layout, uid: int, *, gone: bool) -> list[EndpointAddressChange]:
     """Return the address changes. `board` is the layout after the plan."""
-    return addresses.changes(view, board, resting=() if gone else {uid}, leaving={uid} if gone else ())
+    return addresses.address_changes(view, layout, draining=() if gone else {uid}, removed={uid} if gone else ())
 
 
 def _require_connected(node: Node) -> None:
@@ -150,7 +152,7 @@ def _require_connected(node: Node) -> None:
 
 
 def _require_other_nodes(view: ClusterView, node: Node) -> None:
-    if not any(movement.takes_shards(other) for other in view.machines.values() if other.uid != node.uid):
+    if not any(movement.can_take_shards(other) for other in view.nodes.values() if other.uid != node.uid):
         message = f"Node {node.uid} is the only node that can run shards; put another node into service first."
         raise NotAcceptable("insufficient_resources", message)
 
@@ -166,8 +168,8 @@ async def _queue(
     params: Mapping[str, Any],
 ) -> Action:
     affected = [view.databases[uid] for uid in sorted({move.bdb for move in plan.moves})]
-    await queue.insist_on_idle(session, affected)
-    return movement.order(
+    await queue.require_idle(session, affected)
+    return movement.queue_moves(
         session,
         view,
         name,
@@ -176,7 +178,7 @@ async def _queue(
         originator=principal.username,
         object_type="node",
         object_uid=node.uid,
-        params={**params, "stay": {str(uid): why for uid, why in plan.stay.items()}},
+        params={**params, "stay": {str(uid): why for uid, why in plan.staying.items()}},
     )
 
 
@@ -184,4 +186,4 @@ def _record_event(session: AsyncSession, action: Action, type_: str, message: st
     stay: Sequence[tuple[str, str]] = sorted(action.params["stay"].items())
     if stay:
         message += " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "."
-    events.record_of_action(session, action, type_, message)
+    events.record_for_action(session, action, type_, message)

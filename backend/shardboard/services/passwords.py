@@ -21,7 +21,7 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from argon2.low_level import hash_secret
 
 from shardboard.errors import NotAcceptable
-from shardboard.services.turns import Turns
+from shardboard.services.turns import ConcurrencyLimiter
 
 MIN_LENGTH = 8
 MAX_LENGTH = 256
@@ -52,24 +52,24 @@ def check_length(password: str, min_length: int = MIN_LENGTH) -> None:
         )
 
 
-async def hashed(password: str, beside: str | None = None) -> str:
+async def hash_password(password: str, salt_of: str | None = None) -> str:
     """Return the Argon2 string to store.
 
     It shares the salt of `beside`, a hash of the same user, so that one computation shows which of the user's passwords was
     sent. Several computations would take longer and reveal that the user exists.
     """
-    return await asyncio.to_thread(_hasher.hash if beside is None else partial(_hash_with_salt_of, beside), password)
+    return await asyncio.to_thread(_hasher.hash if salt_of is None else partial(_hash_with_salt_of, salt_of), password)
 
 
-async def matching(password: str, password_hashes: Sequence[str]) -> str | None:
+async def find_matching_hash(password: str, password_hashes: Sequence[str]) -> str | None:
     """Return which of a user's hashes matches the password; None if none does.
 
     An empty list (unknown user) takes as long as a wrong password, so that the response time does not reveal which users exist.
     """
-    return await asyncio.to_thread(_matching, password, password_hashes)
+    return await asyncio.to_thread(_find_matching_hash, password, password_hashes)
 
 
-def _matching(password: str, password_hashes: Sequence[str]) -> str | None:
+def _find_matching_hash(password: str, password_hashes: Sequence[str]) -> str | None:
     global _dummy_hash
     if not password_hashes and not _dummy_hash:
         _dummy_hash = _hasher.hash(secrets.token_hex())
@@ -108,14 +108,14 @@ class Verifier:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
         self._remembered: dict[bytes, float] = {}
-        self._turns = Turns(_MAX_CONCURRENT, _MAX_CONCURRENT, _WAITING_LIMIT, _WAITING_PER_NETWORK)
+        self._turns = ConcurrencyLimiter(_MAX_CONCURRENT, _MAX_CONCURRENT, _WAITING_LIMIT, _WAITING_PER_NETWORK)
         self._flights: dict[bytes, asyncio.Task[Any]] = {}
 
-    def turn(self, network: str) -> AbstractAsyncContextManager[None]:
+    def slot(self, network: str) -> AbstractAsyncContextManager[None]:
         """Wait for a slot to verify a password. Raises Unavailable if too many logins wait, in total or from that network."""
-        return self._turns.turn(network)
+        return self._turns.slot(network)
 
-    async def once(self, attempt: Sequence[str], verify: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def share_concurrent(self, attempt: Sequence[str], verify: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return the result of `verify` for a name, a password and a network. Concurrent equal attempts share one call."""
         entry = self._entry(*attempt)
         flight: asyncio.Task[T] | None = self._flights.get(entry)
@@ -124,12 +124,12 @@ class Verifier:
             flight.add_done_callback(lambda _: self._flights.pop(entry))
         return await asyncio.shield(flight)
 
-    def remember(self, username: str, password: str, password_hash: str, seconds: float = _CACHE_SECONDS) -> None:
+    def cache_success(self, username: str, password: str, password_hash: str, seconds: float = _CACHE_SECONDS) -> None:
         if len(self._remembered) >= _CACHE_ENTRIES:
             self._remembered.clear()
         self._remembered[self._entry(username, password, password_hash)] = time.monotonic() + seconds
 
-    def remembers(self, username: str, password: str, password_hash: str) -> bool:
+    def is_cached(self, username: str, password: str, password_hash: str) -> bool:
         """Return whether this password was verified against this hash recently."""
         entry = self._entry(username, password, password_hash)
         until = self._remembered.get(entry)

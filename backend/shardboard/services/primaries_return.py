@@ -9,19 +9,19 @@ from shardboard.state import events
 from shardboard.state.actions import Action
 
 
-async def order(session: AsyncSession, uid: int, principal: Principal) -> Action:
+async def schedule(session: AsyncSession, uid: int, principal: Principal) -> Action:
     """Schedule it for one database. Raises Conflict: `not_now` with reasons, or `nothing_to_return` if no primary lost its role."""
     view = await movement.locked_view(session)
     bdb = view.databases.get(uid)
     if bdb is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    await queue.insist_on_idle(session, [bdb])
-    if not any(row.leads_again for row in view.of(uid)):
+    await queue.require_idle(session, [bdb])
+    if not any(row.leads_again for row in view.shards_of_bdb(uid)):
         raise Conflict("nothing_to_return", f"No primary of {bdb.name} lost its role in an outage.")
-    planned = primaries_return.planned(view, uid)
+    planned = primaries_return.plan_moves(view, uid)
     if not planned:
-        reasons = ", ".join(view.hindrances(uid)) or "the primaries would be distributed less evenly"
+        reasons = ", ".join(view.obstacles(uid)) or "the primaries would be distributed less evenly"
         raise Conflict("not_now", f"Primaries of {bdb.name} cannot be switched back now: {reasons}.")
-    action = primaries_return.order(session, view, uid, planned, principal.username)
-    events.record_of_action(session, action, "primaries_return_request", f"Requested: {action.description}.")
+    action = primaries_return.queue_switchovers(session, view, uid, planned, principal.username)
+    events.record_for_action(session, action, "primaries_return_request", f"Requested: {action.description}.")
     return action

@@ -11,14 +11,15 @@ from shardboard.state.events import record
 from shardboard.state.nodes import Node
 
 
-async def tune(
+async def change_threads(
     session: AsyncSession, machines: Sequence[Node], change: schema.ProxyFields, principal: Principal
 ) -> None:
     """Change the number of threads of these nodes' proxies at run time. Raises NotAcceptable for fields that cannot be changed."""
     unsupported = sorted(
         name
         for name, value in (change.model_extra or {}).items()
-        if name not in schema.READ_ONLY and (name not in schema.STATIC or schema.STATIC[name] != value)
+        if name not in schema.READ_ONLY
+        and (name not in schema.CONSTANT_FIELDS or schema.CONSTANT_FIELDS[name] != value)
     )
     if unsupported:
         raise NotAcceptable(

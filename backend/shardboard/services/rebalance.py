@@ -9,13 +9,13 @@ from shardboard.domain.numerals import plural
 from shardboard.errors import Conflict, NotFound
 from shardboard.orders import movement, queue
 from shardboard.services import addresses
-from shardboard.services.addresses import Change
+from shardboard.services.addresses import EndpointAddressChange
 from shardboard.services.users import Principal
 from shardboard.state import events
 from shardboard.state.actions import Action
 
-NAME = "SMRebalance"
-NAMED = 5
+ACTION_NAME = "SMRebalance"
+MAX_REASONS = 5
 """Maximum number of reasons in one error message."""
 
 
@@ -25,51 +25,52 @@ async def preview(
     """Return the layout after a rebalance, and the slots of each shard pair."""
     view = await movement.locked_view(session)
     planned = _plan(view, uid, only_failovers=only_failovers, max_operations=max_operations)
-    board = view.board()
+    board = view.layout()
     for move in planned:
         _apply(board, move)
-    return board, {row.pair: row.slots for row in view.of(uid)}
+    return board, {row.pair: row.slots for row in view.shards_of_bdb(uid)}
 
 
 async def address_changes(
     session: AsyncSession, uid: int, *, only_failovers: bool, max_operations: int | None
-) -> list[Change]:
+) -> list[EndpointAddressChange]:
     """Return the endpoint addresses that clients must stop using if the rebalance is requested."""
     board, _ = await preview(session, uid, only_failovers=only_failovers, max_operations=max_operations)
-    found = addresses.changes(await movement.locked_view(session), board)
+    found = addresses.address_changes(await movement.locked_view(session), board)
     return [each for each in found if each.bdb_uid == uid]
 
 
-async def order(
+async def schedule(
     session: AsyncSession, uid: int, principal: Principal, *, only_failovers: bool, max_operations: int | None
 ) -> Action | None:
     """Schedule a rebalance. Returns None if no shard has to move."""
     view = await movement.locked_view(session)
     if (bdb := view.databases.get(uid)) is not None:
-        await queue.insist_on_idle(session, [bdb])
+        await queue.require_idle(session, [bdb])
     planned = _plan(view, uid, only_failovers=only_failovers, max_operations=max_operations)
     if bdb is None or not planned:
         return None
-    board = view.board()
+    board = view.layout()
     for move in planned:
         _apply(board, move)
-    left = [each for each in addresses.changes(view, board) if each.bdb_uid == uid]
+    left = [each for each in addresses.address_changes(view, board) if each.bdb_uid == uid]
     copied = sum(move.to is not None for move in planned)
-    action = movement.order(
+    action = movement.queue_moves(
         session,
         view,
-        NAME,
+        ACTION_NAME,
         planned,
         description=f"Rebalance {bdb.name} ({bdb.config['shards_placement']}): {_steps(len(planned) - copied, copied)}",
         originator=principal.username,
         object_type="bdb",
         object_uid=uid,
     )
-    events.record_of_action(
+    events.record_for_action(
         session,
         action,
         "bdb_rebalance_request",
-        f"Rebalancing {bdb.name} was requested: {_steps(len(planned) - copied, copied)}." + addresses.told(left),
+        f"Rebalancing {bdb.name} was requested: {_steps(len(planned) - copied, copied)}."
+        + addresses.messages_text(left),
     )
     return action
 
@@ -80,24 +81,24 @@ def _plan(view: movement.ClusterView, uid: int, *, only_failovers: bool, max_ope
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
     found, needed = (
         rebalance.plan(board, uid, only_failovers=only_failovers, max_operations=max_operations)
-        for board in (view.board(), view.board(all_well=True))
+        for board in (view.layout(), view.layout(ignore_failures=True))
     )
-    if needed and not found and (hindrances := view.hindrances(uid)):
-        more = [f"and {len(hindrances) - NAMED} more"] if len(hindrances) > NAMED else []
-        reasons = ", ".join([*hindrances[:NAMED], *more])
+    if needed and not found and (hindrances := view.obstacles(uid)):
+        more = [f"and {len(hindrances) - MAX_REASONS} more"] if len(hindrances) > MAX_REASONS else []
+        reasons = ", ".join([*hindrances[:MAX_REASONS], *more])
         raise Conflict("not_now", f"Shards must be moved, but cannot be moved now: {reasons}. Try again later.")
     return found
 
 
-def _apply(board: Layout, move: Move) -> None:
+def _apply(layout: Layout, move: Move) -> None:
     if move.leads is not None:
-        board.lead(move.leads)
+        layout.promote(move.leads)
     if move.leaves is not None and move.to is None:
-        board.drop(move.leaves)
+        layout.remove(move.leaves)
     elif move.leaves is not None and move.to is not None:
-        moved = board.move(move.leaves, move.to)
+        moved = layout.move(move.leaves, move.to)
         if move.takes_lead:
-            board.lead(moved.uid)
+            layout.promote(moved.uid)
 
 
 def _steps(handovers: int, copied: int) -> str:

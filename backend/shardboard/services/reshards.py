@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import placement, reshard, slots
-from shardboard.domain.flash import Share
-from shardboard.domain.placement import Placed
+from shardboard.domain.flash import ShardMemory
+from shardboard.domain.placement import PlacedShard
 from shardboard.domain.slots import Ranges
 from shardboard.errors import Conflict, NotAcceptable
 from shardboard.orders import movement, newcomers, queue
@@ -18,7 +18,7 @@ from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
 from shardboard.state.shards import Shard
 
-NAME = "SMReshardBDB"
+ACTION_NAME = "SMReshardBDB"
 DEADLINE = timedelta(days=7)
 """Upper limit only: a reshard that stops making progress ends earlier. Its duration depends on the data."""
 
@@ -28,20 +28,20 @@ class ReshardPlan:
     """The desired shard pairs of a database, and the changes that lead there."""
 
     count: int
-    newcomers: Sequence[Placed]
-    leaving: Sequence[int]
+    new_shards: Sequence[PlacedShard]
+    removed_pairs: Sequence[int]
     """Pairs to remove."""
-    wanted: Mapping[int, Ranges]
+    desired_slots: Mapping[int, Ranges]
     """Slots of each pair after the reshard."""
-    total: int
+    moved_slots: int
     """Number of slots to move."""
-    before: Share
+    previous_memory: ShardMemory
     """Memory and flash of each shard before the reshard."""
 
     def blueprint(self, rows: Sequence[Shard]) -> list[dict[str, Any]]:
         """Return the layout in the form of the REST reference (3.9)."""
-        places = [(row.pair, row.current_role, row.node_uid) for row in rows if row.pair in self.wanted]
-        places += [(placed.pair, placed.role, placed.node_uid) for placed in self.newcomers]
+        places = [(row.pair, row.current_role, row.node_uid) for row in rows if row.pair in self.desired_slots]
+        places += [(placed.pair, placed.role, placed.node_uid) for placed in self.new_shards]
         return [
             {
                 "nodes": [
@@ -49,49 +49,49 @@ class ReshardPlan:
                 ],
                 "slot_range": slots.render(ranges),
             }
-            for pair, ranges in sorted(self.wanted.items())
+            for pair, ranges in sorted(self.desired_slots.items())
         ]
 
 
 async def plan(session: AsyncSession, bdb: Bdb, changed: Mapping[str, Any], avoid: Collection[str] = ()) -> ReshardPlan:
     """Plan a reshard to `changed["shards_count"]` pairs. Writes nothing. Raises an error if it is impossible."""
     view = await movement.locked_view(session)
-    await queue.insist_on_idle(session, [bdb], "busy")
+    await queue.require_idle(session, [bdb], "busy")
     count = changed.get("shards_count", bdb.shards_count)
     target = _target(bdb, changed, count)
-    rows = view.of(bdb.uid)
+    rows = view.shards_of_bdb(bdb.uid)
     pairs = sorted({row.pair for row in rows})
     _require_primaries(rows, pairs)
     staying = _staying(rows, pairs, count, sparse=bdb.config["shards_placement"] == "sparse")
     view = _with_target(view, target, staying)
-    newcomers = _place(view, bdb, rows, count - len(staying), target.share, avoid)
+    newcomers = _place(view, bdb, rows, count - len(staying), target.shard_memory, avoid)
     if count < len(pairs):
         _check_capacity(view, rows, staying)
     held = {row.pair: slots.parse(row.slots) for row in rows}
-    wanted = reshard.spread(held, [*staying, *{placed.pair for placed in newcomers}])
+    wanted = reshard.distribute(held, [*staying, *{placed.pair for placed in newcomers}])
     return ReshardPlan(
         count=count,
-        newcomers=newcomers,
-        leaving=[pair for pair in pairs if pair not in staying],
-        wanted=wanted,
-        total=sum(batch.size for batch in reshard.batches(held, wanted)),
-        before=bdb.share,
+        new_shards=newcomers,
+        removed_pairs=[pair for pair in pairs if pair not in staying],
+        desired_slots=wanted,
+        moved_slots=sum(batch.size for batch in reshard.batches(held, wanted)),
+        previous_memory=bdb.shard_memory,
     )
 
 
-async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator: str) -> Action:
+async def schedule(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator: str) -> Action:
     """Add rows for the new shards, and queue the action."""
     view = await movement.locked_view(session)
-    rows = newcomers.rows(
-        chosen.newcomers, bdb.uid, view.cluster.next_shard_uid, view.occupying, view.machines.values(), {}
+    rows = newcomers.new_shard_rows(
+        chosen.new_shards, bdb.uid, view.cluster.next_shard_uid, view.occupying_shards, view.nodes.values(), {}
     )
     view.cluster.next_shard_uid += len(rows)
     session.add_all(rows)
-    gone = [row for row in view.of(bdb.uid) if row.pair in chosen.leaving]
-    before = len({row.pair for row in view.of(bdb.uid)})
-    return queue.start(
+    gone = [row for row in view.shards_of_bdb(bdb.uid) if row.pair in chosen.removed_pairs]
+    before = len({row.pair for row in view.shards_of_bdb(bdb.uid)})
+    return queue.enqueue(
         session,
-        NAME,
+        ACTION_NAME,
         object_uid=bdb.uid,
         description=f"Change database {bdb.name} from {before} to {chosen.count} primaries"
         if before != chosen.count
@@ -100,14 +100,14 @@ async def order(session: AsyncSession, bdb: Bdb, chosen: ReshardPlan, originator
         deadline=DEADLINE,
         params={
             "cancellable": True,
-            "wanted": {str(pair): slots.render(ranges) for pair, ranges in chosen.wanted.items()},
+            "wanted": {str(pair): slots.render(ranges) for pair, ranges in chosen.desired_slots.items()},
             "newcomers": [row.uid for row in rows],
             "leaving": len(gone),
             "shards": chosen.count * (2 if bdb.replication else 1),
-            "total": chosen.total,
+            "total": chosen.moved_slots,
             "count_before": before,
-            "memory_before": chosen.before.ram,
-            "flash_before": chosen.before.flash,
+            "memory_before": chosen.previous_memory.ram,
+            "flash_before": chosen.previous_memory.flash,
         },
     )
 
@@ -143,20 +143,22 @@ def _target(bdb: Bdb, changed: Mapping[str, Any], count: int) -> Bdb:
 
 def _with_target(view: ClusterView, target: Bdb, staying: Sequence[int]) -> ClusterView:
     """Return the view with the future database, before its new shards are placed."""
-    kept = [row for row in view.occupying if row.bdb_uid != target.uid or row.pair in staying]
-    return replace(view, databases={**view.databases, target.uid: target}, occupying=kept)
+    kept = [row for row in view.occupying_shards if row.bdb_uid != target.uid or row.pair in staying]
+    return replace(view, databases={**view.databases, target.uid: target}, occupying_shards=kept)
 
 
 def _place(
-    view: ClusterView, bdb: Bdb, rows: Sequence[Shard], more: int, share: Share, avoid: Collection[str]
-) -> list[Placed]:
+    view: ClusterView, bdb: Bdb, rows: Sequence[Shard], more: int, share: ShardMemory, avoid: Collection[str]
+) -> list[PlacedShard]:
     """Place `more` pairs in addition to the existing ones, with the lowest free pair numbers."""
     if more <= 0:
         return []
     avoided = {*avoid, *bdb.config["avoid_nodes"]}
     chosen = set(bdb.config["use_nodes"])
     rooms = [
-        room for uid, room in view.rooms().items() if str(uid) not in avoided and (not chosen or str(uid) in chosen)
+        room
+        for uid, room in view.capacities().items()
+        if str(uid) not in avoided and (not chosen or str(uid) in chosen)
     ]
     try:
         found = placement.place(
@@ -167,9 +169,9 @@ def _place(
             shard_memory=share.ram,
             shard_flash=share.flash,
             overbooking=view.overbooking,
-            beside=[Placed(row.pair, row.current_role, row.node_uid) for row in rows],
+            existing=[PlacedShard(row.pair, row.current_role, row.node_uid) for row in rows],
         )
-    except placement.NoRoom as reason:
+    except placement.InsufficientCapacity as reason:
         raise NotAcceptable("insufficient_resources", str(reason), field="shards_count") from reason
     taken = {row.pair for row in rows}
     free = [number for number in range(len(taken) + more) if number not in taken]
@@ -179,7 +181,7 @@ def _place(
 def _check_capacity(view: ClusterView, rows: Sequence[Shard], staying: Sequence[int]) -> None:
     """Check the capacity for fewer, larger shards: flash, and memory unless overbooking is allowed."""
     keeping = {row.node_uid for row in rows if row.pair in staying}
-    for uid, room in view.rooms().items():
+    for uid, room in view.capacities().items():
         if uid in keeping and room.free_flash is not None and room.free_flash < 0:
             message = f"Node {uid} lacks {-room.free_flash} bytes of flash for the larger shards; reduce the size of the database."
             raise NotAcceptable("insufficient_resources", message, field="shards_count")

@@ -16,7 +16,7 @@ from shardboard.state.shards import Shard
 DEADLINE = timedelta(minutes=30)
 
 
-async def order(
+async def schedule(
     session: AsyncSession, uid: int, principal: Principal, *, confirm: str, discard_data: bool, dry_run: bool
 ) -> tuple[Action | None, str]:
     """Schedule the restart. It needs `shard <uid>` as confirmation. Returns the action (None for a dry run) and the data loss."""
@@ -35,9 +35,9 @@ async def order(
         return None, loss
     if confirm != f"shard {uid}":
         raise BadRequest("bad_request", f'{loss} To confirm, send "shard {uid}".', field="confirm")
-    if bdb.status != "active" or await actions.open_of_bdb(session, bdb.uid):
+    if bdb.status != "active" or await actions.list_open_for_bdb(session, bdb.uid):
         raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it has finished.")
-    action = queue.start(
+    action = queue.enqueue(
         session,
         "SMRestartShards",
         object_uid=bdb.uid,
@@ -55,7 +55,7 @@ async def _check_dead(session: AsyncSession, shard: Shard) -> None:
     node = await nodes.by_uid(session, shard.node_uid)
     if node is None or node.health != "up" or node.agent_status != "connected":
         raise NotAcceptable("node_not_connected", f"The agent of node {shard.node_uid} does not respond.")
-    for other in await shards.of_bdb(session, shard.bdb_uid):
+    for other in await shards.list_for_bdb(session, shard.bdb_uid):
         if other.pair == shard.pair and other.observed_status in ("ok", "loading"):
             has = "is primary" if other.current_role == "master" else "has a copy of the data"
             message = f"Shard redis:{other.uid} {has}; redis:{shard.uid} restarts automatically as its replica."

@@ -23,7 +23,7 @@ _STEP_SECONDS = 30
 _DIGITS = 6
 _SECRET_BYTES = 20
 _RECOVERY_BYTES = 10
-_SHORTEST_BYTES, _LONGEST_BYTES = 16, 64
+_MIN_BYTES, _MAX_BYTES = 16, 64
 
 
 def new_secret() -> str:
@@ -36,14 +36,14 @@ def uri(secret: str, username: str, cluster_name: str) -> str:
     return _totp(secret).get_provisioning_uri(username, f"{ISSUER} {cluster_name}")
 
 
-def accepts(user: User, code: str, *, recovery_only: bool = False) -> bool:
+def is_code_valid(user: User, code: str, *, recovery_only: bool = False) -> bool:
     """Return whether `use` would accept the code now."""
     if _recovery(user, code) is not None:
         return True
     return not recovery_only and _step(user.totp_secret, code, user.totp_step) is not None
 
 
-def use(user: User, code: str) -> bool:
+def consume_code(user: User, code: str) -> bool:
     """Accept the code and invalidate it. The caller must have locked the user's row."""
     if (recovery := _recovery(user, code)) is not None:
         user.recovery_codes = [each for each in user.recovery_codes if each != recovery]
@@ -55,10 +55,10 @@ def use(user: User, code: str) -> bool:
     return True
 
 
-def check_new(secret: str, code: str) -> int:
+def verify_enrollment(secret: str, code: str) -> int:
     """Check that the app has the secret, and return the time step of its code. Raises NotAcceptable."""
     try:
-        is_secret = _SHORTEST_BYTES <= len(base64.b32decode(secret, casefold=True)) <= _LONGEST_BYTES
+        is_secret = _MIN_BYTES <= len(base64.b32decode(secret, casefold=True)) <= _MAX_BYTES
     except (binascii.Error, ValueError):
         is_secret = False
     if not is_secret:
@@ -70,15 +70,15 @@ def check_new(secret: str, code: str) -> int:
     return step
 
 
-def adopt(user: User, secret: str, code: str) -> list[str]:
+def enable(user: User, secret: str, code: str) -> list[str]:
     """Enable the second factor, after `code` has proved that the app has the secret. Returns new recovery codes."""
-    step = check_new(secret, code)
+    step = verify_enrollment(secret, code)
     codes = [_readable(secrets.token_bytes(_RECOVERY_BYTES)) for _ in range(RECOVERY_CODES)]
     user.totp_secret, user.totp_step, user.recovery_codes = secret, step, [passwords.digest(each) for each in codes]
     return codes
 
 
-def forget(user: User) -> None:
+def disable(user: User) -> None:
     user.totp_secret, user.totp_step, user.recovery_codes = None, 0, []
 
 

@@ -12,25 +12,25 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import Conflict, NotAcceptable, NotFound, Unauthorized
 from shardboard.services import passwords
-from shardboard.services.user_accounts import GivenRole
-from shardboard.services.users import Principal, insist_on_power, principal_of
+from shardboard.services.user_accounts import RoleAssignment
+from shardboard.services.users import Principal, principal_of, require_privilege_over
 from shardboard.state import cluster as clusters
 from shardboard.state import events, service_tokens
 from shardboard.state.service_tokens import ServiceToken
 
 PREFIX = "sbt_"
 """Prefix by which secret scanners and the console recognize a service token."""
-MOST = 200
-SHORTEST, LONGEST = 60, 10 * 366 * 86_400
+MAX_TOKENS = 200
+MIN_SECONDS, MAX_SECONDS = 60, 10 * 366 * 86_400
 """Seconds."""
 _USE_INTERVAL = timedelta(minutes=1)
 
 
 async def create(
-    session: AsyncSession, name: str, role: GivenRole, seconds: int | None, by: Principal
+    session: AsyncSession, name: str, role: RoleAssignment, seconds: int | None, by: Principal
 ) -> tuple[ServiceToken, str]:
     """Create a token that expires after `seconds` (None: never). Returns its row and its text."""
-    insist_on_power(by, role.management)
+    require_privilege_over(by, role.management)
     if not name.isprintable() or name != name.strip():
         raise NotAcceptable(
             "config_error", "The name must have printable characters only, and no space at either end.", field="name"
@@ -38,12 +38,13 @@ async def create(
     if role.management == "none":
         raise NotAcceptable("config_error", "A service token needs a role other than `none`.", field="role")
     await clusters.load_for_update(session)
-    present = await service_tokens.every(session)
+    present = await service_tokens.list_all(session)
     if any(each.name == name for each in present):
         raise Conflict("name_already_exists", f"The service token {name} already exists.", field="name")
-    if len(present) >= MOST:
+    if len(present) >= MAX_TOKENS:
         raise Conflict(
-            "too_many_service_tokens", f"There are {MOST} service tokens already; remove one that is no longer used."
+            "too_many_service_tokens",
+            f"There are {MAX_TOKENS} service tokens already; remove one that is no longer used.",
         )
     token = PREFIX + secrets.token_urlsafe(32)
     now = datetime.now(UTC)
@@ -74,17 +75,17 @@ async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
     row = await session.get(ServiceToken, uid) if 0 < uid < 2**31 else None
     if row is None:
         raise NotFound("service_token_not_exist", f"Service token {uid} does not exist.")
-    insist_on_power(by, row.role)
+    require_privilege_over(by, row.role)
     await session.delete(row)
     events.record(session, "service_token_deleted", f"Service token {row.name} was removed.", originator=by.username)
 
 
-async def every(session: AsyncSession) -> Sequence[ServiceToken]:
+async def list_all(session: AsyncSession) -> Sequence[ServiceToken]:
     """Return all tokens by name, including expired ones."""
-    return await service_tokens.every(session)
+    return await service_tokens.list_all(session)
 
 
-async def who(session: AsyncSession, token: str) -> tuple[Principal, bool]:
+async def authenticate(session: AsyncSession, token: str) -> tuple[Principal, bool]:
     """Return the principal of a token, and whether its use must be recorded. User names cannot contain the colon of `token:`."""
     row = await service_tokens.by_hash(session, passwords.digest(token))
     if row is None:
@@ -96,7 +97,7 @@ async def who(session: AsyncSession, token: str) -> tuple[Principal, bool]:
     return await principal_of(session, f"token:{row.name}", row.role, row.role_uid), is_due
 
 
-async def note_use(session: AsyncSession, token: str) -> None:
+async def record_use(session: AsyncSession, token: str) -> None:
     row = await service_tokens.by_hash(session, passwords.digest(token))
     if row is not None:
         row.last_used_at = datetime.now(UTC)

@@ -13,34 +13,34 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.errors import NotFound, Unauthorized
 from shardboard.services import passwords, tokens
-from shardboard.services.users import Principal, insist_on_power, one
+from shardboard.services.users import Principal, get_user, require_privilege_over
 from shardboard.state import cluster, events, sessions
 from shardboard.state.cluster import Cluster
 from shardboard.state.sessions import LoginSession
 from shardboard.state.users import Password, User
 
-SECONDS = 12 * 3600
-MOST = 50
+SESSION_SECONDS = 12 * 3600
+MAX_SESSIONS = 50
 """Maximum number of sessions per user; a further one ends the oldest."""
 _USE_INTERVAL = timedelta(minutes=1)
 _MAX_BROWSER_LENGTH = 200
 
 
 @dataclass(frozen=True)
-class Found:
+class ValidSession:
     """A valid session."""
 
     uid: int
     user: User
-    is_due: bool
+    use_needs_recording: bool
     """The use of the session must be recorded."""
 
 
-async def begin(session: AsyncSession, user: User, password: Password, address: str, browser: str) -> str:
+async def start(session: AsyncSession, user: User, password: Password, address: str, browser: str) -> str:
     """Start a session and return the value of its cookie."""
     now, token = datetime.now(UTC), secrets.token_urlsafe(32)
-    await sessions.forget_expired(session, now)
-    for surplus in (await sessions.of_user(session, user.uid))[MOST - 1 :]:
+    await sessions.delete_expired(session, now)
+    for surplus in (await sessions.list_for_user(session, user.uid))[MAX_SESSIONS - 1 :]:
         await session.delete(surplus)
     session.add(
         LoginSession(
@@ -51,14 +51,14 @@ async def begin(session: AsyncSession, user: User, password: Password, address: 
             browser="".join(c if c.isprintable() else "?" for c in browser[:_MAX_BROWSER_LENGTH]),
             created_at=now,
             last_seen_at=now,
-            expires_at=now + timedelta(seconds=SECONDS),
+            expires_at=now + timedelta(seconds=SESSION_SECONDS),
         )
     )
     await session.flush()
     return token
 
 
-async def find(session: AsyncSession, token: str) -> Found:
+async def get_session(session: AsyncSession, token: str) -> ValidSession:
     """Return the session of a cookie. Raises Unauthorized with the reason if it is not valid."""
     row, now = await sessions.by_hash(session, passwords.digest(token)), datetime.now(UTC)
     if row is None:
@@ -66,34 +66,34 @@ async def find(session: AsyncSession, token: str) -> Found:
     user = await session.get(User, row.user_uid)
     if user is None or not _is_valid(row, user, await cluster.load(session), now):
         raise Unauthorized("token_expired", "The session has expired; sign in again.")
-    return Found(row.uid, user, now - row.last_seen_at >= _USE_INTERVAL)
+    return ValidSession(row.uid, user, now - row.last_seen_at >= _USE_INTERVAL)
 
 
-async def note_use(session: AsyncSession, uid: int) -> None:
+async def record_use(session: AsyncSession, uid: int) -> None:
     row = await session.get(LoginSession, uid)
     if row is not None:
         row.last_seen_at = datetime.now(UTC)
 
 
-async def keep(session: AsyncSession, uid: int | None, user: User) -> None:
+async def revalidate(session: AsyncSession, uid: int | None, user: User) -> None:
     """Keep a session valid after its user has changed the password. Ignored if the session belongs to another user."""
     row = await session.get(LoginSession, uid) if uid is not None else None
     if row is not None and row.user_uid == user.uid:
         row.password_mark = tokens.password_mark((await cluster.load(session)).jwt_secret, user.passwords[0])
 
 
-async def log_out(session: AsyncSession, uid: int, by: Principal) -> None:
+async def sign_out(session: AsyncSession, uid: int, by: Principal) -> None:
     row = await session.get(LoginSession, uid)
     if row is not None:
         await session.delete(row)
     events.record(session, "logout", f"{by.username} signed out.", originator=by.username)
 
 
-async def of_user(session: AsyncSession, user_uid: int, by: Principal) -> Sequence[LoginSession]:
+async def list_for_user(session: AsyncSession, user_uid: int, by: Principal) -> Sequence[LoginSession]:
     """Return the user's valid sessions, newest first. Requires that it is the own account, or privileges over the user."""
     user = await _load_user(session, user_uid, by)
     here, now = await cluster.load(session), datetime.now(UTC)
-    return [row for row in await sessions.of_user(session, user.uid) if _is_valid(row, user, here, now)]
+    return [row for row in await sessions.list_for_user(session, user.uid) if _is_valid(row, user, here, now)]
 
 
 async def end(session: AsyncSession, user_uid: int, uid: int, by: Principal) -> None:
@@ -109,10 +109,10 @@ async def end(session: AsyncSession, user_uid: int, uid: int, by: Principal) -> 
     )
 
 
-async def end_others(session: AsyncSession, user_uid: int, but: int | None, by: Principal) -> int:
+async def end_others(session: AsyncSession, user_uid: int, except_uid: int | None, by: Principal) -> int:
     """End all sessions of a user except `but`. Returns how many were ended."""
     user = await _load_user(session, user_uid, by)
-    ending = [row for row in await sessions.of_user(session, user.uid) if row.uid != but]
+    ending = [row for row in await sessions.list_for_user(session, user.uid) if row.uid != except_uid]
     for row in ending:
         await session.delete(row)
     if ending:
@@ -123,9 +123,9 @@ async def end_others(session: AsyncSession, user_uid: int, but: int | None, by: 
 
 
 async def _load_user(session: AsyncSession, user_uid: int, by: Principal) -> User:
-    user = await one(session, user_uid)
+    user = await get_user(session, user_uid)
     if user.email != by.username:
-        insist_on_power(by, user.role)
+        require_privilege_over(by, user.role)
     return user
 
 

@@ -14,9 +14,9 @@ from shardboard.state.snapshots import Snapshot
 MAINTENANCE, USER = "maintenance", "user"
 
 
-async def of_maintenance(session: AsyncSession, view: ClusterView, node_uid: int, *, overwrite: bool) -> str:
+async def create_for_maintenance(session: AsyncSession, view: ClusterView, node_uid: int, *, overwrite: bool) -> str:
     """Create a maintenance snapshot unless an earlier one exists. Returns the name of the new one, or an empty string."""
-    present = [each for each in await snapshots.of_node(session, node_uid) if each.kind == MAINTENANCE]
+    present = [each for each in await snapshots.list_for_node(session, node_uid) if each.kind == MAINTENANCE]
     if present and not overwrite:
         return ""
     for each in present:
@@ -28,7 +28,7 @@ async def of_maintenance(session: AsyncSession, view: ClusterView, node_uid: int
 async def create(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
     """Save the current placement under a name."""
     view = await movement.locked_view(session)
-    if node_uid not in view.machines:
+    if node_uid not in view.nodes:
         raise NotFound("node_not_found", f"Node {node_uid} does not exist.")
     if await session.get(Snapshot, name) is not None:
         raise Conflict("snapshot_exists", f"The snapshot {name} already exists.")
@@ -60,15 +60,15 @@ async def delete(session: AsyncSession, node_uid: int, name: str, principal: Pri
 async def find(session: AsyncSession, node_uid: int, name: str) -> Snapshot | None:
     """Return the named snapshot; without a name, the latest maintenance snapshot, if any. Raises NotFound for an unknown name."""
     if not name:
-        return await snapshots.latest(session, node_uid, MAINTENANCE)
-    found = next((each for each in await snapshots.of_node(session, node_uid) if each.name == name), None)
+        return await snapshots.get_latest(session, node_uid, MAINTENANCE)
+    found = next((each for each in await snapshots.list_for_node(session, node_uid) if each.name == name), None)
     if found is None:
         raise NotFound("snapshot_not_found", f"Node {node_uid} has no snapshot {name}.")
     return found
 
 
 def _add(session: AsyncSession, view: ClusterView, node_uid: int, name: str, kind: str) -> Snapshot:
-    pairs = {(row.bdb_uid, row.pair) for row in view.rows if row.node_uid == node_uid}
+    pairs = {(row.bdb_uid, row.pair) for row in view.desired_shards if row.node_uid == node_uid}
     made = Snapshot(
         name=name,
         node_uid=node_uid,
@@ -76,7 +76,7 @@ def _add(session: AsyncSession, view: ClusterView, node_uid: int, name: str, kin
         created_at=datetime.now(UTC),
         placement=[
             {"bdb": row.bdb_uid, "pair": row.pair, "node": row.node_uid, "role": row.current_role}
-            for row in view.rows
+            for row in view.desired_shards
             if (row.bdb_uid, row.pair) in pairs
         ],
     )

@@ -16,10 +16,10 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain import oidc, trusted
-from shardboard.domain.oidc import Attempt, Identity, Provider, Refused
+from shardboard.domain.oidc import Provider, SignInAttempt, SignInRefused, SsoIdentity
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
 from shardboard.services import access, logins, tokens
-from shardboard.services.user_accounts import GivenRole, is_name
+from shardboard.services.user_accounts import RoleAssignment, is_display_name
 from shardboard.services.users import Principal
 from shardboard.state import cluster as clusters
 from shardboard.state import events, users
@@ -48,18 +48,18 @@ async def enabled_provider(session: AsyncSession) -> Provider:
     return provider
 
 
-async def examine(session: AsyncSession, given: Mapping[str, Any]) -> Provider:
+async def validate(session: AsyncSession, payload: Mapping[str, Any]) -> Provider:
     """Return the provider that a request would configure. Raises an error if it is invalid.
 
     If the secret is omitted, it remains the same for the same issuer and client.
     """
     before = provider_of(await clusters.load(session))
-    values = dict(given)
+    values = dict(payload)
     if values.get("client_secret") is None:
         same = before is not None and (before.issuer, before.client_id) == (values["issuer"], values["client_id"])
         values["client_secret"] = before.client_secret if same and before is not None else ""
     provider = Provider(**values)
-    if fault := oidc.issuer_fault(provider.issuer):
+    if fault := oidc.issuer_error(provider.issuer):
         raise NotAcceptable("config_error", f"The issuer {fault}.", field="issuer")
     if "openid" not in provider.scope.split():
         raise NotAcceptable(
@@ -69,9 +69,9 @@ async def examine(session: AsyncSession, given: Mapping[str, Any]) -> Provider:
         )
     if not provider.name.isprintable():
         raise NotAcceptable("config_error", "The name must have printable characters only.", field="name")
-    if what := trusted.ca_fault(provider.ca):
+    if what := trusted.ca_error(provider.ca):
         raise NotAcceptable("invalid_certificate", f"`ca` {what}.", field="ca")
-    known = {role.uid for role in await access.every_role(session)}
+    known = {role.uid for role in await access.list_roles(session)}
     for uid in (*(uid for _, uid in provider.roles), provider.default_role_uid):
         if uid is not None and uid not in known:
             raise NotAcceptable("config_error", f"Role {uid} does not exist.", field="roles")
@@ -82,14 +82,14 @@ async def examine(session: AsyncSession, given: Mapping[str, Any]) -> Provider:
     return provider
 
 
-async def configure(session: AsyncSession, given: Mapping[str, Any], by: Principal) -> Provider:
+async def configure(session: AsyncSession, payload: Mapping[str, Any], by: Principal) -> Provider:
     """Configure the provider for future sign-ins.
 
     If the provider changes or is disabled, its users are signed out. A new provider has other accounts, so users are identified by
     their names again.
     """
     here = await clusters.load_for_update(session)
-    before, provider = provider_of(here), await examine(session, given)
+    before, provider = provider_of(here), await validate(session, payload)
     here.oidc = asdict(provider)
     if before is not None:
         is_same = (provider.issuer, provider.client_id) == (before.issuer, before.client_id)
@@ -111,38 +111,39 @@ async def remove(session: AsyncSession, by: Principal) -> None:
     events.record(session, "sso_updated", "Single sign-on was removed.", source="cluster", originator=by.username)
 
 
-def seal(here: Cluster, attempt: Attempt) -> str:
+def sign_attempt(here: Cluster, attempt: SignInAttempt) -> str:
     """Return the signed state of a sign-in attempt, which the browser keeps in a cookie until it returns."""
-    return tokens.seal(here.jwt_secret, _USE, asdict(attempt), ATTEMPT_SECONDS)
+    return tokens.sign_content(here.jwt_secret, _USE, asdict(attempt), ATTEMPT_SECONDS)
 
 
-def unseal(here: Cluster, cookie: str) -> Attempt:
+def read_attempt(here: Cluster, cookie: str) -> SignInAttempt:
     """Return the attempt from its cookie. Raises Refused if it is invalid or too old."""
-    kept = tokens.unseal(here.jwt_secret, _USE, cookie)
+    kept = tokens.read_content(here.jwt_secret, _USE, cookie)
     if kept is None:
         message = f"The sign-in took longer than {ATTEMPT_SECONDS // 60} minutes or started in another browser. Sign in again."
-        raise Refused("too_late", message)
-    return Attempt(**kept)
+        raise SignInRefused("too_late", message)
+    return SignInAttempt(**kept)
 
 
-async def sign_in(session: AsyncSession, provider: Provider, who: Identity, source: str) -> User:
+async def sign_in(session: AsyncSession, provider: Provider, identity: SsoIdentity, source: str) -> User:
     """Return the user of an identity, created or updated as the groups require. Raises Forbidden."""
     here = await clusters.load_for_update(session)  # concurrent sign-ins must not create the user twice
     if provider_of(here) != provider:
         raise Forbidden("too_late", "Single sign-on was changed or disabled during this sign-in. Sign in again.")
-    role = await _role(session, provider, who)
-    user = await _find(session, who)
+    role = await _role(session, provider, identity)
+    user = await _find(session, identity)
     if user is None:
         if role is None:
-            message = f"User {logins.shown(who.username)} does not exist. Ask an administrator to add this user for single sign-on."
+            name = logins.printable_name(identity.username)
+            message = f"User {name} does not exist. Ask an administrator to add this user for single sign-on."
             raise Forbidden("no_such_user", message)
-        user = _add(session, who, role)
-    elif role is not None and role != GivenRole(user.role, user.role_uid):
+        user = _add(session, identity, role)
+    elif role is not None and role != RoleAssignment(user.role, user.role_uid):
         message = f"User {user.email} was changed: the role to {role}, because of single sign-on groups."
         user.role, user.role_uid = role.management, role.uid
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
-    if who.name and is_name(who.name):
-        user.name = who.name
+    if identity.name and is_display_name(identity.name):
+        user.name = identity.name
     user.last_login = datetime.now(UTC)
     await session.flush()
     message = f"Login succeeded ({user.email}, by single sign-on, from {source})."
@@ -150,26 +151,27 @@ async def sign_in(session: AsyncSession, provider: Provider, who: Identity, sour
     return user
 
 
-async def _role(session: AsyncSession, provider: Provider, who: Identity) -> GivenRole | None:
+async def _role(session: AsyncSession, provider: Provider, identity: SsoIdentity) -> RoleAssignment | None:
     """Return the role from the groups; None if the provider does not determine roles. Raises Forbidden if no group has a role."""
-    if not provider.gives_roles:
+    if not provider.maps_roles:
         return None
-    uid = provider.role_uid(who.groups)
+    uid = provider.role_uid(identity.groups)
     if uid is None:
-        message = f"{logins.shown(who.username)} is not a member of any group with a role. Ask the administrator of the groups."
+        name = logins.printable_name(identity.username)
+        message = f"{name} is not a member of any group with a role. Ask the administrator of the groups."
         raise Forbidden("no_role", message)
-    return await access.chosen(session, None, [uid])
+    return await access.requested_role(session, None, [uid])
 
 
-async def _find(session: AsyncSession, who: Identity) -> User | None:
-    user = await users.by_subject(session, who.subject)
+async def _find(session: AsyncSession, identity: SsoIdentity) -> User | None:
+    user = await users.by_subject(session, identity.subject)
     if user is not None:
         return user
-    if not logins.is_login_name(who.username):
+    if not logins.is_login_name(identity.username):
         raise Forbidden(
             "no_user_name", "The user name from the provider must have 1 to 254 ASCII characters and no colon."
         )
-    user = await users.by_email(session, who.username)
+    user = await users.by_email(session, identity.username)
     if user is None:
         return None
     if user.auth_method != SSO:
@@ -179,43 +181,43 @@ async def _find(session: AsyncSession, who: Identity) -> User | None:
         raise Forbidden("local_user", message)
     if user.subject is not None:
         raise Forbidden("other_account", f"{user.email} is linked to another account of the provider.")
-    if not who.is_verified:
+    if not identity.is_verified:
         message = f"{user.email} already exists, and the provider has not verified this address for the account."
         raise Forbidden("email_not_verified", message)
-    user.subject = who.subject
+    user.subject = identity.subject
     return user
 
 
-def _add(session: AsyncSession, who: Identity, role: GivenRole) -> User:
+def _add(session: AsyncSession, identity: SsoIdentity, role: RoleAssignment) -> User:
     user = User(
-        email=who.username,
-        name=who.name if is_name(who.name) else "",
+        email=identity.username,
+        name=identity.name if is_display_name(identity.name) else "",
         password_hash="",
         role=role.management,
         role_uid=role.uid,
         auth_method=SSO,
-        subject=who.subject,
+        subject=identity.subject,
         other_passwords=[],
         created_at=datetime.now(UTC),
     )
-    user.keep([Password("")])
+    user.set_passwords([Password("")])
     session.add(user)
-    message = f"User {who.username} was created with the role {role}, by single sign-on."
+    message = f"User {identity.username} was created with the role {role}, by single sign-on."
     events.record(session, "user_created", message, source="cluster", originator=_ORIGINATOR)
     return user
 
 
-async def sign_out(session: AsyncSession, who: Identity) -> None:
+async def sign_out(session: AsyncSession, identity: SsoIdentity) -> None:
     """Sign the user out everywhere, because the provider's groups no longer give the account a role."""
-    user = await users.by_subject(session, who.subject)
+    user = await users.by_subject(session, identity.subject)
     if user is not None:
-        user.keep([Password("")])
+        user.set_passwords([Password("")])
         message = f"User {user.email} was signed out everywhere, because no group provides a role any longer."
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
 
 
 async def _sign_all_out(session: AsyncSession, *, forgetting: bool) -> None:
-    for user in await users.of_method(session, SSO):
-        user.keep([Password("")])
+    for user in await users.list_by_auth_method(session, SSO):
+        user.set_passwords([Password("")])
         if forgetting:
             user.subject = None

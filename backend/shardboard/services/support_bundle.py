@@ -11,16 +11,16 @@ from shardboard.services.users import Principal
 from shardboard.state import bdbs, cluster, events, nodes, shards
 from shardboard.state.webhooks import Webhook
 
-SPAN = 3600
+PERIOD_SECONDS = 3600
 """Period of the metrics in seconds."""
-POINTS = {"cluster": 361, "nodes": 361, "bdbs": 361, "endpoints": 361, "shards": 13}
+MAX_POINTS = {"cluster": 361, "nodes": 361, "bdbs": 361, "endpoints": 361, "shards": 13}
 """Maximum number of points per object, by topic: one per 10 s; for shards, which may be hundreds, one per 5 min. The number is one
 more than fits the period, because the period starts and ends within an interval."""
 
 
 async def secrets(session: AsyncSession) -> set[str]:
     """Return all secrets that the store contains in readable form."""
-    here, rows = await cluster.load(session), await bdbs.every(session)
+    here, rows = await cluster.load(session), await bdbs.list_all(session)
     hooks = (await session.execute(select(Webhook))).scalars().all()
     return {
         here.jwt_secret,
@@ -35,22 +35,22 @@ async def secrets(session: AsyncSession) -> set[str]:
 async def metrics(session: AsyncSession, topic: str, bdb_uid: int | None, now: int) -> str:
     """Return the last hour of a topic as CSV, limited to one database if the topic distinguishes databases."""
     names = sorted(history.metric_names(topic))
-    chosen = None if bdb_uid is None else await _of_bdb(session, topic, bdb_uid)
-    found = await history.history(session, topic, chosen, names, now - SPAN, now, POINTS[topic], now)
+    chosen = None if bdb_uid is None else await _uids_of_bdb(session, topic, bdb_uid)
+    found = await history.history(session, topic, chosen, names, now - PERIOD_SECONDS, now, MAX_POINTS[topic], now)
     shown = endpoints.name if topic == "endpoints" else str
     series = ((shown(uid), found.series(place)) for place, uid in enumerate(found.uids))
     return await asyncio.to_thread(support_bundle.csv, found.first, found.step, names, series)
 
 
-async def _of_bdb(session: AsyncSession, topic: str, bdb_uid: int) -> set[int] | None:
+async def _uids_of_bdb(session: AsyncSession, topic: str, bdb_uid: int) -> set[int] | None:
     """Return the uids in the topic that belong to a database; None if the topic does not distinguish databases."""
     match topic:
         case "bdbs":
             return {bdb_uid}
         case "shards":
-            return {row.uid for row in await shards.of_bdb(session, bdb_uid)}
+            return {row.uid for row in await shards.list_for_bdb(session, bdb_uid)}
         case "endpoints":
-            return {endpoints.number(bdb_uid, node.uid) for node in await nodes.every(session)}
+            return {endpoints.number(bdb_uid, node.uid) for node in await nodes.list_all(session)}
     return None
 
 

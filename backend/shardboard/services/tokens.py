@@ -53,14 +53,14 @@ def read(secret: str, token: str) -> Claims:
     return Claims(payload["sub"], str(payload["pwd"]))
 
 
-def seal(secret: str, use: str, content: Mapping[str, Any], ttl: int) -> str:
+def sign_content(secret: str, use: str, content: Mapping[str, Any], ttl: int) -> str:
     """Sign content that a client stores for `ttl` seconds. The client can read it, but not change it."""
     return jwt.encode(
         {"use": use, "content": content, "exp": datetime.now(UTC) + timedelta(seconds=ttl)}, secret, _ALGORITHM
     )
 
 
-def unseal(secret: str, use: str, sealed: str) -> Mapping[str, Any] | None:
+def read_content(secret: str, use: str, sealed: str) -> Mapping[str, Any] | None:
     """Return the content; None if it was not sealed for this use or is too old."""
     try:
         payload = jwt.decode(sealed, secret, [_ALGORITHM], options={"require": ["use", "content", "exp"]})

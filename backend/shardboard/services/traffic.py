@@ -12,14 +12,14 @@ from shardboard.state.actions import Action
 DEADLINE = timedelta(seconds=60)
 
 
-async def order(session: AsyncSession, uid: int, principal: Principal, *, stop: bool) -> Action | None:
+async def schedule(session: AsyncSession, uid: int, principal: Principal, *, stop: bool) -> Action | None:
     """Set whether the traffic is stopped; this holds even if the action fails. Returns None if nothing changes."""
-    bdb = await queue.idle_bdb(session, uid)
+    bdb = await queue.load_idle_bdb(session, uid)
     if bdb.traffic_stopped == stop:
         return None
     bdb.config = {**bdb.config, "traffic_manually_disabled": stop}
     bdb.changed_at = datetime.now(UTC)
-    action = queue.start(
+    action = queue.enqueue(
         session,
         "SMStopTraffic" if stop else "SMResumeTraffic",
         object_uid=uid,
@@ -28,7 +28,7 @@ async def order(session: AsyncSession, uid: int, principal: Principal, *, stop: 
         deadline=DEADLINE,
     )
     bdb.status, bdb.action_uid = "active-change-pending", action.uid
-    events.record_of_action(
+    events.record_for_action(
         session,
         action,
         "bdb_stop_traffic_request" if stop else "bdb_resume_traffic_request",

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from shardboard.errors import Unavailable
 
 
-class Turns:
+class ConcurrencyLimiter:
     """A limited number of slots and of waiters, with lower limits for each client network."""
 
     def __init__(self, places: int, of_one: int, waiting: int, waiting_of_one: int) -> None:
@@ -20,7 +20,7 @@ class Turns:
         self._waiting: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def turn(self, network: str) -> AsyncIterator[None]:
+    async def slot(self, network: str) -> AsyncIterator[None]:
         """Wait for a slot. Raises Unavailable if too many logins wait, in total or from that network."""
         if self._waiting[network] >= self._limit_of_one or self._waiting.total() >= self._limit:
             raise Unavailable("busy", "Too many logins are in progress; try again in a few seconds.")

@@ -13,19 +13,19 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import password_rules
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services import logins, passwords, second_factor
-from shardboard.services.users import ADMINS, Principal, insist_on_another_admin, insist_on_power, one
+from shardboard.services.users import ADMINS, Principal, get_user, require_privilege_over, require_remaining_admin
 from shardboard.state import access, data_users, events, login_failures, users
 from shardboard.state import cluster as clusters
 from shardboard.state.users import LDAP, REGULAR, SSO, Password, User
 
 _FORBIDDEN_IN_NAMES = frozenset('&<>"')
 _MAX_NAME_LENGTH = 254
-MOST_PASSWORDS = 5
+MAX_PASSWORDS = 5
 _NAMES = {REGULAR: "a password", SSO: "single sign-on", LDAP: "LDAP"}
 
 
 @dataclass(frozen=True)
-class GivenRole:
+class RoleAssignment:
     """A management role, and the custom role that assigns it, if any."""
 
     management: str
@@ -40,7 +40,7 @@ class GivenRole:
 
 
 @dataclass(frozen=True)
-class NewPassword:
+class PasswordHashes:
     """The hashes that may be stored for a password."""
 
     password_hash: str = field(repr=False)
@@ -49,33 +49,33 @@ class NewPassword:
 
 
 @dataclass(frozen=True)
-class Changes:
+class AccountChanges:
     """Requested changes of a user; None leaves a field unchanged."""
 
     email: str | None = None
     """Only the current value is accepted."""
     name: str | None = None
-    password: NewPassword | None = None
-    role: GivenRole | None = None
+    password: PasswordHashes | None = None
+    role: RoleAssignment | None = None
     auth_method: str | None = None
 
 
-async def insist_on_password(session: AsyncSession, password: str, email: str) -> None:
+async def check_password(session: AsyncSession, password: str, email: str) -> None:
     """Check length and complexity of a password by the cluster's settings.
 
     Hashing takes 0.1 s, so callers hash after this check and outside a transaction.
     """
     wanted = (await clusters.load(session)).settings
     passwords.check_length(password, wanted.password_min_length)
-    if wanted.password_complexity and (message := password_rules.fault(password, email)):
+    if wanted.password_complexity and (message := password_rules.validation_error(password, email)):
         raise NotAcceptable("password_not_complex", message, field="password")
 
 
 async def create(
-    session: AsyncSession, email: str, name: str, password: NewPassword | None, role: GivenRole, by: Principal
+    session: AsyncSession, email: str, name: str, password: PasswordHashes | None, role: RoleAssignment, by: Principal
 ) -> User:
     """Add a user; without a password, a user of single sign-on."""
-    insist_on_power(by, role.management)
+    require_privilege_over(by, role.management)
     if not logins.is_login_name(email):
         message = (
             "`email` is the login name: it must have 1 to 254 printable ASCII characters and no colon (HTTP Basic)."
@@ -96,7 +96,7 @@ async def create(
         other_passwords=[],
         created_at=datetime.now(UTC),
     )
-    user.keep([await _stored_password(session, user, password) if password is not None else Password("")])
+    user.set_passwords([await _stored_password(session, user, password) if password is not None else Password("")])
     session.add(user)
     how = "" if password is not None else ", for single sign-on"
     message = f"User {email} was created with the role {role}{how}."
@@ -105,34 +105,34 @@ async def create(
     return user
 
 
-async def change(session: AsyncSession, uid: int, given: Changes, by: Principal) -> User:
+async def change(session: AsyncSession, uid: int, requested: AccountChanges, by: Principal) -> User:
     """Change a user. A new password ends all tokens and sessions of the user, and clears the login throttling."""
     user = await _for_update(session, uid)
     if user.email != by.username:
-        insist_on_power(by, user.role)
-    if given.email is not None and given.email.lower() != user.email.lower():
+        require_privilege_over(by, user.role)
+    if requested.email is not None and requested.email.lower() != user.email.lower():
         message = f"The `email` of {user.email} cannot be changed; create a new user instead."
         raise NotAcceptable("config_error", message, field="email")
     changes = []
-    if given.role is not None and _is_role_change(user, given.role):
-        insist_on_power(by, user.role, given.role.management)
-        if given.role.management != user.role:
-            await insist_on_another_admin(session, [user])
-        changes.append(f"the role from {await _role_of(session, user)} to {given.role}")
-        user.role, user.role_uid = given.role.management, given.role.uid
-    if given.name is not None and given.name != user.name:
-        _check_name(given.name)
+    if requested.role is not None and _is_role_change(user, requested.role):
+        require_privilege_over(by, user.role, requested.role.management)
+        if requested.role.management != user.role:
+            await require_remaining_admin(session, [user])
+        changes.append(f"the role from {await _role_of(session, user)} to {requested.role}")
+        user.role, user.role_uid = requested.role.management, requested.role.uid
+    if requested.name is not None and requested.name != user.name:
+        _check_name(requested.name)
         changes.append("the name")
-        user.name = given.name
-    if given.auth_method not in (None, user.auth_method):
+        user.name = requested.name
+    if requested.auth_method not in (None, user.auth_method):
         await _require_sign_in_privilege(session, user, by)
-        changes.append(_change_sign_in(user, str(given.auth_method), has_password=given.password is not None))
-    elif given.password is not None:
-        insist_on_regular(user)
+        changes.append(_change_sign_in(user, str(requested.auth_method), has_password=requested.password is not None))
+    elif requested.password is not None:
+        require_local_password(user)
         changes.append("the password")
-    if given.password is not None:
-        user.keep([await _stored_password(session, user, given.password)])
-        await login_failures.forget(session, user.uid)
+    if requested.password is not None:
+        user.set_passwords([await _stored_password(session, user, requested.password)])
+        await login_failures.clear(session, user.uid)
     if changes:
         events.record(
             session, "user_updated", f"User {user.email} was changed: {', '.join(changes)}.", originator=by.username
@@ -141,7 +141,7 @@ async def change(session: AsyncSession, uid: int, given: Changes, by: Principal)
     return user
 
 
-async def of_name(session: AsyncSession, email: str, by: Principal) -> User:
+async def find_for_password_change(session: AsyncSession, email: str, by: Principal) -> User:
     """Return the user whose passwords are changed: oneself, or any user for administrators. Raises Forbidden, NotFound."""
     user = await users.by_email(session, email) if logins.is_user_name(email) else None
     if by.role not in ADMINS and (user is None or user.email != by.username):
@@ -151,18 +151,18 @@ async def of_name(session: AsyncSession, email: str, by: Principal) -> User:
     return user
 
 
-async def add_password(session: AsyncSession, uid: int, password: NewPassword, beside: str, by: Principal) -> None:
+async def add_password(session: AsyncSession, uid: int, password: PasswordHashes, salt_of: str, by: Principal) -> None:
     """Add a password, hashed with the salt of `beside`. Other passwords, their tokens and sessions remain valid."""
     user = await _for_update(session, uid)
-    insist_on_regular(user)
-    if user.password_hash != beside:
+    require_local_password(user)
+    if user.password_hash != salt_of:
         raise Conflict("busy", f"The passwords of {user.email} were changed concurrently; try again.")
     if password.password_hash in user.password_hashes:
         return
-    if len(user.passwords) >= MOST_PASSWORDS:
-        message = f"{user.email} already has {MOST_PASSWORDS} passwords; remove one that is no longer used."
+    if len(user.passwords) >= MAX_PASSWORDS:
+        message = f"{user.email} already has {MAX_PASSWORDS} passwords; remove one that is no longer used."
         raise Conflict("too_many_passwords", message, field="new_password")
-    user.keep([*user.passwords, await _stored_password(session, user, password)])
+    user.set_passwords([*user.passwords, await _stored_password(session, user, password)])
     events.record(
         session, "user_updated", f"User {user.email} was changed: a password was added.", originator=by.username
     )
@@ -176,7 +176,7 @@ async def remove_password(session: AsyncSession, uid: int, password_hash: str, b
         message = f"This is the only password of {user.email}, who could not log in without it; add another one first."
         raise NotAcceptable("last_password", message, field="old_password")
     if len(left) < len(user.passwords):
-        user.keep(left)
+        user.set_passwords(left)
         events.record(
             session, "user_updated", f"User {user.email} was changed: a password was removed.", originator=by.username
         )
@@ -185,16 +185,16 @@ async def remove_password(session: AsyncSession, uid: int, password_hash: str, b
 async def use_second_factor(session: AsyncSession, uid: int, code: str | None) -> None:
     """Accept and invalidate the code, if the user has a second factor. Raises Conflict."""
     user = await _for_update(session, uid)
-    if user.totp_secret is not None and not second_factor.use(user, code or ""):
+    if user.totp_secret is not None and not second_factor.consume_code(user, code or ""):
         raise Conflict("busy", f"The second factor of {user.email} was used or changed concurrently; try again.")
 
 
-async def switch_second_factor_on(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
+async def enable_second_factor(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
     """Enable the second factor, and return the recovery codes. Tokens and sessions end, because they started without it."""
     user = await _for_update(session, uid)
-    insist_on_regular(user)
-    codes = second_factor.adopt(user, secret, code)
-    user.keep([each.anew() for each in user.passwords])
+    require_local_password(user)
+    codes = second_factor.enable(user, secret, code)
+    user.set_passwords([each.with_new_id() for each in user.passwords])
     events.record(
         session,
         "user_updated",
@@ -204,13 +204,13 @@ async def switch_second_factor_on(session: AsyncSession, uid: int, secret: str, 
     return codes
 
 
-async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principal) -> None:
+async def disable_second_factor(session: AsyncSession, uid: int, by: Principal) -> None:
     """Disable the second factor of oneself, or of a user who has lost the phone."""
     user = await _for_update(session, uid)
     if user.email != by.username:
-        insist_on_power(by, user.role)
+        require_privilege_over(by, user.role)
     if user.totp_secret is not None:
-        second_factor.forget(user)
+        second_factor.disable(user)
         events.record(
             session,
             "user_updated",
@@ -219,7 +219,7 @@ async def switch_second_factor_off(session: AsyncSession, uid: int, by: Principa
         )
 
 
-def insist_on_regular(user: User) -> None:
+def require_local_password(user: User) -> None:
     """Raise NotAcceptable unless the user has a password in Shardboard."""
     if user.auth_method != REGULAR:
         message = f"{user.email} signs in with {_NAMES[user.auth_method]} and has no password in Shardboard."
@@ -227,10 +227,10 @@ def insist_on_regular(user: User) -> None:
 
 
 async def _require_sign_in_privilege(session: AsyncSession, user: User, by: Principal) -> None:
-    insist_on_power(by, user.role)
+    require_privilege_over(by, user.role)
     if user.email == by.username:
         raise Forbidden("unauthorized_action", "You cannot change your own sign-in method. Ask another administrator.")
-    await insist_on_another_admin(session, [user])
+    await require_remaining_admin(session, [user])
 
 
 def _change_sign_in(user: User, auth_method: str, *, has_password: bool) -> str:
@@ -241,26 +241,26 @@ def _change_sign_in(user: User, auth_method: str, *, has_password: bool) -> str:
         )
         raise NotAcceptable("config_error", message, field="password")
     user.auth_method, user.subject = auth_method, None
-    second_factor.forget(user)
-    user.keep([Password("")])
+    second_factor.disable(user)
+    user.set_passwords([Password("")])
     return f"the sign-in method to {_NAMES[auth_method]}"
 
 
-def _is_role_change(user: User, given: GivenRole) -> bool:
+def _is_role_change(user: User, assignment: RoleAssignment) -> bool:
     """Return whether the role changes. Sending only the management role of a custom role keeps the custom role."""
-    if given.uid is None and not given.by_uid and given.management == user.role:
+    if assignment.uid is None and not assignment.by_uid and assignment.management == user.role:
         return False
-    return given != GivenRole(user.role, user.role_uid)
+    return assignment != RoleAssignment(user.role, user.role_uid)
 
 
-async def _role_of(session: AsyncSession, user: User) -> GivenRole:
-    custom = await access.role(session, user.role_uid) if user.role_uid is not None else None
-    return GivenRole(user.role, user.role_uid, custom.name if custom is not None else "")
+async def _role_of(session: AsyncSession, user: User) -> RoleAssignment:
+    custom = await access.get_role(session, user.role_uid) if user.role_uid is not None else None
+    return RoleAssignment(user.role, user.role_uid, custom.name if custom is not None else "")
 
 
 async def _for_update(session: AsyncSession, uid: int) -> User:
     await clusters.load_for_update(session)  # two administrators must not demote each other concurrently
-    user = await one(session, uid)
+    user = await get_user(session, uid)
     await session.refresh(user, with_for_update=True)  # protects against concurrent logins
     return user
 
@@ -271,8 +271,8 @@ async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
     if user is None:
         raise NotFound("user_not_exist", f"The user {email} does not exist.")
     await session.refresh(user, with_for_update=True)
-    was_locked = user.uid in await logins.locked(session)
-    await login_failures.forget(session, user.uid)
+    was_locked = user.uid in await logins.locked_user_uids(session)
+    await login_failures.clear(session, user.uid)
     if was_locked:
         message = f"The login lock of {user.email} was cleared."
         events.record(session, "user_updated", message, source="cluster", originator=originator)
@@ -281,36 +281,36 @@ async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
 
 async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
     await clusters.load_for_update(session)
-    user = await one(session, uid)
-    insist_on_power(by, user.role)
-    await insist_on_another_admin(session, [user])
+    user = await get_user(session, uid)
+    require_privilege_over(by, user.role)
+    await require_remaining_admin(session, [user])
     if user.email == by.username:
         raise Forbidden("unauthorized_action", "You cannot delete your own account. Ask another administrator.")
-    await login_failures.forget(session, user.uid)
+    await login_failures.clear(session, user.uid)
     await session.delete(user)
     events.record(session, "user_deleted", f"User {user.email} was deleted.", originator=by.username)
 
 
-async def note_data_hash(session: AsyncSession, uid: int, password_hash: str, data_hash: str) -> None:
+async def save_data_hash(session: AsyncSession, uid: int, password_hash: str, data_hash: str) -> None:
     """Store the data hash of that password, if the user still has it and a database lets the user access its data."""
     user = await session.get(User, uid, with_for_update=True, populate_existing=True)
-    if user is not None and await data_users.is_wanted(session, user):
-        user.keep(
+    if user is not None and await data_users.needs_data_hash(session, user):
+        user.set_passwords(
             [replace(each, data_hash=data_hash) if each.hash == password_hash else each for each in user.passwords]
         )
 
 
-async def _stored_password(session: AsyncSession, user: User, password: NewPassword) -> Password:
-    is_wanted = await data_users.is_wanted(session, user)
+async def _stored_password(session: AsyncSession, user: User, password: PasswordHashes) -> Password:
+    is_wanted = await data_users.needs_data_hash(session, user)
     return Password(password.password_hash, password.data_hash if is_wanted else None, issued=int(time.time()))
 
 
-def is_name(name: str) -> bool:
+def is_display_name(name: str) -> bool:
     """Return whether the name can be displayed as a user's name."""
     return len(name) <= _MAX_NAME_LENGTH and name.isprintable() and _FORBIDDEN_IN_NAMES.isdisjoint(name)
 
 
 def _check_name(name: str) -> None:
-    if not is_name(name):
+    if not is_display_name(name):
         message = f'The name must have at most {_MAX_NAME_LENGTH} printable characters, and none of & < > ".'
         raise NotAcceptable("config_error", message, field="name")

@@ -40,38 +40,38 @@ class Principal:
     bdbs: frozenset[int] | None = None
     """Uids of the databases that the role is limited to; None: all databases and the cluster."""
 
-    def reaches(self, bdb_uid: int | None) -> bool:
+    def can_access_database(self, bdb_uid: int | None) -> bool:
         """Return whether the role covers the database. None stands for no database, or for several."""
         return self.bdbs is None or bdb_uid in self.bdbs
 
-    def reaches_all_of(self, bdb_uids: Collection[int]) -> bool:
+    def can_access_databases(self, bdb_uids: Collection[int]) -> bool:
         """Return whether the role covers all these databases. An object without databases concerns the cluster."""
         return self.bdbs is None or (bool(bdb_uids) and self.bdbs.issuperset(bdb_uids))
 
-    def hears(self, alarm: Event) -> bool:
+    def can_see_alarm(self, alarm: Event) -> bool:
         """Return whether the user may see the alarm: of an accessible database, or of nodes and the cluster except failed loops."""
-        return self.reaches(alarm.bdb_uid) or (alarm.bdb_uid is None and alarm.type != LOOP_FAILED)
+        return self.can_access_database(alarm.bdb_uid) or (alarm.bdb_uid is None and alarm.type != LOOP_FAILED)
 
-    def insist_on_reaching(self, bdb_uid: int | None) -> None:
+    def require_database_access(self, bdb_uid: int | None) -> None:
         """Raise Forbidden unless the role covers the database. The error is the same whether or not the database exists."""
-        if not self.reaches(bdb_uid):
-            raise Forbidden("unauthorized_action", f"The role is limited to {self.reach}.")
+        if not self.can_access_database(bdb_uid):
+            raise Forbidden("unauthorized_action", f"The role is limited to {self.accessible_databases_text}.")
 
-    def insist_on_reaching_all(self) -> None:
+    def require_cluster_access(self) -> None:
         """Raise Forbidden if the role is limited to some databases, for requests that concern the cluster or several databases."""
         if self.bdbs is not None:
             raise Forbidden(
                 "unauthorized_action",
-                f"The role is limited to {self.reach}, but this request concerns the whole cluster.",
+                f"The role is limited to {self.accessible_databases_text}, but this request concerns the whole cluster.",
             )
 
     @property
-    def reach(self) -> str:
+    def accessible_databases_text(self) -> str:
         """Description of the databases that the role is limited to."""
-        return said(self.bdbs or ())
+        return databases_text(self.bdbs or ())
 
 
-def said(bdb_uids: Collection[int]) -> str:
+def databases_text(bdb_uids: Collection[int]) -> str:
     """Return a list of databases for messages."""
     uids = sorted(bdb_uids)
     return f"database {uids[0]}" if len(uids) == 1 else f"databases {', '.join(map(str, uids))}"
@@ -80,7 +80,7 @@ def said(bdb_uids: Collection[int]) -> str:
 async def first_start(session: AsyncSession, settings: Settings) -> str | None:
     """Create the cluster row and the administrator if they are missing. Returns a password if one was generated."""
     password = await _first_admin(session, settings)
-    await audit.begin(session, __version__)
+    await audit.record_console_start(session, __version__)
     return password
 
 
@@ -99,11 +99,11 @@ async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
         )
     if await users.count(session):
         await _warn_if_unused(session, settings)
-        if _is_configured(settings) or any(user.last_login for user in await every(session)):
+        if _is_configured(settings) or any(user.last_login for user in await list_all(session)):
             await cluster.mark_created(session)
         return None
     try:
-        given = settings.given_password
+        given = settings.configured_password
     except OSError as error:
         raise NotAcceptable("config_error", f"The administrator's password cannot be read: {error}.") from error
     password = given or passwords.generate()
@@ -116,7 +116,7 @@ async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
 def _is_configured(settings: Settings) -> bool:
     """Return whether the settings contain the administrator's password. Its file may be removed after the first start."""
     try:
-        return bool(settings.given_password)
+        return bool(settings.configured_password)
     except OSError:
         return True
 
@@ -131,7 +131,7 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
         )
         raise NotAcceptable("config_error", message, field="username")
     passwords.check_length(password)
-    password_hash = await passwords.hashed(password)
+    password_hash = await passwords.hash_password(password)
     user = await users.by_email(session, username)
     if user is None:
         user = User(
@@ -146,11 +146,11 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
         events.record(session, "user_created", f"User {username} was created.", source="cluster", originator=originator)
     else:
         await session.refresh(user, with_for_update=True)
-        user.keep([Password(password_hash, issued=int(time.time()))])
-        second_factor.forget(user)
+        user.set_passwords([Password(password_hash, issued=int(time.time()))])
+        second_factor.disable(user)
         user.role, user.role_uid = "admin", None
         user.auth_method, user.subject = REGULAR, None
-        await login_failures.forget(session, user.uid)
+        await login_failures.clear(session, user.uid)
         events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)
     await session.flush()
     return user
@@ -158,7 +158,7 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
 
 async def rename_only_admin(session: AsyncSession, username: str) -> None:
     """Rename the only administrator, so that the one of the first start, whose password was printed, does not remain."""
-    admins = [user for user in await every(session) if user.role in ADMINS]
+    admins = [user for user in await list_all(session) if user.role in ADMINS]
     if len(admins) == 1 and logins.is_user_name(username) and await users.by_email(session, username) is None:
         admins[0].email = username
 
@@ -167,18 +167,18 @@ async def principal_of(session: AsyncSession, username: str, role: str, role_uid
     """Return the principal of a user or service token with that role; `role_uid` names a custom role."""
     if role_uid is None:
         return Principal(username, role)
-    custom = await access.role(session, role_uid)
+    custom = await access.get_role(session, role_uid)
     if custom is None:  # cannot happen: roles in use cannot be removed
         return Principal(username, "none")
     return Principal(username, custom.management, frozenset(custom.bdb_uids) if custom.bdb_uids else None)
 
 
-async def every(session: AsyncSession) -> Sequence[User]:
+async def list_all(session: AsyncSession) -> Sequence[User]:
     """All users by uid."""
     return (await session.execute(select(User).order_by(User.uid))).scalars().all()
 
 
-async def one(session: AsyncSession, uid: int) -> User:
+async def get_user(session: AsyncSession, uid: int) -> User:
     # PostgreSQL rejects comparisons with numbers of more than 32 bits.
     user = await session.get(User, uid) if 0 < uid < 2**31 else None
     if user is None:
@@ -186,7 +186,7 @@ async def one(session: AsyncSession, uid: int) -> User:
     return user
 
 
-def insist_on_power(by: Principal, *roles: str) -> None:
+def require_privilege_over(by: Principal, *roles: str) -> None:
     """Require privileges over users with these roles, and over the roles. Raises Forbidden."""
     if by.role not in USER_ADMINS:
         raise Forbidden("unauthorized_action", f"The role {by.role} does not allow this.")
@@ -194,7 +194,7 @@ def insist_on_power(by: Principal, *roles: str) -> None:
         raise Forbidden("unauthorized_action", "Only administrators can create, change or delete administrators.")
 
 
-async def insist_on_another_admin(session: AsyncSession, losing: Sequence[User]) -> None:
+async def require_remaining_admin(session: AsyncSession, losing: Sequence[User]) -> None:
     """Require that an administrator with a password remains without `losing`. Without the provider, only passwords work."""
     admins = [user for user in losing if user.role in ADMINS and user.auth_method == REGULAR]
     if admins and await users.count_with_password(session, "admin") <= len(admins):
@@ -206,11 +206,11 @@ async def insist_on_another_admin(session: AsyncSession, losing: Sequence[User])
 
 async def _warn_if_unused(session: AsyncSession, settings: Settings) -> None:
     try:
-        given = settings.given_password
+        given = settings.configured_password
     except OSError:
         return  # the file may be deleted after the first start
     if given is None:
         return
     user = await users.by_email(session, settings.admin_user)
-    if user is None or await passwords.matching(given, user.password_hashes) is None:
+    if user is None or await passwords.find_matching_hash(given, user.password_hashes) is None:
         log.warning("SHARDBOARD_ADMIN_PASSWORD… is used at the first start only; existing passwords were not changed")

@@ -15,20 +15,20 @@ from shardboard.state import audit, events, webhooks
 from shardboard.state import events as log
 from shardboard.state.webhooks import Webhook
 
-MOST = 20
+MAX_WEBHOOKS = 20
 
 
-async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal) -> Webhook:
+async def create(session: AsyncSession, payload: Mapping[str, Any], by: Principal) -> Webhook:
     """Create a webhook. It receives events from now on."""
-    event_filter = given["events"]
-    _check(given, given["kind"], event_filter)
-    if len(await webhooks.every(session)) >= MOST:
+    event_filter = payload["events"]
+    _check(payload, payload["kind"], event_filter)
+    if len(await webhooks.list_all(session)) >= MAX_WEBHOOKS:
         raise Conflict(
-            "too_many_webhooks", f"There are {MOST} webhooks already, which is the maximum; remove one first."
+            "too_many_webhooks", f"There are {MAX_WEBHOOKS} webhooks already, which is the maximum; remove one first."
         )
-    given = {**given, "min_severity": given["min_severity"] or ("INFO" if event_filter == "audit" else "WARNING")}
+    payload = {**payload, "min_severity": payload["min_severity"] or ("INFO" if event_filter == "audit" else "WARNING")}
     told_to = await _newest(session, event_filter)
-    row = Webhook(**given, created_at=datetime.now(UTC), told_to=told_to, raised=[])
+    row = Webhook(**payload, created_at=datetime.now(UTC), told_to=told_to, raised=[])
     session.add(row)
     # Only the host of the address is recorded: the complete URL often is enough to post to it.
     where = ", ".join(mails.recipients(row.url)) if row.kind == "email" else urlsplit(row.url).hostname
@@ -39,7 +39,7 @@ async def create(session: AsyncSession, given: Mapping[str, Any], by: Principal)
 
 async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by: Principal) -> Webhook:
     """Change a webhook. `silent_minutes` mutes it for that time; 0 unmutes it."""
-    row = await find(session, uid)
+    row = await get_webhook(session, uid)
     _check(changes, row.kind, changes.get("events", row.events))
     if (minutes := changes.get("silent_minutes")) is not None:
         changes = {name: value for name, value in changes.items() if name != "silent_minutes"}
@@ -64,12 +64,12 @@ async def change(session: AsyncSession, uid: int, changes: Mapping[str, Any], by
 
 
 async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
-    row = await find(session, uid)
+    row = await get_webhook(session, uid)
     await session.delete(row)
     events.record(session, "webhook_deleted", f"Webhook {row.name} was removed.", originator=by.username)
 
 
-async def find(session: AsyncSession, uid: int) -> Webhook:
+async def get_webhook(session: AsyncSession, uid: int) -> Webhook:
     row = await webhooks.by_uid(session, uid)
     if row is None:
         raise NotFound("webhook_not_found", f"Webhook {uid} does not exist.")
@@ -81,21 +81,21 @@ async def _newest(session: AsyncSession, event_filter: str) -> int:
     return await (audit.newest_uid(session) if event_filter == "audit" else log.newest_uid(session))
 
 
-def _check(given: Mapping[str, Any], kind: str, event_filter: str) -> None:
-    fault = {"email": mails.url_fault, "syslog": syslog.url_fault}.get(kind, rules.url_fault)
-    if "url" in given and (what := fault(given["url"])):
+def _check(payload: Mapping[str, Any], kind: str, event_filter: str) -> None:
+    fault = {"email": mails.url_error, "syslog": syslog.url_error}.get(kind, rules.url_error)
+    if "url" in payload and (what := fault(payload["url"])):
         raise NotAcceptable("invalid_url", f"The address {what}.", field="url")
-    if what := trusted.ca_fault(given.get("ca") or ""):
+    if what := trusted.ca_error(payload.get("ca") or ""):
         raise NotAcceptable("invalid_certificate", f"`ca` {what}.", field="ca")
     if event_filter == "audit" and kind not in rules.AUDIT_KINDS:
         raise NotAcceptable("invalid_events", "The audit log can be sent to webhooks and syslog only.", field="events")
-    if event_filter == "audit" and given.get("silent_minutes"):
+    if event_filter == "audit" and payload.get("silent_minutes"):
         message = "Receivers of the audit log cannot be muted, because the copy must not have gaps; disable the receiver instead."
         raise NotAcceptable("invalid_silence", message, field="silent_minutes")
-    if kind == "alertmanager" and given.get("silent_minutes"):
+    if kind == "alertmanager" and payload.get("silent_minutes"):
         message = (
             "Alertmanager receivers cannot be muted, because alarms would end there; silence alarms in Alertmanager."
         )
         raise NotAcceptable("invalid_silence", message, field="silent_minutes")
-    if kind == "alertmanager" and (given.get("events") or "alarms") != "alarms":
+    if kind == "alertmanager" and (payload.get("events") or "alarms") != "alarms":
         raise NotAcceptable("invalid_events", "Only alarms can be sent to Alertmanager.", field="events")

@@ -35,22 +35,22 @@ class Role(Base):
     """Databases that it gives access to; empty: all. Deleted databases are included, so that the role never gains access."""
 
 
-async def acls(session: AsyncSession) -> Sequence[RedisAcl]:
+async def list_acls(session: AsyncSession) -> Sequence[RedisAcl]:
     """Return all custom ACLs by uid."""
     return (await session.execute(select(RedisAcl).order_by(RedisAcl.uid))).scalars().all()
 
 
-async def rules(session: AsyncSession) -> dict[int, str]:
+async def rules_by_uid(session: AsyncSession) -> dict[int, str]:
     """Return the rules of all ACLs by uid, including built-in ones."""
     built_in = {each.uid: each.acl for each in acl_rules.BUILT_IN.values()}
-    return built_in | {row.uid: row.acl for row in await acls(session)}
+    return built_in | {row.uid: row.acl for row in await list_acls(session)}
 
 
-async def role(session: AsyncSession, uid: int) -> Role | None:
+async def get_role(session: AsyncSession, uid: int) -> Role | None:
     """Return a custom role."""
     return await session.get(Role, uid)
 
 
-async def roles(session: AsyncSession) -> Sequence[Role]:
+async def list_roles(session: AsyncSession) -> Sequence[Role]:
     """Return all custom roles by uid."""
     return (await session.execute(select(Role).order_by(Role.uid))).scalars().all()

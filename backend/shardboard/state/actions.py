@@ -10,12 +10,12 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
 
-OPEN = ("queued", "running")
-MOST = 100
+OPEN_STATUSES = ("queued", "running")
+MAX_LISTED = 100
 """Maximum number of actions in one list."""
 FAILOVER = "SMFailover"
 """Requested by the console when primaries are lost."""
-HAND_OVER = frozenset(
+SWITCHOVER_ACTIONS = frozenset(
     {
         "SMShardFailover",
         "SMMigrateShards",
@@ -30,7 +30,7 @@ HAND_OVER = frozenset(
     }
 )
 """Actions that change roles intentionally."""
-TRIES = 30
+MAX_ATTEMPTS = 30
 """The retry delay reaches its maximum after far fewer failures."""
 
 
@@ -67,18 +67,18 @@ class Action(Base):
     @property
     def cancellable(self) -> bool:
         """Whether it is open, supports cancellation and has not been cancelled yet."""
-        return bool(self.params.get("cancellable")) and self.status in OPEN and not self.cancelled_by
+        return bool(self.params.get("cancellable")) and self.status in OPEN_STATUSES and not self.cancelled_by
 
     def is_leased_as(self, token: str | None) -> bool:
         """Return whether the holder of this lease may still write: the action is open, and no other loop has taken it over."""
-        return self.lease_token == token and self.status in OPEN
+        return self.lease_token == token and self.status in OPEN_STATUSES
 
 
-async def recent(
+async def list_recent(
     session: AsyncSession, object_type: str | None = None, uids: Collection[int] | None = None
 ) -> Sequence[Action]:
     """Return open actions and the newest finished ones, newest first: all, or those on objects of a type with these `uids`."""
-    query = select(Action).order_by(Action.created_at.desc(), Action.uid).limit(MOST)
+    query = select(Action).order_by(Action.created_at.desc(), Action.uid).limit(MAX_LISTED)
     if object_type is not None:
         query = query.where(Action.object_type == object_type)
     if uids is not None:
@@ -86,7 +86,7 @@ async def recent(
     return (await session.execute(query)).scalars().all()
 
 
-async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
+async def list_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
     """Return all retained actions on a database, newest first."""
     query = (
         select(Action)
@@ -96,28 +96,28 @@ async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
     return (await session.execute(query)).scalars().all()
 
 
-async def open_of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
+async def list_open_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
     """Return queued and running actions on a database, newest first."""
     query = (
         select(Action)
-        .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.status.in_(OPEN))
+        .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.status.in_(OPEN_STATUSES))
         .order_by(Action.created_at.desc())
     )
     return (await session.execute(query)).scalars().all()
 
 
-async def tries_of_bdb(session: AsyncSession, bdb_uid: int, name: str) -> Sequence[Action]:
+async def list_attempts_for_bdb(session: AsyncSession, bdb_uid: int, name: str) -> Sequence[Action]:
     """Return the newest actions of this name on a database, newest first: as many as the retry decision needs."""
     query = (
         select(Action)
         .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.name == name)
         .order_by(Action.created_at.desc())
-        .limit(TRIES)
+        .limit(MAX_ATTEMPTS)
     )
     return (await session.execute(query)).scalars().all()
 
 
-async def of_object(session: AsyncSession, object_type: str, object_uid: int | None = None) -> Sequence[Action]:
+async def list_for_object(session: AsyncSession, object_type: str, object_uid: int | None = None) -> Sequence[Action]:
     """Return actions on one object, or on all objects of a type, newest first."""
     query = select(Action).where(Action.object_type == object_type)
     if object_uid is not None:
@@ -125,43 +125,45 @@ async def of_object(session: AsyncSession, object_type: str, object_uid: int | N
     return (await session.execute(query.order_by(Action.created_at.desc(), Action.uid))).scalars().all()
 
 
-async def unfinished(session: AsyncSession) -> Sequence[Action]:
+async def list_unfinished(session: AsyncSession) -> Sequence[Action]:
     """Return all queued and running actions."""
-    return (await session.execute(select(Action).where(Action.status.in_(OPEN)))).scalars().all()
+    return (await session.execute(select(Action).where(Action.status.in_(OPEN_STATUSES)))).scalars().all()
 
 
-async def lately(session: AsyncSession, since: datetime) -> Sequence[Action]:
+async def list_active_since(session: AsyncSession, since: datetime) -> Sequence[Action]:
     """Return queued and running actions, and those that ended since then. Actions that started more than one day before are left
     out, so that an index can be used."""
     ended = (Action.created_at >= since - timedelta(days=1), Action.finished_at >= since)
     found = (await session.execute(select(Action).where(*ended))).scalars().all()
-    return [*await unfinished(session), *found]
+    return [*await list_unfinished(session), *found]
 
 
 async def by_uid(session: AsyncSession, uid: str) -> Action | None:
     return await session.get(Action, uid)
 
 
-async def leased_by(session: AsyncSession, prefix: str) -> Sequence[Action]:
+async def list_leased_by(session: AsyncSession, prefix: str) -> Sequence[Action]:
     """Return open actions whose lease token starts with `prefix`."""
-    query = select(Action).where(Action.status.in_(OPEN), Action.lease_token.startswith(prefix, autoescape=True))
+    query = select(Action).where(
+        Action.status.in_(OPEN_STATUSES), Action.lease_token.startswith(prefix, autoescape=True)
+    )
     return (await session.execute(query)).scalars().all()
 
 
-async def due(session: AsyncSession, now: datetime) -> Sequence[Action]:
+async def list_due(session: AsyncSession, now: datetime) -> Sequence[Action]:
     """Return open actions without a valid lease, oldest first."""
     query = (
         select(Action)
-        .where(Action.status.in_(OPEN), or_(Action.lease_until.is_(None), Action.lease_until < now))
+        .where(Action.status.in_(OPEN_STATUSES), or_(Action.lease_until.is_(None), Action.lease_until < now))
         .order_by(Action.created_at)
         .with_for_update(skip_locked=True)
     )
     return (await session.execute(query)).scalars().all()
 
 
-async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
+async def delete_before(session: AsyncSession, before: datetime, limit: int) -> int:
     """Delete the oldest actions that finished before a time, at most `limit`, and return their number."""
-    finished = (Action.status.not_in(OPEN), Action.finished_at < before)
+    finished = (Action.status.not_in(OPEN_STATUSES), Action.finished_at < before)
     expired = select(Action.uid).where(*finished).order_by(Action.finished_at).limit(limit)
     uids = (await session.execute(expired)).scalars().all()
     if uids:

@@ -17,10 +17,10 @@ from sqlalchemy.orm import Mapped, ORMExecuteState, Session, mapped_column
 
 from shardboard.db import Base, UtcDateTime
 from shardboard.domain import audit as rules
-from shardboard.domain.audit import Ends, Outcome
+from shardboard.domain.audit import ChainEnds, RequestOutcome
 from shardboard.state.actions import Action
 from shardboard.state.cluster import Cluster
-from shardboard.state.events import told
+from shardboard.state.events import recorded_events
 
 
 class AuditLine(Base):
@@ -59,12 +59,12 @@ class AuditChain(Base):
     seal: Mapped[str]
 
     @property
-    def ends(self) -> Ends:
-        return Ends(self.first, self.before, self.last, self.link)
+    def chain_ends(self) -> ChainEnds:
+        return ChainEnds(self.first, self.before, self.last, self.link)
 
 
 @dataclass
-class Deed:
+class AuditContext:
     """A request or command in progress, and its user."""
 
     source: str
@@ -72,7 +72,7 @@ class Deed:
     path: str
     username: str = ""
     proof: str = ""
-    noted: bool = False
+    is_recorded: bool = False
     """Whether it has a line."""
     code: str = ""
     detail: str = ""
@@ -83,7 +83,7 @@ class Deed:
     """Whether it was refused, regardless of the status of the reply: a refused browser is redirected to the web UI."""
 
 
-current: ContextVar[Deed | None] = ContextVar("deed", default=None)
+current: ContextVar[AuditContext | None] = ContextVar("deed", default=None)
 """The deed of the current task."""
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -92,7 +92,7 @@ _LOST = "lost"
 """Used as the link before the first line if the ends of the log were lost; verification reports this from then on."""
 
 
-async def begin(session: AsyncSession, version: str) -> None:
+async def record_console_start(session: AsyncSession, version: str) -> None:
     """Record the start of a console. The first one creates the key of the log."""
     cluster = (await session.execute(select(Cluster))).scalar_one()
     if cluster.audit_key is None:
@@ -100,27 +100,31 @@ async def begin(session: AsyncSession, version: str) -> None:
         if await session.get(AuditChain, 1) is None and not await newest_uid(session):
             session.add(_sealed(AuditChain(uid=1, first=1, before="", last=0, link=""), cluster.audit_key))
         await session.flush()
-    await add(session, _of_console("console"), "done", detail=f"A console of release {version} started.")
+    await add(session, _console_context("console"), "done", detail=f"A console of release {version} started.")
 
 
-def aside(session: AsyncSession) -> None:
+def without_audit(session: AsyncSession) -> None:
     """Mark the writes of this transaction as bookkeeping that needs no line."""
     session.info["aside"] = True
 
 
-async def add(session: AsyncSession, deed: Deed, outcome: Outcome, *, code: str = "", detail: str = "") -> None:
+async def add(
+    session: AsyncSession, context: AuditContext, outcome: RequestOutcome, *, code: str = "", detail: str = ""
+) -> None:
     """Add one line, as the last operation of the transaction."""
-    await session.run_sync(_add, deed, outcome, code, detail)
+    await session.run_sync(_add, context, outcome, code, detail)
 
 
-async def check(session: AsyncSession) -> rules.Check:
+async def chain_verification(session: AsyncSession) -> rules.ChainVerification:
     """Return a check that verifies the lines."""
     key = (await session.execute(select(Cluster.audit_key))).scalar()
     chain = await session.get(AuditChain, 1)
-    return rules.Check(key, chain.ends if chain else Ends(), chain.seal if chain else "")
+    return rules.ChainVerification(key, chain.chain_ends if chain else ChainEnds(), chain.seal if chain else "")
 
 
-async def after(session: AsyncSession, uid: int, limit: int, *, until: datetime | None = None) -> Sequence[AuditLine]:
+async def list_after(
+    session: AsyncSession, uid: int, limit: int, *, until: datetime | None = None
+) -> Sequence[AuditLine]:
     """Return lines with higher uids, at most `limit`, in order; only those from before `until`."""
     query = select(AuditLine).where(AuditLine.uid > uid).order_by(AuditLine.uid).limit(limit)
     if until is not None:
@@ -174,25 +178,25 @@ async def page(
     return (await session.execute(query)).scalars().all()
 
 
-async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
+async def delete_before(session: AsyncSession, before: datetime, limit: int) -> int:
     """Remove the oldest lines from before a time, at most `limit`, and return their number. The log records the removal."""
     return await session.run_sync(_remove_before, before, limit)
 
 
-def _add(session: Session, deed: Deed, outcome: Outcome, code: str, detail: str) -> None:
+def _add(session: Session, context: AuditContext, outcome: RequestOutcome, code: str, detail: str) -> None:
     key = _key(session)
     chain = _locked(session, key)
     line = AuditLine(
         uid=chain.last + 1,
         time=datetime.now(UTC),
         outcome=outcome,
-        username=rules.fit("username", deed.username),
-        proof=rules.fit("proof", deed.proof),
-        source=rules.fit("source", deed.source),
-        method=rules.fit("method", deed.method),
-        path=rules.fit("path", deed.path),
-        code=rules.fit("code", code),
-        detail=rules.fit("detail", detail),
+        username=rules.truncate("username", context.username),
+        proof=rules.truncate("proof", context.proof),
+        source=rules.truncate("source", context.source),
+        method=rules.truncate("method", context.method),
+        path=rules.truncate("path", context.path),
+        code=rules.truncate("code", code),
+        detail=rules.truncate("detail", detail),
     )
     line.link = rules.link(key, chain.link, line)
     chain.last, chain.link = line.uid, line.link
@@ -213,7 +217,7 @@ def _locked(session: Session, key: str) -> AuditChain:
 
 
 def _sealed(chain: AuditChain, key: str) -> AuditChain:
-    chain.seal = rules.seal(key, chain.ends)
+    chain.seal = rules.seal(key, chain.chain_ends)
     return chain
 
 
@@ -224,8 +228,8 @@ def _key(session: Session) -> str:
     return key
 
 
-def _of_console(command: str) -> Deed:
-    return Deed(source="console", method="", path=command, username="system")
+def _console_context(command: str) -> AuditContext:
+    return AuditContext(source="console", method="", path=command, username="system")
 
 
 def _remove_before(session: Session, before: datetime, limit: int) -> int:
@@ -243,8 +247,8 @@ def _remove_before(session: Session, before: datetime, limit: int) -> int:
     chain.first, chain.before = last + 1, expired[-1].link
     were = "was" if len(expired) == 1 else "were"
     reason = f"by the retention policy (older than {before:%Y-%m-%d %H:%M} UTC)"
-    sentence = f"{rules.named(first, last)} {were} removed {reason}."
-    _add(session, _of_console("console"), "done", "", sentence)
+    sentence = f"{rules.line_range_text(first, last)} {were} removed {reason}."
+    _add(session, _console_context("console"), "done", "", sentence)
     return len(expired)
 
 
@@ -254,10 +258,10 @@ def _record(session: Session) -> None:
     if deed is None or session.info.get("aside"):
         return
     session.flush()
-    sentences = [each.description for each in told(session)]
+    sentences = [each.description for each in recorded_events(session)]
     if sentences or (session.info.get("wrote") and deed.method not in SAFE_METHODS):
         _add(session, deed, "done", "", " ".join(dict.fromkeys(sentences)) or _changed(session))
-        deed.noted = True
+        deed.is_recorded = True
 
 
 def _changed(session: Session) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
 from shardboard.domain import flash
-from shardboard.encrypted import Encrypted, EncryptedJson
+from shardboard.encrypted import EncryptedJson, EncryptedText
 
 
 class Bdb(Base):
@@ -36,10 +36,10 @@ class Bdb(Base):
     """Encrypted, because it contains passwords of clients and credentials of backup locations."""
     alert_settings: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
     """Changes from the defaults (`domain/alert_settings.py`)."""
-    admin_password: Mapped[str] = mapped_column(Encrypted("bdbs.admin_password"))
+    admin_password: Mapped[str] = mapped_column(EncryptedText("bdbs.admin_password"))
     """Password of the engine user `shardboard`. Only the console and agents have it."""
     next_admin_password: Mapped[str] = mapped_column(
-        Encrypted("bdbs.next_admin_password"), default="", server_default=""
+        EncryptedText("bdbs.next_admin_password"), default="", server_default=""
     )
     """The password that is replacing `admin_password`; empty if it is not being changed. Only the console and agents have it."""
     shard_certificates: Mapped[dict[str, Any] | None] = mapped_column(
@@ -89,13 +89,15 @@ class Bdb(Base):
         return int(self.config.get("io_threads", 1))
 
     @property
-    def share(self) -> flash.Share:
+    def shard_memory(self) -> flash.ShardMemory:
         """Memory limits of each of its shards."""
         copies = self.shards_count * (2 if self.replication else 1)
-        return flash.share(self.memory_size, self.config.get("bigstore_ram_size", 0), copies, on_flash=self.on_flash)
+        return flash.shard_memory(
+            self.memory_size, self.config.get("bigstore_ram_size", 0), copies, on_flash=self.on_flash
+        )
 
 
-async def every(session: AsyncSession) -> Sequence[Bdb]:
+async def list_all(session: AsyncSession) -> Sequence[Bdb]:
     """Return all databases by uid."""
     return (await session.execute(select(Bdb).order_by(Bdb.uid))).scalars().all()
 
@@ -109,7 +111,7 @@ async def with_status(session: AsyncSession, status: str) -> set[int]:
     return set((await session.execute(select(Bdb.uid).where(Bdb.status == status))).scalars())
 
 
-async def sealed(session: AsyncSession) -> dict[int, bool]:
+async def encrypted_bdbs(session: AsyncSession) -> dict[int, bool]:
     """Return whether databases are in cluster mode, by uid, for databases whose shards accept only TLS."""
     found = await session.execute(select(Bdb.uid, Bdb.sharding).where(Bdb.shard_certificates.is_not(None)))
     return {row.uid: row.sharding for row in found}

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
 
-OPEN = ("queued", "running")
+OPEN_STATUSES = ("queued", "running")
 
 
 class Benchmark(Base):
@@ -90,16 +90,16 @@ Index("ix_benchmark_loads_held", BenchmarkLoad.held)
 
 
 @dataclass(frozen=True)
-class Told:
+class LoadRecord:
     """A decoded line of a load."""
 
     load_uid: str
     line: int
-    said: dict[str, Any]
+    record: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredLoadRecord:
     """A line as stored."""
 
     load_uid: str
@@ -107,7 +107,7 @@ class Kept:
     data: bytes
 
     @property
-    def said(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """The decoded line. It can have tens of kilobytes, so the result is not cached."""
         return _unpacked(self.data)
 
@@ -126,7 +126,7 @@ async def by_uid(session: AsyncSession, uid: int) -> Benchmark | None:
     return await session.get(Benchmark, uid)
 
 
-async def some(session: AsyncSession, uids: Collection[int]) -> Sequence[Benchmark]:
+async def list_by_uids(session: AsyncSession, uids: Collection[int]) -> Sequence[Benchmark]:
     query = select(Benchmark).where(Benchmark.uid.in_(uids)).order_by(Benchmark.uid)
     return (await session.execute(query)).scalars().all()
 
@@ -135,47 +135,49 @@ async def open_before(session: AsyncSession, benchmark: Benchmark) -> Benchmark 
     """Return an earlier run on the same database that has not ended."""
     query = (
         select(Benchmark)
-        .where(Benchmark.bdb_uid == benchmark.bdb_uid, Benchmark.status.in_(OPEN), Benchmark.uid < benchmark.uid)
+        .where(
+            Benchmark.bdb_uid == benchmark.bdb_uid, Benchmark.status.in_(OPEN_STATUSES), Benchmark.uid < benchmark.uid
+        )
         .order_by(Benchmark.uid)
         .limit(1)
     )
     return (await session.execute(query)).scalar_one_or_none()
 
 
-async def loads_of(session: AsyncSession, uids: Collection[int]) -> Sequence[BenchmarkLoad]:
+async def list_loads(session: AsyncSession, uids: Collection[int]) -> Sequence[BenchmarkLoad]:
     """Return the loads of these runs in the order of execution."""
     order = (BenchmarkLoad.benchmark_uid, BenchmarkLoad.phase, BenchmarkLoad.repetition, BenchmarkLoad.node_uid)
     query = select(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid.in_(uids)).order_by(*order)
     return (await session.execute(query)).scalars().all()
 
 
-async def held(session: AsyncSession) -> Sequence[BenchmarkLoad]:
+async def list_loads_on_nodes(session: AsyncSession) -> Sequence[BenchmarkLoad]:
     """Return loads whose files a node still stores."""
     return (await session.execute(select(BenchmarkLoad).where(BenchmarkLoad.held))).scalars().all()
 
 
-async def load(session: AsyncSession, uid: str) -> BenchmarkLoad | None:
+async def lock_load(session: AsyncSession, uid: str) -> BenchmarkLoad | None:
     """Return a load, locked for a change: requests and progress are written independently and must not overwrite each other."""
     return await session.get(BenchmarkLoad, uid, with_for_update=True, populate_existing=True)
 
 
-async def add_seconds(session: AsyncSession, told: Sequence[Told]) -> None:
-    if told:
-        rows = [{"load_uid": each.load_uid, "line": each.line, "data": _packed(each.said)} for each in told]
+async def add_seconds(session: AsyncSession, records: Sequence[LoadRecord]) -> None:
+    if records:
+        rows = [{"load_uid": each.load_uid, "line": each.line, "data": _packed(each.record)} for each in records]
         await session.execute(insert(BenchmarkSecond), rows)
 
 
-async def seconds(session: AsyncSession, load_uids: Collection[str], after: int = 0) -> list[Kept]:
+async def seconds(session: AsyncSession, load_uids: Collection[str], after: int = 0) -> list[StoredLoadRecord]:
     """Return lines after a number for these loads, by load and line; still packed, because there can be hundreds of thousands."""
     query = (
         select(BenchmarkSecond.load_uid, BenchmarkSecond.line, BenchmarkSecond.data)
         .where(BenchmarkSecond.load_uid.in_(load_uids), BenchmarkSecond.line > after)
         .order_by(BenchmarkSecond.load_uid, BenchmarkSecond.line)
     )
-    return [Kept(uid, line, data) for uid, line, data in (await session.execute(query)).all()]
+    return [StoredLoadRecord(uid, line, data) for uid, line, data in (await session.execute(query)).all()]
 
 
-async def keep_report(session: AsyncSession, load_uid: str, text: str) -> None:
+async def save_report(session: AsyncSession, load_uid: str, text: str) -> None:
     await session.merge(BenchmarkReport(load_uid=load_uid, data=zlib.compress(text.encode())))
 
 
@@ -194,8 +196,8 @@ async def remove(session: AsyncSession, benchmark: Benchmark) -> None:
     await session.delete(benchmark)
 
 
-def _packed(said: dict[str, Any]) -> bytes:
-    return zlib.compress(json.dumps(said, separators=(",", ":")).encode(), 1)
+def _packed(record: dict[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(record, separators=(",", ":")).encode(), 1)
 
 
 def _unpacked(data: bytes) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base, UtcDateTime
 from shardboard.domain.cluster_settings import ClusterSettings
 from shardboard.domain.policy import NAMES, Policy
-from shardboard.encrypted import Encrypted, EncryptedJson
+from shardboard.encrypted import EncryptedJson, EncryptedText
 
 _BOTH = frozenset(name for name in NAMES if name.startswith("slave_ha"))
 
@@ -27,8 +27,8 @@ class Cluster(Base):
     bootstrap_state: Mapped[str]
     """`idle` until create_cluster, the first sign-in or the first node, then `completed`. Always `completed` with a configured
     administrator."""
-    jwt_secret: Mapped[str] = mapped_column(Encrypted("cluster.jwt_secret"))
-    audit_key: Mapped[str | None] = mapped_column(Encrypted("cluster.audit_key"))
+    jwt_secret: Mapped[str] = mapped_column(EncryptedText("cluster.jwt_secret"))
+    audit_key: Mapped[str | None] = mapped_column(EncryptedText("cluster.audit_key"))
     """Key that seals the audit log. None before the first start of a console whose release has an audit log."""
     oidc: Mapped[dict[str, Any] | None] = mapped_column(EncryptedJson("cluster.oidc"), default=None)
     """Configuration of the single sign-on provider (`domain/oidc.py`), with its secret; None if it is not configured."""
@@ -43,12 +43,12 @@ class Cluster(Base):
     @property
     def settings(self) -> ClusterSettings:
         """Settings of the cluster object."""
-        return ClusterSettings.of(self.config)
+        return ClusterSettings.from_stored(self.config)
 
     @property
     def rules(self) -> Policy:
         """The policy. The reference has some settings both in the cluster object and in the policy; the policy takes precedence."""
-        return Policy.of({**{name: self.config[name] for name in self.config.keys() & _BOTH}, **self.policy})
+        return Policy.from_stored({**{name: self.config[name] for name in self.config.keys() & _BOTH}, **self.policy})
 
 
 def changed_rules(cluster: Cluster) -> set[str]:

@@ -21,7 +21,7 @@ from shardboard.state.users import User
 
 
 @dataclass(frozen=True)
-class Allowed:
+class GrantedUser:
     """A user with the password hashes and ACL rules for the engine."""
 
     name: str
@@ -39,25 +39,25 @@ def role_uid(user: User) -> int:
     return user.role_uid or uid_of(user.role)
 
 
-async def allowed(session: AsyncSession) -> dict[int, list[Allowed]]:
+async def granted_users(session: AsyncSession) -> dict[int, list[GrantedUser]]:
     """Return the users of each active database by uid of the database, ordered by name."""
-    lists = await access.rules(session)
+    lists = await access.rules_by_uid(session)
     all_channels = (await clusters.load(session)).rules.acl_pubsub_default == "allchannels"
     users_with_hash = await _known(session)
     found = {}
-    for bdb in await bdbs.every(session):
+    for bdb in await bdbs.list_all(session):
         if bdb.status not in ("active", "active-change-pending"):
             continue
         disabled = disabled_commands.rules(bdb.config.get("disabled_commands", ""))
         rules = {row["role_uid"]: lists.get(row["redis_acl_uid"], "") for row in _permissions(bdb)}
         found[bdb.uid] = [
-            Allowed(
+            GrantedUser(
                 user.email,
                 tuple(each.data_hash for each in user.passwords if each.data_hash is not None),
-                tuple(acl_rules.for_engine(list_, all_channels=all_channels, disabled=disabled)),
+                tuple(acl_rules.engine_rules(list_, all_channels=all_channels, disabled=disabled)),
             )
             for user in users_with_hash
-            if acl_rules.can_be_user(user.email) and (list_ := rules.get(role_uid(user)))
+            if acl_rules.is_valid_engine_user(user.email) and (list_ := rules.get(role_uid(user)))
         ]
     return found
 
@@ -67,15 +67,15 @@ async def has_idle_hashes(session: AsyncSession) -> bool:
     return bool(await _idle(session))
 
 
-async def forget(session: AsyncSession) -> None:
+async def delete_idle_hashes(session: AsyncSession) -> None:
     """Delete the hashes of users that no longer have access to any database."""
     for user in await _idle(session, locked=True):
-        user.keep([replace(each, data_hash=None) for each in user.passwords])
+        user.set_passwords([replace(each, data_hash=None) for each in user.passwords])
 
 
 async def _idle(session: AsyncSession, *, locked: bool = False) -> list[User]:
     known = await _known(session, locked=locked)
-    granted = _granted(await bdbs.every(session))
+    granted = _granted(await bdbs.list_all(session))
     return [user for user in known if role_uid(user) not in granted]
 
 
@@ -94,9 +94,9 @@ def _is_known(user: User) -> bool:
     return any(each.data_hash is not None for each in user.passwords)
 
 
-async def is_wanted(session: AsyncSession, user: User) -> bool:
+async def needs_data_hash(session: AsyncSession, user: User) -> bool:
     """Return whether a database gives this user access to data, so that the hash of the password is needed."""
-    return role_uid(user) in _granted(await bdbs.every(session))
+    return role_uid(user) in _granted(await bdbs.list_all(session))
 
 
 def _granted(databases: Iterable[Bdb]) -> set[int]:

@@ -16,8 +16,8 @@ LOOP_FAILED = "alarm_loop_failed"
 """Alarm about a background loop of the console; raised and ended by its supervisor."""
 UNKNOWN_NODE = "alarm_unknown_node"
 UNKNOWN_SHARDS = "alarm_unknown_shards"
-UNORDERED_EPOCH = "alarm_unordered_epoch"
-SEEN_TO = frozenset({LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, UNORDERED_EPOCH})
+UNEXPECTED_EPOCH = "alarm_unordered_epoch"
+SELF_MANAGED_ALARMS = frozenset({LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, UNEXPECTED_EPOCH})
 """Alarms that are ended by the code that raises them."""
 
 
@@ -92,13 +92,13 @@ def record(
     return event
 
 
-def told(session: Session) -> Sequence[Event]:
+def recorded_events(session: Session) -> Sequence[Event]:
     """Return the events recorded in this transaction."""
     recorded: Sequence[Event] = session.info.get("told", ())
     return recorded
 
 
-def record_of_action(
+def record_for_action(
     session: AsyncSession,
     action: Action,
     type_: str,
@@ -122,7 +122,7 @@ def record_of_action(
     )
 
 
-def record_of_shard(
+def record_for_shard(
     session: AsyncSession,
     action: Action,
     shard: Shard,
@@ -151,7 +151,7 @@ async def open_span(
     session: AsyncSession, type_: str, *, node_uid: int | None = None, shard_uid: int | None = None
 ) -> Event | None:
     """Return the newest event of this type about a node or a shard if it has not ended."""
-    event = await newest_of(session, type_, node_uid=node_uid, shard_uid=shard_uid)
+    event = await newest_for(session, type_, node_uid=node_uid, shard_uid=shard_uid)
     return event if event is not None and event.details.get("open") else None
 
 
@@ -179,18 +179,18 @@ async def newest_loss(session: AsyncSession, shard_uid: int, node_uid: int) -> E
     return max(losses, key=lambda event: event.uid, default=None)
 
 
-async def open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
+async def list_open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
     """Return all events of this type that have not ended."""
     return (await session.execute(select(Event).where(_OPEN, Event.type == type_))).scalars().all()
 
 
-async def open_alarms(session: AsyncSession) -> Sequence[Event]:
+async def list_open_alarms(session: AsyncSession) -> Sequence[Event]:
     """Return all active alarms."""
     query = select(Event).where(_OPEN, Event.type.startswith("alarm_", autoescape=True))
     return (await session.execute(query)).scalars().all()
 
 
-async def newest_of_each(
+async def newest_for_each(
     session: AsyncSession, types: Collection[str], *, bdb_uid: int | None = None, node_uid: int | None = None
 ) -> Sequence[Event]:
     """Return the newest event for each type and each database and node."""
@@ -204,7 +204,7 @@ async def newest_of_each(
     return (await session.execute(select(Event).where(Event.uid.in_(newest)))).scalars().all()
 
 
-async def touching(
+async def list_overlapping(
     session: AsyncSession,
     types: Sequence[str],
     first: datetime,
@@ -243,7 +243,7 @@ async def touching(
     return sorted(found, key=lambda event: (event.time, event.uid))[-limit:]
 
 
-async def of_node(
+async def list_for_node(
     session: AsyncSession, node_uid: int, first: datetime, last: datetime, *, limit: int
 ) -> Sequence[Event]:
     """Return the oldest events about a node and its shards in `first <= time < last`."""
@@ -251,7 +251,7 @@ async def of_node(
     return (await session.execute(query.order_by(Event.time, Event.uid).limit(limit))).scalars().all()
 
 
-async def of_bdbs(
+async def list_for_bdbs(
     session: AsyncSession,
     types: Sequence[str],
     bdb_uids: Collection[int],
@@ -267,7 +267,7 @@ async def of_bdbs(
     return (await session.execute(query.order_by(Event.time, Event.uid).limit(limit))).scalars().all()
 
 
-async def newest_of(
+async def newest_for(
     session: AsyncSession, type_: str, *, node_uid: int | None = None, shard_uid: int | None = None
 ) -> Event | None:
     """Return the newest event of this type about a node or a shard."""
@@ -284,7 +284,7 @@ async def newest_uid(session: AsyncSession) -> int:
     return (await session.execute(select(func.coalesce(func.max(Event.uid), 0)))).scalar_one()
 
 
-async def after(session: AsyncSession, uid: int, before: datetime, limit: int) -> Sequence[Event]:
+async def list_after(session: AsyncSession, uid: int, before: datetime, limit: int) -> Sequence[Event]:
     """Return events with higher uids from before a time, in order."""
     query = select(Event).where(Event.uid > uid, Event.time <= before).order_by(Event.uid).limit(limit)
     return (await session.execute(query)).scalars().all()
@@ -331,12 +331,12 @@ async def page(
     return (await session.execute(query.order_by(*order).limit(limit).offset(offset))).scalars().all()
 
 
-async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
+async def delete_before(session: AsyncSession, before: datetime, limit: int) -> int:
     """Delete the oldest ended events that started before a time, at most `limit`, and return their number."""
     return await _delete(session, [Event.time < before], limit)
 
 
-async def forget_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> list[int]:
+async def delete_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> list[int]:
     """For each type with more than `keep` events, delete older ones that started before a time, at most `limit` per type. Return
     their numbers."""
     crowded = select(Event.type).group_by(Event.type).having(func.count() > keep)

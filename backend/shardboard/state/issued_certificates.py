@@ -23,27 +23,27 @@ class IssuedCertificate(Base):
     """Whether it is revoked because its node was removed."""
 
 
-async def note(session: AsyncSession, node_uid: int, serial: str, ends: datetime) -> None:
+async def record(session: AsyncSession, node_uid: int, serial: str, valid_until: datetime) -> None:
     """Store a certificate if it is not stored already."""
     if await session.get(IssuedCertificate, serial) is None:
-        session.add(IssuedCertificate(serial=serial, node_uid=node_uid, ends=ends))
+        session.add(IssuedCertificate(serial=serial, node_uid=node_uid, ends=valid_until))
 
 
 async def is_known(session: AsyncSession, serial: str) -> bool:
     return await session.get(IssuedCertificate, serial) is not None
 
 
-async def refuse(session: AsyncSession, node_uid: int) -> None:
+async def revoke(session: AsyncSession, node_uid: int) -> None:
     """Revoke all certificates of a node."""
     await session.execute(update(IssuedCertificate).where(IssuedCertificate.node_uid == node_uid).values(refused=True))
 
 
-async def refused(session: AsyncSession) -> Collection[str]:
+async def revoked_serials(session: AsyncSession) -> Collection[str]:
     """Return the serial numbers of revoked certificates."""
     found = await session.execute(select(IssuedCertificate.serial).where(IssuedCertificate.refused))
     return set(found.scalars())
 
 
-async def forget_ended(session: AsyncSession, now: datetime) -> None:
+async def delete_expired(session: AsyncSession, now: datetime) -> None:
     """Delete expired certificates, which no peer accepts any longer."""
     await session.execute(delete(IssuedCertificate).where(IssuedCertificate.ends < now))

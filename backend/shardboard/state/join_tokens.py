@@ -29,5 +29,5 @@ async def take(session: AsyncSession, token_hash: str) -> JoinToken | None:
     return token
 
 
-async def forget_expired(session: AsyncSession, now: datetime) -> None:
+async def delete_expired(session: AsyncSession, now: datetime) -> None:
     await session.execute(delete(JoinToken).where(JoinToken.expires_at < now))

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from shardboard.db import Base
 from shardboard.domain import cells as endpoint_cells
 from shardboard.domain.cells import Cells
-from shardboard.domain.histogram import Histogram, Key, decode, encode
+from shardboard.domain.histogram import Histogram, HistogramKey, decode, encode
 
 Columns = TypeVarTuple("Columns")
 
@@ -31,15 +31,15 @@ class LatencyFrame(Base):
 
 
 @dataclass(frozen=True)
-class Measured:
+class LatencyMeasurement:
     """Measurements of the interval that starts at `t`."""
 
     t: int
-    of_bdbs: Mapping[Key, Histogram]
-    of_endpoints: Mapping[Key, Cells] = field(default_factory=dict)
+    bdb_histograms: Mapping[HistogramKey, Histogram]
+    endpoint_cells: Mapping[HistogramKey, Cells] = field(default_factory=dict)
 
 
-async def write(session: AsyncSession, step: int, frames: Sequence[Measured]) -> None:
+async def write(session: AsyncSession, step: int, frames: Sequence[LatencyMeasurement]) -> None:
     """Store measurements. An existing interval is replaced, but its endpoint data is kept if the new one has none."""
     if not frames:
         return
@@ -47,8 +47,8 @@ async def write(session: AsyncSession, step: int, frames: Sequence[Measured]) ->
         {
             "step": step,
             "t": frame.t,
-            "data": encode(frame.of_bdbs),
-            "cells": endpoint_cells.encode(frame.of_endpoints) if frame.of_endpoints else None,
+            "data": encode(frame.bdb_histograms),
+            "cells": endpoint_cells.encode(frame.endpoint_cells) if frame.endpoint_cells else None,
         }
         for frame in frames
     ]
@@ -59,7 +59,7 @@ async def write(session: AsyncSession, step: int, frames: Sequence[Measured]) ->
     await session.execute(query.on_conflict_do_update(index_elements=["step", "t"], set_=replaced), rows)
 
 
-async def read(session: AsyncSession, step: int, first: int, last: int) -> dict[int, dict[Key, Histogram]]:
+async def read(session: AsyncSession, step: int, first: int, last: int) -> dict[int, dict[HistogramKey, Histogram]]:
     """Return histograms for `first <= t < last` by t, in order."""
     query = _span(select(LatencyFrame.t, LatencyFrame.data), step, first, last)
     return {t: decode(data) for t, data in (await session.execute(query)).all()}
@@ -94,7 +94,7 @@ def _span(query: Select[*Columns], step: int, first: int, last: int) -> Select[*
     return query.where(*own).order_by(LatencyFrame.t)
 
 
-async def forget(session: AsyncSession, step: int, before: int, limit: int) -> None:
+async def delete_before(session: AsyncSession, step: int, before: int, limit: int) -> None:
     """Delete the oldest frames with `t < before`, at most about `limit`."""
     oldest = (await session.execute(select(func.min(LatencyFrame.t)).where(LatencyFrame.step == step))).scalar_one()
     if oldest is not None and oldest < before:

@@ -25,12 +25,12 @@ class LdapMapping(Base):
     """Informational; can be empty."""
 
 
-async def every(session: AsyncSession) -> Sequence[LdapMapping]:
+async def list_all(session: AsyncSession) -> Sequence[LdapMapping]:
     """Return all mappings by uid, which is the order of precedence."""
     return (await session.execute(select(LdapMapping).order_by(LdapMapping.uid))).scalars().all()
 
 
-async def of_role(session: AsyncSession, role_uid: int) -> Sequence[LdapMapping]:
+async def list_for_role(session: AsyncSession, role_uid: int) -> Sequence[LdapMapping]:
     return (await session.execute(select(LdapMapping).where(LdapMapping.role_uid == role_uid))).scalars().all()
 
 

@@ -23,22 +23,22 @@ class LoginFailures(Base):
     """Sign-ins of this user from this network are rejected until then."""
 
 
-async def of(session: AsyncSession, user_uid: int, network: str) -> LoginFailures | None:
+async def get_failures(session: AsyncSession, user_uid: int, network: str) -> LoginFailures | None:
     return await session.get(LoginFailures, (user_uid, network))
 
 
-async def waiting(session: AsyncSession, now: datetime) -> Collection[int]:
+async def locked_user_uids(session: AsyncSession, now: datetime) -> Collection[int]:
     """Return the uids of users with a lockout for any network."""
     found = select(LoginFailures.user_uid).where(LoginFailures.waits_until > now).distinct()
     return set((await session.execute(found)).scalars())
 
 
-async def forget(session: AsyncSession, user_uid: int) -> None:
+async def clear(session: AsyncSession, user_uid: int) -> None:
     """Delete all failures of a user."""
     await session.execute(delete(LoginFailures).where(LoginFailures.user_uid == user_uid))
 
 
-async def forget_old(session: AsyncSession, user_uid: int, before: datetime) -> None:
+async def clear_old(session: AsyncSession, user_uid: int, before: datetime) -> None:
     """Delete failures of a user whose last failure and lockout are both before a time."""
     waited = or_(LoginFailures.waits_until.is_(None), LoginFailures.waits_until < before)
     old = (LoginFailures.user_uid == user_uid, LoginFailures.last_at < before, waited)

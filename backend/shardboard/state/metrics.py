@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base
-from shardboard.domain.rollup import Frame, numbers
+from shardboard.domain.rollup import TopicFrame, numbers
 
 
 class MetricLayout(Base):
@@ -45,7 +45,7 @@ Columns = TypeVarTuple("Columns")
 
 
 @dataclass(frozen=True)
-class Extent:
+class TimeRange:
     """The oldest and the newest interval of one topic and step."""
 
     topic: str
@@ -55,7 +55,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Weight:
+class FrameStats:
     """Number of frames of one topic and step in a time range, size of their values in bytes, and start of the first one."""
 
     frames: int
@@ -63,14 +63,14 @@ class Weight:
     first: int
 
 
-async def weight(session: AsyncSession, topic: str, step: int, first: int, last: int) -> Weight:
+async def frame_stats(session: AsyncSession, topic: str, step: int, first: int, last: int) -> FrameStats:
     """Return the weight of `first <= t < last`."""
     stored = func.coalesce(func.sum(func.length(MetricFrame.data)), 0)
     query = select(func.count(), stored, func.coalesce(func.min(MetricFrame.t), last)).where(
         MetricFrame.topic == topic, MetricFrame.step == step, MetricFrame.t >= first, MetricFrame.t < last
     )
     frames, taken, begin = (await session.execute(query)).one()
-    return Weight(int(frames), int(taken), int(begin))
+    return FrameStats(int(frames), int(taken), int(begin))
 
 
 async def width(session: AsyncSession, topic: str, step: int, first: int, last: int) -> int:
@@ -94,7 +94,7 @@ async def add_layout(session: AsyncSession, columns: Sequence[str]) -> int:
     return int(added.scalar_one())
 
 
-async def write(session: AsyncSession, frames: Sequence[tuple[str, int, int, Frame]]) -> None:
+async def write(session: AsyncSession, frames: Sequence[tuple[str, int, int, TopicFrame]]) -> None:
     """Store tuples (topic, step, layout, frame) whose columns are in the order of the layout; existing intervals are replaced."""
     if not frames:
         return
@@ -117,7 +117,7 @@ async def write(session: AsyncSession, frames: Sequence[tuple[str, int, int, Fra
 
 async def frames(
     session: AsyncSession, topic: str, step: int, first: int, last: int, names: Mapping[int, Sequence[str]]
-) -> list[Frame]:
+) -> list[TopicFrame]:
     """Return complete frames with `first <= t < last`, in order. `names` are the columns of layouts by id."""
     query = _span(
         select(MetricFrame.t, MetricFrame.layout, MetricFrame.uids, MetricFrame.data), topic, step, first, last
@@ -128,7 +128,7 @@ async def frames(
         width = len(values) // len(names[layout])
         uids = _numbers(uid_bytes, width)
         columns = {name: values[i * width : (i + 1) * width] for i, name in enumerate(names[layout])}
-        found.append(Frame(t, uids, columns))
+        found.append(TopicFrame(t, uids, columns))
     return found
 
 
@@ -140,9 +140,9 @@ async def columns(
     last: int,
     metrics: Sequence[str],
     names: Mapping[int, Sequence[str]],
-) -> list[Frame]:
+) -> list[TopicFrame]:
     """Return frames like `frames`, but with these metrics only; a metric that a row does not have is left out."""
-    found: list[Frame] = []
+    found: list[TopicFrame] = []
     for layout, known in names.items():
         present = [metric for metric in metrics if metric in known]
         if not present:
@@ -152,7 +152,7 @@ async def columns(
         query = _span(select(MetricFrame.t, MetricFrame.uids, *cuts), topic, step, first, last)
         for t, uid_bytes, *parts in (await session.execute(query.where(MetricFrame.layout == layout))).all():
             values = {metric: _floats(part) for metric, part in zip(present, parts, strict=True)}
-            found.append(Frame(t, _numbers(uid_bytes, len(next(iter(values.values())))), values))
+            found.append(TopicFrame(t, _numbers(uid_bytes, len(next(iter(values.values())))), values))
     return sorted(found, key=lambda frame: frame.t)
 
 
@@ -167,15 +167,15 @@ async def times(session: AsyncSession, topic: str, step: int, since: int) -> Seq
     return (await session.execute(query)).scalars().all()
 
 
-async def extents(session: AsyncSession) -> list[Extent]:
+async def list_time_ranges(session: AsyncSession) -> list[TimeRange]:
     """Return the stored time range of each topic and step."""
     query = select(MetricFrame.topic, MetricFrame.step, func.min(MetricFrame.t), func.max(MetricFrame.t)).group_by(
         MetricFrame.topic, MetricFrame.step
     )
-    return [Extent(*row) for row in (await session.execute(query)).all()]
+    return [TimeRange(*row) for row in (await session.execute(query)).all()]
 
 
-async def forget(session: AsyncSession, topic: str, step: int, before: int, limit: int) -> None:
+async def delete_before(session: AsyncSession, topic: str, step: int, before: int, limit: int) -> None:
     """Delete the oldest frames with `t < before`, at most about `limit`."""
     own = (MetricFrame.topic == topic, MetricFrame.step == step)
     oldest = (await session.execute(select(func.min(MetricFrame.t)).where(*own))).scalar_one()

@@ -62,14 +62,14 @@ class Node(Base):
         return limit
 
 
-async def every(session: AsyncSession) -> Sequence[Node]:
+async def list_all(session: AsyncSession) -> Sequence[Node]:
     """Return all nodes by uid."""
     return (await session.execute(select(Node).order_by(Node.uid))).scalars().all()
 
 
 async def outdated_bdbs(session: AsyncSession) -> set[int]:
     """Return the uids of databases with shards that the store does not contain. Stored rows of such a database can be outdated."""
-    return {shard.bdb_uid for node in await every(session) for shard in node.unknown_shards.shards}
+    return {shard.bdb_uid for node in await list_all(session) for shard in node.unknown_shards.shards}
 
 
 async def by_uid(session: AsyncSession, uid: int) -> Node | None:

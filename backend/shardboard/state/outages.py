@@ -47,13 +47,13 @@ class Outage(Base):
     """`noticed_ms` converted to the console's clock as far as possible; used for queries."""
 
 
-async def seen(session: AsyncSession, seen_by: int, since_ms: int) -> Sequence[Outage]:
+async def list_reported_by(session: AsyncSession, seen_by: int, since_ms: int) -> Sequence[Outage]:
     """Return the outages that the proxy of one node has reported since `since_ms` of its clock."""
     query = select(Outage).where(Outage.seen_by == seen_by, Outage.noticed_ms >= since_ms)
     return (await session.execute(query)).scalars().all()
 
 
-async def of_node(
+async def list_for_node(
     session: AsyncSession, node_uid: int, first: datetime, last: datetime, *, shard_uid: int | None, limit: int
 ) -> Sequence[Outage]:
     """Return the oldest outages of primaries of one node, or of one of its shards, in `first <= noticed_at < last`."""
@@ -71,17 +71,17 @@ async def count(session: AsyncSession) -> int:
     return (await session.execute(select(func.count()).select_from(Outage))).scalar_one()
 
 
-async def forget_bdb(session: AsyncSession, bdb_uid: int) -> None:
+async def delete_for_bdb(session: AsyncSession, bdb_uid: int) -> None:
     """Delete the outages of a deleted database."""
     await session.execute(delete(Outage).where(Outage.bdb_uid == bdb_uid).execution_options(synchronize_session=False))
 
 
-async def forget_before(session: AsyncSession, before: datetime, limit: int) -> int:
+async def delete_before(session: AsyncSession, before: datetime, limit: int) -> int:
     """Delete the oldest outages from before a time, at most `limit`, and return their number."""
     return await _delete(session, before, limit)
 
 
-async def forget_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> int:
+async def delete_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> int:
     """If there are more than `keep`, delete older ones from before a time, at most `limit`, and return their number."""
     surplus = await count(session) - keep
     return await _delete(session, before, min(surplus, limit)) if surplus > 0 else 0

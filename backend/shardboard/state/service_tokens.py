@@ -29,12 +29,12 @@ class ServiceToken(Base):
     """With a precision of one minute."""
 
 
-async def every(session: AsyncSession) -> Sequence[ServiceToken]:
+async def list_all(session: AsyncSession) -> Sequence[ServiceToken]:
     """Return all tokens by name."""
     return (await session.execute(select(ServiceToken).order_by(ServiceToken.name))).scalars().all()
 
 
-async def with_role(session: AsyncSession, role_uid: int) -> Sequence[ServiceToken]:
+async def list_for_role(session: AsyncSession, role_uid: int) -> Sequence[ServiceToken]:
     """Return the tokens with a custom role."""
     return (await session.execute(select(ServiceToken).where(ServiceToken.role_uid == role_uid))).scalars().all()
 

@@ -36,11 +36,11 @@ async def by_hash(session: AsyncSession, token_hash: str) -> LoginSession | None
     return (await session.execute(query)).scalar_one_or_none()
 
 
-async def of_user(session: AsyncSession, user_uid: int) -> Sequence[LoginSession]:
+async def list_for_user(session: AsyncSession, user_uid: int) -> Sequence[LoginSession]:
     """Return the sessions of a user, newest first, including expired ones."""
     query = select(LoginSession).where(LoginSession.user_uid == user_uid).order_by(LoginSession.uid.desc())
     return (await session.execute(query)).scalars().all()
 
 
-async def forget_expired(session: AsyncSession, now: datetime) -> None:
+async def delete_expired(session: AsyncSession, now: datetime) -> None:
     await session.execute(delete(LoginSession).where(LoginSession.expires_at <= now))

@@ -54,7 +54,7 @@ class Shard(Base):
     detail: Mapped[str] = mapped_column(default="")
     """One sentence if the shard is not ok."""
 
-    def became(self, role: str, now: datetime, *, serves: bool = True) -> None:
+    def set_role(self, role: str, now: datetime, *, serves: bool = True) -> None:
         """Set the observed role of a shard that a loop has just verified; earlier samples are then ignored. `serves` is false for a
         primary whose process has just started, because its cluster state is not ok for some seconds."""
         self.observed_role = role
@@ -103,13 +103,13 @@ class RemovedShard(Base):
     removed_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-async def every(session: AsyncSession) -> Sequence[Shard]:
+async def list_all(session: AsyncSession) -> Sequence[Shard]:
     """Return the shards that should run, by uid."""
     query = select(Shard).where(Shard.desired == "running").order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
-class Condition(NamedTuple):
+class StoredCondition(NamedTuple):
     """Location and last known state of a shard, which collectors compare with samples."""
 
     uid: int
@@ -132,27 +132,27 @@ class Condition(NamedTuple):
         return self.observed_role or self.role
 
 
-async def conditions(session: AsyncSession) -> Sequence[Condition]:
+async def list_conditions(session: AsyncSession) -> Sequence[StoredCondition]:
     """Return the state of shards that should run, by uid, as plain rows: ORM objects take ten times as long, and this is called
     often."""
-    columns = [getattr(Shard, name) for name in Condition._fields]
+    columns = [getattr(Shard, name) for name in StoredCondition._fields]
     query = select(*columns).where(Shard.desired == "running").order_by(Shard.uid)
-    return [Condition(*row) for row in (await session.execute(query)).all()]
+    return [StoredCondition(*row) for row in (await session.execute(query)).all()]
 
 
-async def of_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Shard]:
+async def list_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Shard]:
     """Return the shards of one database that should run, by uid."""
     query = select(Shard).where(Shard.bdb_uid == bdb_uid, Shard.desired == "running").order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
-async def of_node(session: AsyncSession, node_uid: int) -> Sequence[Shard]:
+async def list_for_node(session: AsyncSession, node_uid: int) -> Sequence[Shard]:
     """Return the shards of one node that should run, by uid."""
     query = select(Shard).where(Shard.node_uid == node_uid, Shard.desired == "running").order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
-async def some(session: AsyncSession, uids: Collection[int]) -> Sequence[Shard]:
+async def list_by_uids(session: AsyncSession, uids: Collection[int]) -> Sequence[Shard]:
     """Return the shards among `uids` that should run, by uid."""
     query = select(Shard).where(Shard.uid.in_(uids), Shard.desired == "running").order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
@@ -163,7 +163,7 @@ async def any_down(session: AsyncSession) -> bool:
     return await _any(session, Shard.observed_status == "down")
 
 
-async def down(session: AsyncSession, limit: int) -> Sequence[Shard]:
+async def list_down(session: AsyncSession, limit: int) -> Sequence[Shard]:
     """Return shards that should run and are down, by uid."""
     query = select(Shard).where(Shard.desired == "running", Shard.observed_status == "down").order_by(Shard.uid)
     return (await session.execute(query.limit(limit))).scalars().all()
@@ -179,13 +179,13 @@ async def _any(session: AsyncSession, condition: ColumnElement[bool]) -> bool:
     return bool((await session.execute(query)).scalar_one())
 
 
-async def that_led(session: AsyncSession) -> Sequence[Shard]:
+async def list_former_primaries(session: AsyncSession) -> Sequence[Shard]:
     """Return shards that can get the primary role back, by uid."""
     query = select(Shard).where(Shard.desired == "running", Shard.leads_again).order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
-async def occupying(session: AsyncSession) -> Sequence[Shard]:
+async def list_occupying(session: AsyncSession) -> Sequence[Shard]:
     """Return all shards that may use a port or memory, including those to be removed."""
     return (await session.execute(select(Shard).order_by(Shard.uid))).scalars().all()
 
@@ -195,19 +195,19 @@ async def engine_ids(session: AsyncSession) -> set[str]:
     return set((await session.execute(select(Shard.engine_id))).scalars())
 
 
-async def removed(session: AsyncSession, engine_ids: Collection[str]) -> set[str]:
+async def removed_engine_ids(session: AsyncSession, engine_ids: Collection[str]) -> set[str]:
     """Return the engine ids whose shards this store contained and removed."""
     query = select(RemovedShard.engine_id).where(RemovedShard.engine_id.in_(engine_ids))
     return set((await session.execute(query)).scalars())
 
 
-async def unknown(session: AsyncSession, engine_ids: Collection[str]) -> set[str]:
+async def unknown_engine_ids(session: AsyncSession, engine_ids: Collection[str]) -> set[str]:
     """Return the engine ids that this store never contained."""
     if not engine_ids:
         return set()
     query = select(Shard.engine_id).where(Shard.engine_id.in_(engine_ids))
     absent = set(engine_ids) - set((await session.execute(query)).scalars())
-    return absent - await removed(session, absent) if absent else set()
+    return absent - await removed_engine_ids(session, absent) if absent else set()
 
 
 async def delete(session: AsyncSession, row: Shard) -> None:
@@ -216,7 +216,7 @@ async def delete(session: AsyncSession, row: Shard) -> None:
     await session.delete(row)
 
 
-async def absent(session: AsyncSession) -> Sequence[Shard]:
+async def list_absent(session: AsyncSession) -> Sequence[Shard]:
     """Return shards whose process and files must be removed."""
     return (await session.execute(select(Shard).where(Shard.desired == "absent").order_by(Shard.uid))).scalars().all()
 

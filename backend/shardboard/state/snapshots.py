@@ -23,17 +23,17 @@ class Snapshot(Base):
     """`[{"bdb", "pair", "node", "role"}]`: all shards of every pair that had a shard on the node."""
 
 
-async def latest(session: AsyncSession, node_uid: int, kind: str) -> Snapshot | None:
-    return next((each for each in await of_node(session, node_uid) if each.kind == kind), None)
+async def get_latest(session: AsyncSession, node_uid: int, kind: str) -> Snapshot | None:
+    return next((each for each in await list_for_node(session, node_uid) if each.kind == kind), None)
 
 
-async def newest(session: AsyncSession, kind: str) -> dict[int, Snapshot]:
+async def newest_by_node(session: AsyncSession, kind: str) -> dict[int, Snapshot]:
     """Return the newest snapshot of each node that has one."""
     query = select(Snapshot).where(Snapshot.kind == kind).order_by(Snapshot.created_at, Snapshot.name.desc())
     return {each.node_uid: each for each in (await session.execute(query)).scalars()}
 
 
-async def of_node(session: AsyncSession, node_uid: int) -> Sequence[Snapshot]:
+async def list_for_node(session: AsyncSession, node_uid: int) -> Sequence[Snapshot]:
     """Return the snapshots of a node, newest first."""
     query = select(Snapshot).where(Snapshot.node_uid == node_uid).order_by(Snapshot.created_at.desc(), Snapshot.name)
     return (await session.execute(query)).scalars().all()

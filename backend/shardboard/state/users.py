@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
-from shardboard.encrypted import Encrypted, EncryptedJson
+from shardboard.encrypted import EncryptedJson, EncryptedText
 
 REGULAR, SSO, LDAP = "regular", "sso", "ldap"
 
@@ -30,7 +30,7 @@ class Password:
     issued: int = 0
     """When it was set, in epoch seconds; 0 if unknown."""
 
-    def anew(self) -> "Password":
+    def with_new_id(self) -> "Password":
         """Return the same password with a new id, so that no tokens or sessions refer to it."""
         return replace(self, id=secrets.token_hex(8))
 
@@ -55,14 +55,14 @@ class User(Base):
     """Identifies the account at an external provider; None until the first sign-in."""
     role_uid: Mapped[int | None]
     """Uid of a custom role (`state/access.py`), whose management role is `role`; None for a built-in role."""
-    data_hash: Mapped[str | None] = mapped_column(Encrypted("users.data_hash"))
+    data_hash: Mapped[str | None] = mapped_column(EncryptedText("users.data_hash"))
     password_id: Mapped[str] = mapped_column(default="", server_default="")
     other_passwords: Mapped[list[dict[str, Any]]] = mapped_column(
         EncryptedJson("users.other_passwords"), default=list, server_default="[]"
     )
     """Fields of `Password` for all except the first password, whose fields are columns."""
     password_issued: Mapped[int] = mapped_column(default=0, server_default="0")
-    totp_secret: Mapped[str | None] = mapped_column(Encrypted("users.totp_secret"))
+    totp_secret: Mapped[str | None] = mapped_column(EncryptedText("users.totp_secret"))
     """Base 32; None without two-factor authentication (`services/second_factor.py`)."""
     totp_step: Mapped[int] = mapped_column(default=0, server_default="0")
     """Time step of the last accepted code, so that no code can be used twice."""
@@ -85,7 +85,7 @@ class User(Base):
         """Return the password with this hash, which the user must have."""
         return next(each for each in self.passwords if each.hash == password_hash)
 
-    def keep(self, passwords: Sequence[Password]) -> None:
+    def set_passwords(self, passwords: Sequence[Password]) -> None:
         """Replace all passwords; at least one is required."""
         first, *others = passwords
         self.password_hash, self.data_hash, self.password_id = first.hash, first.data_hash, first.id
@@ -108,7 +108,7 @@ async def by_subject(session: AsyncSession, subject: str) -> User | None:
     return (await session.execute(select(User).where(User.subject == subject))).scalar_one_or_none()
 
 
-async def of_method(session: AsyncSession, auth_method: str) -> Sequence[User]:
+async def list_by_auth_method(session: AsyncSession, auth_method: str) -> Sequence[User]:
     return (await session.execute(select(User).where(User.auth_method == auth_method))).scalars().all()
 
 

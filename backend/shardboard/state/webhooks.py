@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.db import Base, UtcDateTime
-from shardboard.encrypted import Encrypted
+from shardboard.encrypted import EncryptedText
 
 
 class Webhook(Base):
@@ -20,9 +20,9 @@ class Webhook(Base):
     name: Mapped[str]
     kind: Mapped[str] = mapped_column(default="webhook")
     """`webhook`, `alertmanager`, `syslog` or `email`; the `url` of `email` starts with mailto:."""
-    url: Mapped[str] = mapped_column(Encrypted("webhooks.url"))
+    url: Mapped[str] = mapped_column(EncryptedText("webhooks.url"))
     """Encrypted, because anyone who knows the URL may be able to post there."""
-    secret: Mapped[str] = mapped_column(Encrypted("webhooks.secret"))
+    secret: Mapped[str] = mapped_column(EncryptedText("webhooks.secret"))
     """Key for the signature of messages; empty: no signature."""
     ca: Mapped[str] = mapped_column(default="", server_default="")
     """CA certificates in PEM that its certificate is verified with; empty: those of the system."""
@@ -42,7 +42,7 @@ class Webhook(Base):
     last_told_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
-async def every(session: AsyncSession) -> Sequence[Webhook]:
+async def list_all(session: AsyncSession) -> Sequence[Webhook]:
     """Return all webhooks by uid."""
     return (await session.execute(select(Webhook).order_by(Webhook.uid))).scalars().all()
 

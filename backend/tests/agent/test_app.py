@@ -12,17 +12,17 @@ import httpx
 import psutil
 import pytest
 import uvicorn
-from backend.tests.certificates import Signed, sign
+from backend.tests.certificates import SignedCertificate, sign
 from backend.tests.shards import (
     PASSWORD,
-    end_engines_below,
-    ended,
-    engines_below,
-    lone,
-    own_address,
-    request,
-    seconds,
-    until,
+    find_engines,
+    has_exited,
+    kill_engines,
+    standalone_shard,
+    start_request,
+    unused_loopback_address,
+    wait_until,
+    without_pulses,
 )
 
 from shardboard.agent import key, logs
@@ -30,39 +30,39 @@ from shardboard.agent.app import create_app
 from shardboard.agent.contract import (
     ChangePassword,
     Drill,
-    HotSlots,
     MoveSlots,
+    ReadHotSlots,
     RenewCertificates,
     Sample,
     ShardCommand,
     ShardTls,
 )
 from shardboard.agent.engine import engine_version
-from shardboard.agent.identity import Identity, Port, Renewal
+from shardboard.agent.identity import AgentIdentity, AgentPort, CertificateRenewal
 from shardboard.agent.settings import AgentSettings
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.authority_files import new_signer
-from shardboard.connections import Patience
+from shardboard.connections import TimeoutProtocol
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.settings import Settings
 from shardboard.tls import PEER_DAYS, serial_of
 
-ADDRESS = own_address()
+ADDRESS = unused_loopback_address()
 ENGINE_IDS = {uid: f"{uid:040x}" for uid in (1, 9)}
 
 
 @asynccontextmanager
-async def running_agent(root: Path, authority: Authority, *, park: bool = False) -> AsyncIterator[NodeRef]:
+async def running_agent(root: Path, authority: ConsoleCa, *, park: bool = False) -> AsyncIterator[NodeRef]:
     """Run an agent with a certificate from this CA. Its shards keep running when it stops."""
     settings = AgentSettings(address=ADDRESS, state_dir=root, park=park)
     identity = identity_of(root, authority)
-    port = Port(identity)
+    port = AgentPort(identity)
     config = uvicorn.Config(
-        create_app(settings, Renewal(identity, port)),
+        create_app(settings, CertificateRenewal(identity, port)),
         host=ADDRESS,
-        http=Patience,
+        http=TimeoutProtocol,
         port=0,
         log_level="warning",
         timeout_graceful_shutdown=1,
@@ -71,44 +71,44 @@ async def running_agent(root: Path, authority: Authority, *, park: bool = False)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
     try:
-        await until(lambda: server.started)
+        await wait_until(lambda: server.started)
         yield NodeRef(1, ADDRESS, server.servers[0].sockets[0].getsockname()[1])
     finally:
         server.should_exit = True
         await task
 
 
-def not_yet_valid_ca() -> Signed:
+def not_yet_valid_ca() -> SignedCertificate:
     """Return a CA certificate that is not valid yet."""
-    return sign("early", names=(), usage=None, begins=timedelta(hours=1))
+    return sign("early", names=(), usage=None, valid_from=timedelta(hours=1))
 
 
-def identity_of(root: Path, authority: Authority, days: int = PEER_DAYS) -> Identity:
-    private, csr = key.fresh()
-    identity = Identity.below(root, node_uid=1, addr=ADDRESS, port=0, console="")
+def identity_of(root: Path, authority: ConsoleCa, days: int = PEER_DAYS) -> AgentIdentity:
+    private, csr = key.generate()
+    identity = AgentIdentity.in_state_dir(root, node_uid=1, addr=ADDRESS, port=0, console="")
     identity.save(root, authority.sign_agent(csr, ADDRESS, days), private, authority.ca_pem)
     return identity
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> ConsoleCa:
+    return ConsoleCa.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> AsyncIterator[Path]:  # type: ignore[misc]
     yield tmp_path / "agent"
-    end_engines_below(tmp_path)  # the engines of the next test use the same ports
+    kill_engines(tmp_path)  # the engines of the next test use the same ports
 
 
 @pytest.fixture
-async def agent(root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
+async def agent(root: Path, authority: ConsoleCa) -> AsyncIterator[NodeRef]:
     async with running_agent(root, authority) as node:
         yield node
 
 
 @pytest.fixture
-async def agents(authority: Authority) -> AsyncIterator[HttpAgents]:
+async def agents(authority: ConsoleCa) -> AsyncIterator[HttpAgents]:
     client = HttpAgents(authority.client_ssl_context)
     yield client
     await client.close()
@@ -129,13 +129,13 @@ async def _check_requests_for_another_engine_id(agents: HttpAgents, agent: NodeR
     before = await agents.shards(agent)
     await agents.remove(agent, {1: other})
     assert [each.ok for each in await agents.restart(agent, {1: other}, discard_data=True)] == [False]
-    assert [each.ok for each in await agents.end_hung(agent, {1: other})] == [False]
+    assert [each.ok for each in await agents.kill_hung(agent, {1: other})] == [False]
     flush = ShardCommand(uid=1, engine_id=other, argv=["FLUSHALL"])
     assert [each.ok for each in await agents.command(agent, [flush])] == [False]
     assert await agents.change_password(agent, ChangePassword(bdb_uid=1, engine_ids=[other], password="x")) == []
     tls = ShardTls(authorities="a", certificate="c", key="k")
     assert await agents.renew_certificates(agent, RenewCertificates(bdb_uid=1, engine_ids=[other], tls=tls)) == []
-    [counts] = await agents.hot_slots(agent, HotSlots(uids=[1], engine_ids={1: other}, by="key_count", limit=1))
+    [counts] = await agents.hot_slots(agent, ReadHotSlots(uids=[1], engine_ids={1: other}, by="key_count", limit=1))
     assert counts.reason == "shard 1 does not run here"
     move = MoveSlots(
         uid=1, engine_id=other, target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[(0, 9)], seconds=1
@@ -148,10 +148,10 @@ async def _check_requests_for_another_engine_id(agents: HttpAgents, agent: NodeR
 
 async def test_shard_lifecycle_over_the_api(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
     assert await agents.shards(agent) == []
-    [outcome] = await agents.start(agent, request(lone(1)))
+    [outcome] = await agents.start(agent, start_request(standalone_shard(1)))
     assert outcome.ok
     [report] = await agents.shards(agent)
-    assert (report.uid, report.state, report.engine_id) == (1, "running", lone(1).engine_id)
+    assert (report.uid, report.state, report.engine_id) == (1, "running", standalone_shard(1).engine_id)
     results = await agents.command(
         agent,
         [
@@ -168,14 +168,14 @@ async def test_shard_lifecycle_over_the_api(agent: NodeRef, agents: HttpAgents, 
     await _check_requests_for_another_engine_id(agents, agent)
     assert all(outcome.ok for outcome in await agents.remove(agent, {1: ENGINE_IDS[1]}))
     assert await agents.shards(agent) == []
-    assert not engines_below(root)
+    assert not find_engines(root)
 
 
 async def test_last_lines_of_logs_are_returned(
     agent: NodeRef, agents: HttpAgents, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (await agents.logs(agent, {1: ENGINE_IDS[1]})).shards == {}
-    await agents.start(agent, request(lone(1)))
+    await agents.start(agent, start_request(standalone_shard(1)))
     logs_reply = await agents.logs(agent, ENGINE_IDS)
     assert "Ready to accept connections" in logs_reply.shards[1]
     (root / "proxy").mkdir(exist_ok=True)
@@ -183,18 +183,18 @@ async def test_last_lines_of_logs_are_returned(
     assert set(logs_reply.shards) == {1}
     assert (await agents.logs(agent, {})).shards == {}
     assert (await agents.logs(agent, {})).proxy == "first\nsecond \ufffd\nthird\n"
-    monkeypatch.setattr(logs, "OF_PROXY", 9)  # only complete lines are returned
-    monkeypatch.setattr(logs, "OF_ALL_SHARDS", 100)
+    monkeypatch.setattr(logs, "PROXY_LOG_BYTES", 9)  # only complete lines are returned
+    monkeypatch.setattr(logs, "ALL_SHARDS_LOG_BYTES", 100)
     logs_reply = await agents.logs(agent, ENGINE_IDS)
     assert logs_reply.proxy == "third\n"
     assert 0 < len(logs_reply.shards[1]) < 100
 
 
 async def test_dead_shard_is_reported_immediately(agent: NodeRef, agents: HttpAgents, root: Path) -> None:
-    await agents.start(agent, request(lone(1)))
-    [victim] = engines_below(root)
+    await agents.start(agent, start_request(standalone_shard(1)))
+    [victim] = find_engines(root)
     victim.kill()
-    await until(lambda: ended(victim))
+    await wait_until(lambda: has_exited(victim))
     [report] = await agents.shards(agent)
     assert (report.state, report.pid) == ("died", None)
     [result] = await agents.command(agent, [ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["PING"])])
@@ -202,47 +202,47 @@ async def test_dead_shard_is_reported_immediately(agent: NodeRef, agents: HttpAg
 
 
 async def test_sample_stream_resumes_after_the_last_received_sample(agent: NodeRef, agents: HttpAgents) -> None:
-    await agents.start(agent, request(lone(1)))
-    stream = seconds(agents.samples(agent, 0, ""))
+    await agents.start(agent, start_request(standalone_shard(1)))
+    stream = without_pulses(agents.samples(agent, 0, ""))
     samples = [await anext(stream)]
     while len(samples) < 2 or not samples[-1].shards:  # samples from before the start of the shard
         samples.append(await anext(stream))
     await stream.aclose()  # type: ignore[attr-defined]
     assert [sample.seq for sample in samples] == list(range(1, len(samples) + 1))
     assert list(samples[-1].shards) == [1]
-    async for sample in seconds(agents.samples(agent, samples[0].seq, samples[0].boot)):
+    async for sample in without_pulses(agents.samples(agent, samples[0].seq, samples[0].boot)):
         assert sample == samples[1]
         break
-    async for sample in seconds(agents.samples(agent, samples[1].seq, "another boot")):
+    async for sample in without_pulses(agents.samples(agent, samples[1].seq, "another boot")):
         assert sample == samples[0]
         break
 
 
-async def test_shards_keep_running_when_the_agent_stops(root: Path, authority: Authority, agents: HttpAgents) -> None:
+async def test_shards_keep_running_when_the_agent_stops(root: Path, authority: ConsoleCa, agents: HttpAgents) -> None:
     async with running_agent(root, authority) as node:
-        await agents.start(node, request(lone(1)))
+        await agents.start(node, start_request(standalone_shard(1)))
         [before] = await agents.shards(node)
-    assert len(engines_below(root)) == 1
+    assert len(find_engines(root)) == 1
     async with running_agent(root, authority) as node:
         assert await agents.shards(node) == [before]
 
 
 async def test_parking_agent_stops_and_restarts_its_shards(
-    root: Path, authority: Authority, agents: HttpAgents
+    root: Path, authority: ConsoleCa, agents: HttpAgents
 ) -> None:
     async with running_agent(root, authority, park=True) as node:
-        await agents.start(node, request(lone(1)))
+        await agents.start(node, start_request(standalone_shard(1)))
         await agents.command(node, [ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["SET", "key", "value"])])
-    assert not engines_below(root)
+    assert not find_engines(root)
     async with running_agent(root, authority, park=True) as node:
         [result] = await agents.command(node, [ShardCommand(uid=1, engine_id=ENGINE_IDS[1], argv=["GET", "key"])])
         assert result.reply == "value"
 
 
-async def test_open_stream_does_not_delay_agent_shutdown(root: Path, authority: Authority, agents: HttpAgents) -> None:
+async def test_open_stream_does_not_delay_agent_shutdown(root: Path, authority: ConsoleCa, agents: HttpAgents) -> None:
     async with asyncio.timeout(30):
         async with running_agent(root, authority) as node:
-            stream = seconds(agents.samples(node, 0, ""))
+            stream = without_pulses(agents.samples(node, 0, ""))
             await anext(stream)
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
             await exhaust(stream)
@@ -253,7 +253,7 @@ async def exhaust(samples: AsyncIterator[Sample]) -> None:
         pass
 
 
-async def test_only_the_console_can_connect(agent: NodeRef, authority: Authority, root: Path) -> None:
+async def test_only_the_console_can_connect(agent: NodeRef, authority: ConsoleCa, root: Path) -> None:
     url = f"https://{agent.addr}:{agent.port}/shards"
     without_certificate = ssl.create_default_context(cafile=str(authority.ca_file))
     other_agent = ssl.create_default_context(cafile=str(authority.ca_file))
@@ -268,7 +268,7 @@ async def test_only_the_console_can_connect(agent: NodeRef, authority: Authority
 
 
 async def test_agent_and_another_console_reject_each_other(agent: NodeRef, tmp_path: Path) -> None:
-    other = Authority.load(Settings(state_dir=tmp_path / "other"))
+    other = ConsoleCa.load(Settings(state_dir=tmp_path / "other"))
     context = other.client_ssl_context()
     agents = HttpAgents(lambda: context)
     with pytest.raises(AgentUnreachable, match=r"the agent of node 1 .* cannot be reached: .*certificate"):
@@ -282,38 +282,38 @@ async def test_agent_and_another_console_reject_each_other(agent: NodeRef, tmp_p
         await client.close()
 
 
-async def test_requests_outside_the_contract_are_rejected(agent: NodeRef, authority: Authority, root: Path) -> None:
+async def test_requests_outside_the_contract_are_rejected(agent: NodeRef, authority: ConsoleCa, root: Path) -> None:
     base = f"https://{agent.addr}:{agent.port}"
-    body = request(lone(1)).model_dump()
+    body = start_request(standalone_shard(1)).model_dump()
     async with httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=base, trust_env=False) as console:
         assert (await console.post("/shards/start", json=body | {"surprise": 1})).status_code == 422
         body["shards"][0]["engine_id"] = "../../etc"
         assert (await console.post("/shards/start", json=body)).status_code == 422
         assert (await console.get("/docs")).status_code == 404
-    assert not engines_below(root)
+    assert not find_engines(root)
 
 
 async def test_shard_secrets_are_not_reported(agent: NodeRef, agents: HttpAgents) -> None:
-    await agents.start(agent, request(lone(1), client_password="clients-own"))
+    await agents.start(agent, start_request(standalone_shard(1), client_password="clients-own"))
     [report] = await agents.shards(agent)
     assert PASSWORD not in report.model_dump_json()
     assert "clients-own" not in report.model_dump_json()
 
 
 async def test_certificate_is_renewed_without_restart(
-    agent: NodeRef, agents: HttpAgents, authority: Authority, root: Path
+    agent: NodeRef, agents: HttpAgents, authority: ConsoleCa, root: Path
 ) -> None:
-    first = await agents.look_at_certificate(agent)
+    first = await agents.read_certificate(agent)
     request = await agents.request_certificate(agent)
     with pytest.raises(AgentRefused, match="rejected its new certificate: the certificate does not match the key"):
-        await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS, 30))
-    assert await agents.look_at_certificate(agent) == first
+        await agents.install_certificate(agent, authority.sign_agent(key.generate()[1], ADDRESS, 30))
+    assert await agents.read_certificate(agent) == first
     renewed = authority.sign_agent(request, ADDRESS, 30)
     for _ in range(2):  # a console that received no answer repeats the request
-        await agents.give_certificate(agent, renewed)
-    served = await agents.look_at_certificate(agent)
-    assert timedelta(days=29) < served.ends - datetime.now(UTC) < timedelta(days=31)
-    assert (agents.certificate_ends(agent.uid), serial_of(renewed)) == (served.ends, served.serial)
+        await agents.install_certificate(agent, renewed)
+    served = await agents.read_certificate(agent)
+    assert timedelta(days=29) < served.valid_until - datetime.now(UTC) < timedelta(days=31)
+    assert (agents.certificate_expiry(agent.uid), serial_of(renewed)) == (served.valid_until, served.serial)
     assert await agents.shards(agent) == [], "existing connections stay open"
     kept = root / "tls" / "agent.pem"
     assert kept.read_text().startswith(renewed)
@@ -321,9 +321,9 @@ async def test_certificate_is_renewed_without_restart(
     assert {path.name for path in (root / "tls").iterdir()} == {"agent.pem", "ca.pem"}
 
 
-async def test_unrequested_certificate_is_rejected(agent: NodeRef, agents: HttpAgents, authority: Authority) -> None:
+async def test_unrequested_certificate_is_rejected(agent: NodeRef, agents: HttpAgents, authority: ConsoleCa) -> None:
     with pytest.raises(AgentRefused, match="made no certificate request"):
-        await agents.give_certificate(agent, authority.sign_agent(key.fresh()[1], ADDRESS))
+        await agents.install_certificate(agent, authority.sign_agent(key.generate()[1], ADDRESS))
 
 
 async def test_ca_is_replaced_without_restart(tmp_path: Path, root: Path) -> None:
@@ -332,33 +332,33 @@ async def test_ca_is_replaced_without_restart(tmp_path: Path, root: Path) -> Non
     Console and agent can connect in every step. At the end, certificates of the previous CA are rejected and connections that
     use them are closed.
     """
-    authority = Authority.load(Settings(state_dir=tmp_path / "console"))
-    before = Authority.existing(Settings(state_dir=tmp_path / "console"))
+    authority = ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
+    before = ConsoleCa.existing(Settings(state_dir=tmp_path / "console"))
     agents = HttpAgents(authority.client_ssl_context)
     async with running_agent(root, authority) as agent:
         (stolen := tmp_path / "stolen.pem").write_bytes((authority.directory / "client.pem").read_bytes())
         with pytest.raises(AgentRefused, match=r"rejected the CA certificates: .*do not accept its certificate"):
-            await agents.tell_authorities(agent, new_signer().pem, "")
+            await agents.set_trusted_cas(agent, new_signer().pem, "")
         with pytest.raises(AgentRefused, match=r"rejected the CA certificates: .*its files are not usable"):
-            await agents.tell_authorities(agent, "nonsense", "")
+            await agents.set_trusted_cas(agent, "nonsense", "")
         with pytest.raises(AgentRefused, match="is not valid yet by this machine's clock"):
-            await agents.tell_authorities(agent, authority.ca_pem + not_yet_valid_ca().pem, "")
+            await agents.set_trusted_cas(agent, authority.ca_pem + not_yet_valid_ca().pem, "")
         authority.announce()
-        await agents.tell_authorities(agent, authority.trusted, authority.bundle)
+        await agents.set_trusted_cas(agent, authority.trusted, authority.bundle)
         authority.switch()
         authority.renew()
-        assert not authority.is_presents((await agents.look_at_certificate(agent)).signing_key)
+        assert not authority.is_issued_by_current((await agents.read_certificate(agent)).signing_key)
         assert await agents.shards(agent) == []
-        await agents.give_certificate(agent, authority.sign_agent(await agents.request_certificate(agent), ADDRESS))
-        assert authority.is_presents((await agents.look_at_certificate(agent)).signing_key)
+        await agents.install_certificate(agent, authority.sign_agent(await agents.request_certificate(agent), ADDRESS))
+        assert authority.is_issued_by_current((await agents.read_certificate(agent)).signing_key)
         stolen_context = ssl.create_default_context(cadata=authority.ca_pem)
         stolen_context.load_cert_chain(stolen)
         stolen_client = HttpAgents(lambda: stolen_context)
         assert await stolen_client.shards(agent) == [], "the previous CA is still trusted"
         open_stream = stolen_client.samples(agent, 0, "")
         await anext(open_stream)
-        authority.forget()
-        await agents.tell_authorities(agent, authority.trusted, authority.bundle)
+        authority.remove_former()
+        await agents.set_trusted_cas(agent, authority.trusted, authority.bundle)
         assert await agents.shards(agent) == []
         assert (root / "tls" / "ca.pem").read_text() == authority.ca_pem
         with pytest.raises(AgentUnreachable):

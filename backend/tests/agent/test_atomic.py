@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import hiredis
 import pytest
-from backend.tests.shards import own_address
+from backend.tests.shards import unused_loopback_address
 
 from shardboard.agent import atomic, render, slot_transfer
 from shardboard.agent.contract import MoveSlots
-from shardboard.agent.moving import Movers
+from shardboard.agent.moving import SlotMovers
 from shardboard.agent.pace import JOB_KEYS
-from shardboard.agent.processes import Supervisor
+from shardboard.agent.processes import ShardSupervisor
 from shardboard.agent.resp import OwnTraffic
 
 SOURCE, TARGET = "a" * 40, "b" * 40
@@ -72,7 +72,7 @@ class Engine:
                 return [[word for pair in job.items() for word in pair] for job in self._poll_jobs()]
             case ["CLUSTER", "CANCELSLOTMIGRATIONS"]:
                 for job in self.jobs:
-                    job["state"] = "cancelled" if job["state"] not in atomic.ENDED else job["state"]
+                    job["state"] = "cancelled" if job["state"] not in atomic.FINAL_STATES else job["state"]
                 return "OK"
             case ["CLUSTER", "MIGRATESLOTS"]:
                 return self._start_job(command)
@@ -93,7 +93,7 @@ class Engine:
     def _poll_jobs(self) -> list[dict[str, str]]:
         listed = [dict(job) for job in self.jobs]
         for job in self.jobs:
-            if job["state"] not in atomic.ENDED and not self.never_ends:
+            if job["state"] not in atomic.FINAL_STATES and not self.never_ends:
                 job["state"], job["message"] = ("failed", self.failure) if self.failure else ("success", "")
                 if not self.failure and self.other is not None:
                     self.slots -= set(self.requested[-1])
@@ -113,22 +113,22 @@ def _packed(reply: Any) -> bytes:
 
 
 @asynccontextmanager
-async def run_migration(directory: Path, source: Engine, target: Engine) -> AsyncIterator[tuple[Movers, MoveSlots]]:
+async def run_migration(directory: Path, source: Engine, target: Engine) -> AsyncIterator[tuple[SlotMovers, MoveSlots]]:
     source.other = target
     source_server = await asyncio.start_unix_server(source.serve, directory / render.SOCKET)
-    address = own_address()
+    address = unused_loopback_address()
     target_server = await asyncio.start_server(target.serve, address, 20001)
     record = SimpleNamespace(
         spec=SimpleNamespace(engine_id=source.engine_id),
         bdb=SimpleNamespace(admin_password="secret", maxclients=1000, tier=None),
     )
-    shard = SimpleNamespace(state="running", directory=directory, record=record, own=OwnTraffic())
+    shard = SimpleNamespace(state="running", directory=directory, record=record, own_traffic=OwnTraffic())
     supervisor = SimpleNamespace(find=lambda uid, _: {1: shard}.get(uid))
     request = MoveSlots(
         uid=1, target_engine_id=TARGET, address=address, port=20001, slots=[(0, 99), (200, 1299)], seconds=20
     )
     try:
-        yield Movers(cast(Supervisor, supervisor)), request
+        yield SlotMovers(cast(ShardSupervisor, supervisor)), request
     finally:
         source_server.close()
         target_server.close()
@@ -136,7 +136,7 @@ async def run_migration(directory: Path, source: Engine, target: Engine) -> Asyn
 
 
 async def test_slots_move_in_jobs_of_limited_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomic, "MOST_SLOTS", 512)
+    monkeypatch.setattr(atomic, "MAX_SLOTS_PER_JOB", 512)
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set(range(1300, 16384)))
     async with run_migration(tmp_path, source, target) as (movers, request):
         moved = await movers.move(request)

@@ -8,31 +8,31 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from backend.tests.shards import Farm, ask, farm, lone, request, until
+from backend.tests.shards import LocalNodes, execute_as_admin, local_nodes, standalone_shard, start_request, wait_until
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from shardboard.agent.contract import Drill
-from shardboard.agent.drill import Absence, Drills
+from shardboard.agent.drill import Drills, OutageSimulator
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.probe_rate import ProbeRate
-from shardboard.agent.proxy import Proxy
+from shardboard.agent.proxy import ProxyProcess
 from shardboard.agent.sampler import PULSE, Sampler
 
 
 class DrillSetup:
     """Two shards, their drills, and an HTTP client of the agent."""
 
-    def __init__(self, node: Farm, processes: dict[int, psutil.Process]) -> None:
+    def __init__(self, node: LocalNodes, processes: dict[int, psutil.Process]) -> None:
         self.node = node
         self.processes = processes
-        proxy = Proxy(node.settings[1])
+        proxy = ProxyProcess(node.settings[1])
         self.sampler = Sampler(node[1], MachineSampler(node.settings[1]), proxy, ProbeRate(), "127.0.0.1")
         self.drills = Drills(node[1], self.sampler, proxy, node.settings[1].address)
         app = Starlette(routes=[Route("/facts", lambda _: PlainTextResponse("facts"))])
-        app.add_middleware(Absence, drills=self.drills)
+        app.add_middleware(OutageSimulator, drills=self.drills)
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://agent")
 
     async def begin(self, kind: str, uid: int | None = None, name: str = "1") -> str:
@@ -63,8 +63,10 @@ async def drill_end(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 
 @pytest.fixture
 async def agent(tmp_path: Path) -> AsyncIterator[DrillSetup]:
-    async with farm(tmp_path) as node:
-        assert all(outcome.ok for outcome in await node[1].start(request(lone(1), lone(2))))
+    async with local_nodes(tmp_path) as node:
+        assert all(
+            outcome.ok for outcome in await node[1].start(start_request(standalone_shard(1), standalone_shard(2)))
+        )
         setup = DrillSetup(node, {uid: psutil.Process(shard.record.pid) for uid, shard in node[1].shards.items()})
         yield setup
         for task in setup.drills._tasks:
@@ -75,22 +77,22 @@ async def agent(tmp_path: Path) -> AsyncIterator[DrillSetup]:
 
 async def test_killed_shard_stays_dead_and_others_keep_running(agent: DrillSetup, drill_end: asyncio.Event) -> None:
     await agent.begin("kill_shard", 1)
-    await until(lambda: agent.dead() == {1})
+    await wait_until(lambda: agent.dead() == {1})
     assert agent.node[1].shards[1].detail == "its process was killed by SIGKILL"
     assert (await agent.http.get("/facts")).status_code == 200, "the agent stays reachable"
     drill_end.set()
-    await until(lambda: not agent.drills._tasks)
+    await wait_until(lambda: not agent.drills._tasks)
     assert agent.dead() == {1}
 
 
 async def test_frozen_shard_continues_with_its_data(agent: DrillSetup, drill_end: asyncio.Event) -> None:
-    await ask(agent.node[1].shards[1], "SET", "key", "value")
+    await execute_as_admin(agent.node[1].shards[1], "SET", "key", "value")
     await agent.begin("freeze_shard", 1)
-    await until(lambda: agent.stopped() == {1})
+    await wait_until(lambda: agent.stopped() == {1})
     assert (await agent.http.get("/facts")).status_code == 200
     drill_end.set()
-    await until(lambda: not agent.stopped())
-    assert await ask(agent.node[1].shards[1], "GET", "key") == "value"
+    await wait_until(lambda: not agent.stopped())
+    assert await execute_as_admin(agent.node[1].shards[1], "GET", "key") == "value"
 
 
 async def test_frozen_node_answers_pending_requests_after_the_drill(
@@ -99,7 +101,7 @@ async def test_frozen_node_answers_pending_requests_after_the_drill(
     samples = agent.sampler.follow(0, "")
     assert await anext(samples) == PULSE
     await agent.begin("freeze")
-    await until(lambda: agent.stopped() == {1, 2})
+    await wait_until(lambda: agent.stopped() == {1, 2})
     pending = asyncio.create_task(agent.http.get("/facts"))
     done, _ = await asyncio.wait((pending,), timeout=0.1)
     assert not done
@@ -115,10 +117,10 @@ async def test_rebooting_node_refuses_requests_and_ends_streams(agent: DrillSetu
     await anext(samples)
     await agent.begin("reboot")
     assert {line async for line in samples} <= {PULSE}, "the stream ends after at most one more pulse"
-    await until(lambda: agent.dead() == {1, 2})
+    await wait_until(lambda: agent.dead() == {1, 2})
     assert (await agent.http.get("/facts")).status_code == 503
     drill_end.set()
-    await until(lambda: not agent.drills._tasks)
+    await wait_until(lambda: not agent.drills._tasks)
     assert (await agent.http.get("/facts")).status_code == 200
     assert await anext(agent.sampler.follow(0, "")) == PULSE, "new requests are served"
     assert agent.dead() == {1, 2}, "the agent does not restart shards on its own"
@@ -129,16 +131,16 @@ async def test_repeated_request_runs_once_and_another_drill_waits(agent: DrillSe
     await agent.begin("freeze_shard", 1)
     assert len(agent.drills._tasks) == 1
     await agent.begin("freeze_shard", 2, name="2")
-    await until(lambda: agent.stopped() == {1})
+    await wait_until(lambda: agent.stopped() == {1})
     drill_end.set()
-    await until(lambda: not agent.drills._tasks)
+    await wait_until(lambda: not agent.drills._tasks)
     assert agent.stopped() == set()
 
 
 async def test_drill_on_unknown_shard_changes_nothing(agent: DrillSetup, drill_end: asyncio.Event) -> None:
     await agent.begin("kill_shard", 99)
     drill_end.set()
-    await until(lambda: not agent.drills._tasks)
+    await wait_until(lambda: not agent.drills._tasks)
     assert agent.dead() == set()
 
 
@@ -146,22 +148,22 @@ async def test_agent_that_stops_during_a_drill_resumes_frozen_shards(
     agent: DrillSetup, drill_end: asyncio.Event
 ) -> None:
     await agent.begin("freeze")
-    await until(lambda: agent.stopped() == {1, 2})
+    await wait_until(lambda: agent.stopped() == {1, 2})
     [task] = agent.drills._tasks
     task.cancel()
-    await until(lambda: not agent.stopped())
+    await wait_until(lambda: not agent.stopped())
 
 
 async def test_new_agent_resumes_shards_frozen_by_a_killed_agent(agent: DrillSetup) -> None:
-    await ask(agent.node[1].shards[1], "SET", "key", "value")
+    await execute_as_admin(agent.node[1].shards[1], "SET", "key", "value")
     agent.node[1].signal([1, 2], signal.SIGSTOP)
-    await until(lambda: agent.stopped() == {1, 2})
+    await wait_until(lambda: agent.stopped() == {1, 2})
     adopted = await agent.node.restart_agent()
     assert agent.stopped() == set()
     assert {uid: shard.record.pid for uid, shard in adopted.shards.items()} == {
         uid: process.pid for uid, process in agent.processes.items()
     }
-    assert await ask(adopted.shards[1], "GET", "key") == "value"
+    assert await execute_as_admin(adopted.shards[1], "GET", "key") == "value"
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "explode"}, {"seconds": 0}, {"seconds": 121}, {"id": None}, {"more": 1}])
@@ -181,7 +183,7 @@ async def test_kill_drill_ends_agent_and_shards(agent: DrillSetup, monkeypatch: 
     monkeypatch.setenv("INVOCATION_ID", "1")
     monkeypatch.setattr("shardboard.agent.drill.os._exit", ended.append)
     assert await agent.begin("kill") == ""
-    await until(lambda: ended == [137] and agent.dead() == {1, 2})
+    await wait_until(lambda: ended == [137] and agent.dead() == {1, 2})
 
 
 async def test_drill_without_required_permission_is_refused_with_reason(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shardboard.agent.engine import counts_by_slot, engine_path, engine_version
+from shardboard.agent.engine import engine_path, engine_version, supports_slot_stats
 
 
 @pytest.fixture
@@ -42,4 +42,4 @@ def test_version_is_read_from_the_program_output(program: Path) -> None:
     [("9.0.0", True), ("10.1", True), ("8.0.1", False), ("8.1.9", False), ("", False), ("x", False)],
 )
 def test_slot_counts_are_supported_since_valkey_9(version: str, supported: bool) -> None:
-    assert counts_by_slot(version) == supported
+    assert supports_slot_stats(version) == supported

@@ -17,7 +17,7 @@ from unittest.mock import Mock
 
 import pytest
 import uvicorn
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
@@ -25,14 +25,14 @@ from sqlalchemy import func, select, update
 
 from shardboard.agent.contract.protocol import CONSOLE_NAME
 from shardboard.agent.enrol import _Console, enrol, stay_enrolled
-from shardboard.agent.identity import EnrolError, Identity, Port, load
+from shardboard.agent.identity import AgentIdentity, AgentPort, EnrolError, load
 from shardboard.agent.settings import AgentSettings
 from shardboard.app import create_app
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS
 from shardboard.key_files import write_private
-from shardboard.server_certificate import Identity as ServerIdentity
+from shardboard.server_certificate import ServerIdentity as ServerIdentity
 from shardboard.services.join import create_token
 from shardboard.settings import Settings
 from shardboard.state.join_tokens import JoinToken
@@ -69,14 +69,14 @@ def state_dir(tmp_path: Path) -> Path:
     return directory
 
 
-async def new_token(console: Console, authority: Authority | None = None, addr: str = "127.0.0.1") -> str:
+async def new_token(console: Console, authority: ConsoleCa | None = None, addr: str = "127.0.0.1") -> str:
     async with console.store.begin() as session:
-        return (await create_token(session, authority or console.authority, originator="admin", addr=addr))[0]
+        return (await create_token(session, authority or console.ca, originator="admin", addr=addr))[0]
 
 
 async def enrol_agent(
     url: str, token: str | None, state_dir: Path, addr: str = "127.0.0.1", agent_port: int = 9700
-) -> Identity:
+) -> AgentIdentity:
     return await asyncio.to_thread(enrol, url, token, addr, agent_port, state_dir, FACTS)
 
 
@@ -92,7 +92,7 @@ async def enrol_error(url: str, token: str | None, state_dir: Path, addr: str = 
     return str(error.value)
 
 
-def days_left(identity: Identity) -> int:
+def days_left(identity: AgentIdentity) -> int:
     ends = x509.load_pem_x509_certificate(identity.certificate.read_bytes()).not_valid_after_utc
     return round((ends - datetime.now(UTC)) / timedelta(days=1))
 
@@ -108,7 +108,7 @@ async def test_agent_enrols_once(console: Console, port: int, state_dir: Path) -
     assert (identity.node_uid, identity.addr, identity.port, identity.console) == (1, "127.0.0.1", 9700, url)
     for path in (identity.certificate, identity.ca, state_dir / "agent.json"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert identity.ca.read_text() == console.authority.ca_pem
+    assert identity.ca.read_text() == console.ca.ca_pem
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(identity.certificate)
     assert days_left(identity) == PEER_DAYS
     assert enrol(None, None, "127.0.0.1", 9700, state_dir, FACTS) == identity
@@ -128,12 +128,12 @@ async def test_address_of_an_enrolled_agent_cannot_change(console: Console, port
 async def test_expired_certificate_is_replaced_with_a_new_token(
     console: Console, port: int, state_dir: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("shardboard.agent.enrol.LOOK_AGAIN", 0.05)
+    monkeypatch.setattr("shardboard.agent.enrol.CHECK_SECONDS", 0.05)
     caplog.set_level(logging.INFO)
     with monkeypatch.context() as before:
         before.setattr("shardboard.services.join.PEER_DAYS", 0)
         first = await enrol_agent(f"https://localhost:{port}", await new_token(console), state_dir)
-    assert "expired" in first.flaw()
+    assert "expired" in first.validation_error()
     assert enrol(None, None, "127.0.0.1", 9700, state_dir, FACTS) == first, "the agent starts and manages its shards"
     sent: list[str] = []
     post = _Console.post
@@ -145,21 +145,21 @@ async def test_expired_certificate_is_replaced_with_a_new_token(
     monkeypatch.setattr(_Console, "post", recording_post)
     file = state_dir / "token"
     settings = AgentSettings("127.0.0.1", token_file=file, state_dir=state_dir)
-    enrolment = asyncio.create_task(stay_enrolled(settings, first, FACTS, Port(first)))
-    await until(lambda: "(certificate has expired). To join a cluster, the agent needs" in caplog.text)
-    used = f"sb1.used.{console.authority.ca_fingerprint()}"
+    enrolment = asyncio.create_task(stay_enrolled(settings, first, FACTS, AgentPort(first)))
+    await wait_until(lambda: "(certificate has expired). To join a cluster, the agent needs" in caplog.text)
+    used = f"sb1.used.{console.ca.ca_fingerprint()}"
     file.write_text(used)
-    await until(lambda: "The console rejected" in caplog.text)
+    await wait_until(lambda: "The console rejected" in caplog.text)
     good = await new_token(console)
     write_private(file, good.encode())
-    await until(lambda: "joined the cluster again" in caplog.text)
+    await wait_until(lambda: "joined the cluster again" in caplog.text)
     assert sent == [used, good], "a rejected token is not sent again"
-    assert first.flaw() == ""
+    assert first.validation_error() == ""
     assert days_left(first) == PEER_DAYS
     assert load(state_dir) == first, "the node uid is unchanged"
     write_private(file, (await new_token(console)).encode())
-    monkeypatch.setattr(Identity, "flaw", flaw := Mock(return_value=""))
-    await until(lambda: flaw.call_count)
+    monkeypatch.setattr(AgentIdentity, "validation_error", flaw := Mock(return_value=""))
+    await wait_until(lambda: flaw.call_count)
     assert await count_tokens(console) == 1
     enrolment.cancel()
 
@@ -192,7 +192,7 @@ async def test_used_and_expired_tokens_are_rejected(
 async def test_token_is_not_sent_to_a_console_with_another_ca(
     console: Console, port: int, state_dir: Path, tmp_path: Path
 ) -> None:
-    other = Authority.load(Settings(state_dir=tmp_path / "other"))
+    other = ConsoleCa.load(Settings(state_dir=tmp_path / "other"))
     token = await new_token(console, other)
     assert "a different fingerprint" in await enrol_error(f"https://localhost:{port}", token, state_dir)
     assert await count_tokens(console) == 1
@@ -202,10 +202,10 @@ async def test_extra_certificate_in_the_join_reply_is_not_trusted(
     console: Console, port: int, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Base64 decoders stop at the padding, so data after the genuine certificate could pass the fingerprint check."""
-    genuine = console.authority.ca_pem
-    foreign = Authority.load(Settings(state_dir=tmp_path / "foreign")).ca_pem
+    genuine = console.ca.ca_pem
+    foreign = ConsoleCa.load(Settings(state_dir=tmp_path / "foreign")).ca_pem
     token = await new_token(console)
-    monkeypatch.setattr(Authority, "ca_pem", genuine + foreign)
+    monkeypatch.setattr(ConsoleCa, "ca_pem", genuine + foreign)
     try:
         identity = await enrol_agent(f"https://localhost:{port}", token, state_dir)
     except EnrolError as error:
@@ -221,9 +221,9 @@ async def test_any_address_of_the_console_machine_is_accepted(console: Console, 
 
 def reverse_proxy_context(console: Console) -> ssl.SSLContext:
     """Return the TLS context of a reverse proxy, which serves one certificate for every name."""
-    names = [name for name in console.authority.names if name != CONSOLE_NAME]
+    names = [name for name in console.ca.names if name != CONSOLE_NAME]
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = console.authority.present.sign(key.public_key(), names, [ExtendedKeyUsageOID.SERVER_AUTH], 1)
+    certificate = console.ca.current.sign(key.public_key(), names, [ExtendedKeyUsageOID.SERVER_AUTH], 1)
     return ServerIdentity((certificate,), key_pem(key)).context()
 
 

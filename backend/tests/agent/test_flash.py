@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import farm, lone, request
+from backend.tests.shards import local_nodes, standalone_shard, start_request
 
 from shardboard.agent import flash, machine
 from shardboard.agent.contract import TierSpec
@@ -27,11 +27,11 @@ def with_changes(settings: AgentSettings, **changes: object) -> AgentSettings:
 
 
 def test_flash_settings_are_reported_to_the_console(settings: AgentSettings) -> None:
-    found = flash.find(settings)
+    found = flash.open_flash(settings)
     facts = machine.facts(settings, found)
     assert (facts.flash_path, facts.flash_size) == (str(settings.flash), 2**20)
     assert (machine.facts(settings).flash_path, machine.facts(settings).flash_size) == ("", 0)
-    default_size = flash.find(with_changes(settings, flash_size=None))
+    default_size = flash.open_flash(with_changes(settings, flash_size=None))
     assert default_size is not None
     assert default_size.size > 2**20
 
@@ -45,8 +45,8 @@ def test_unusable_flash_is_rejected(settings: AgentSettings, tmp_path: Path) -> 
         ({"tier": "/nowhere.so"}, "was not found .*/nowhere.so"),
     ):
         with pytest.raises(FlashError, match=message):
-            flash.find(with_changes(settings, **changes))
-    assert flash.find(with_changes(settings, flash=None, flash_size=None)) is None
+            flash.open_flash(with_changes(settings, **changes))
+    assert flash.open_flash(with_changes(settings, flash=None, flash_size=None)) is None
 
 
 def test_directories_of_removed_shards_are_deleted(tmp_path: Path) -> None:
@@ -54,15 +54,15 @@ def test_directories_of_removed_shards_are_deleted(tmp_path: Path) -> None:
     for uid in (1, 2):
         found.prepare(uid)
     (found.directory(1) / "log").write_text("old")
-    found.keep(["1"])
+    found.remove_others(["1"])
     assert [path.name for path in (tmp_path / "shards").iterdir()] == ["1"]
     found.prepare(1)
     assert list(found.directory(1).iterdir()) == [], "files of an earlier process are deleted"
 
 
 async def test_flash_shard_is_refused_on_a_node_without_flash(tmp_path: Path) -> None:
-    async with farm(tmp_path) as nodes:
-        [outcome] = await nodes[1].start(request(lone(1), tier=TIER))
+    async with local_nodes(tmp_path) as nodes:
+        [outcome] = await nodes[1].start(start_request(standalone_shard(1), tier=TIER))
         assert not outcome.ok
         assert "has no flash: its agent was started without --flash" in outcome.reason
         assert not (tmp_path / "node1" / "shards" / "1").exists()

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import Farm, ask, farm, lone, request, until
+from backend.tests.shards import LocalNodes, execute_as_admin, local_nodes, standalone_shard, start_request, wait_until
 
 from shardboard.agent.resp import EngineError
 
@@ -28,22 +28,22 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-async def node(disk: Path) -> AsyncIterator[Farm]:
-    async with farm(disk) as opened:
+async def node(disk: Path) -> AsyncIterator[LocalNodes]:
+    async with local_nodes(disk) as opened:
         yield opened
 
 
-async def test_full_disk_stops_only_writes_and_shard_starts(node: Farm) -> None:
-    [outcome] = await node[1].start(request(lone(1), appendonly=True))
+async def test_full_disk_stops_only_writes_and_shard_starts(node: LocalNodes) -> None:
+    [outcome] = await node[1].start(start_request(standalone_shard(1), appendonly=True))
     assert outcome.ok
     shard = node[1].shards[1]
-    assert await ask(shard, "SET", "before", "value") == "OK"
+    assert await execute_as_admin(shard, "SET", "before", "value") == "OK"
     filler = node.root / "filler"
     filler.write_bytes(bytes(shutil.disk_usage(node.root).free))
 
-    await until(lambda: rejects_writes(node))
-    assert await ask(shard, "GET", "before") == "value"
-    [refused] = await node[1].start(request(lone(2)))
+    await wait_until(lambda: rejects_writes(node))
+    assert await execute_as_admin(shard, "GET", "before") == "value"
+    [refused] = await node[1].start(start_request(standalone_shard(2)))
     assert (refused.ok, refused.code) == (False, "start_failed")
     assert "No space left on device" in refused.reason
     node[1].check()
@@ -53,23 +53,23 @@ async def test_full_disk_stops_only_writes_and_shard_starts(node: Farm) -> None:
     assert new_agent.shards[1].state == "running"
 
     filler.unlink()
-    await until(lambda: accepts_writes(node))
-    assert await ask(node[1].shards[1], "GET", "before") == "value"
-    [outcome] = await node[1].start(request(lone(2)))
+    await wait_until(lambda: accepts_writes(node))
+    assert await execute_as_admin(node[1].shards[1], "GET", "before") == "value"
+    [outcome] = await node[1].start(start_request(standalone_shard(2)))
     assert outcome.ok
 
 
-async def rejects_writes(node: Farm) -> bool:
+async def rejects_writes(node: LocalNodes) -> bool:
     """Whether the engine rejects writes because it cannot persist them."""
     try:
-        await ask(node[1].shards[1], "SET", "key", VALUE)
+        await execute_as_admin(node[1].shards[1], "SET", "key", VALUE)
     except EngineError as error:
         return "MISCONF" in str(error)
     return False
 
 
-async def accepts_writes(node: Farm) -> bool:
+async def accepts_writes(node: LocalNodes) -> bool:
     try:
-        return bool(await ask(node[1].shards[1], "SET", "key", VALUE) == "OK")
+        return bool(await execute_as_admin(node[1].shards[1], "SET", "key", VALUE) == "OK")
     except EngineError:
         return False

@@ -10,14 +10,14 @@ from backend.tests.agent.test_app import identity_of
 
 from shardboard.agent import key
 from shardboard.agent.contract import AgentCertificate
-from shardboard.agent.identity import EnrolError, Port, Renewal, load
-from shardboard.authority import Authority
+from shardboard.agent.identity import AgentPort, CertificateRenewal, EnrolError, load
+from shardboard.authority import ConsoleCa
 from shardboard.settings import Settings
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority.load(Settings(state_dir=tmp_path / "console"))
+def authority(tmp_path: Path) -> ConsoleCa:
+    return ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
 
 
 def check_loadable(path: Path) -> None:
@@ -36,7 +36,7 @@ def test_damaged_identity_file_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_separate_key_file_of_an_earlier_release_is_merged(
-    tmp_path: Path, authority: Authority, interrupted: bool
+    tmp_path: Path, authority: ConsoleCa, interrupted: bool
 ) -> None:
     identity = identity_of(tmp_path, authority)
     pair = identity.certificate.read_text()
@@ -51,7 +51,7 @@ def test_separate_key_file_of_an_earlier_release_is_merged(
     check_loadable(identity.certificate)
 
 
-def test_stale_key_file_is_ignored_after_joining_again(tmp_path: Path, authority: Authority) -> None:
+def test_stale_key_file_is_ignored_after_joining_again(tmp_path: Path, authority: ConsoleCa) -> None:
     stale = identity_of(tmp_path / "before", authority).certificate.read_text()
     identity = identity_of(tmp_path, authority)
     identity.certificate.with_suffix(".key").write_text(stale[stale.index("-----BEGIN PRIVATE KEY") :])
@@ -59,27 +59,27 @@ def test_stale_key_file_is_ignored_after_joining_again(tmp_path: Path, authority
     check_loadable(identity.certificate)
 
 
-def test_flaw_names_what_the_console_would_reject(tmp_path: Path, authority: Authority) -> None:
-    assert identity_of(tmp_path / "good", authority).flaw() == ""
-    assert "expired" in identity_of(tmp_path / "over", authority, days=0).flaw()
+def test_flaw_names_what_the_console_would_reject(tmp_path: Path, authority: ConsoleCa) -> None:
+    assert identity_of(tmp_path / "good", authority).validation_error() == ""
+    assert "expired" in identity_of(tmp_path / "over", authority, days=0).validation_error()
     moved = identity_of(tmp_path / "moved", authority)
-    assert "mismatch" in dataclasses.replace(moved, addr="127.0.0.9").flaw()
+    assert "mismatch" in dataclasses.replace(moved, addr="127.0.0.9").validation_error()
 
 
-def test_unusable_certificate_files_are_reported(tmp_path: Path, authority: Authority) -> None:
+def test_unusable_certificate_files_are_reported(tmp_path: Path, authority: ConsoleCa) -> None:
     identity = identity_of(tmp_path, authority)
     identity.certificate.write_bytes(b"\xff nonsense")
-    assert "are not usable" in identity.flaw()
+    assert "are not usable" in identity.validation_error()
     with pytest.raises(EnrolError, match=r"Remove agent\.json"):
         identity.context()
     identity.certificate.unlink()
-    assert "are not usable" in identity.flaw()
+    assert "are not usable" in identity.validation_error()
     with pytest.raises(EnrolError, match=r"Remove agent\.json"):
         identity.context()
 
 
 def test_key_file_that_cannot_be_merged_is_used_in_place(
-    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, authority: ConsoleCa, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail_with_full_disk(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -93,27 +93,27 @@ def test_key_file_that_cannot_be_merged_is_used_in_place(
     found = load(tmp_path)
     assert found is not None
     assert "No space left" in caplog.text
-    assert (found.key, found.flaw()) == (key_file, "")
+    assert (found.key, found.validation_error()) == (key_file, "")
     found.context()
     monkeypatch.undo()
     load(tmp_path)
-    assert (found.key, found.flaw(), key_file.exists()) == (found.certificate, "", False)
+    assert (found.key, found.validation_error(), key_file.exists()) == (found.certificate, "", False)
 
 
-async def test_other_users_of_the_certificate_are_notified_of_renewal(tmp_path: Path, authority: Authority) -> None:
+async def test_other_users_of_the_certificate_are_notified_of_renewal(tmp_path: Path, authority: ConsoleCa) -> None:
     identity = identity_of(tmp_path, authority)
-    renewal, updates = Renewal(identity, Port(identity)), []
+    renewal, updates = CertificateRenewal(identity, AgentPort(identity)), []
 
     async def record_update() -> None:
         updates.append(identity.certificate.read_text())
 
-    renewal.also_shown_by(record_update)
-    wrong = AgentCertificate(certificate=authority.sign_agent(key.fresh()[1], identity.addr))
-    assert (await renewal.take(wrong)).refused
+    renewal.add_server(record_update)
+    wrong = AgentCertificate(certificate=authority.sign_agent(key.generate()[1], identity.addr))
+    assert (await renewal.install(wrong)).refused
     request = await renewal.request()
-    assert (await renewal.take(wrong)).refused
+    assert (await renewal.install(wrong)).refused
     assert updates == []
     good = authority.sign_agent(request.csr, identity.addr)
-    assert (await renewal.take(AgentCertificate(certificate=good))).refused == ""
+    assert (await renewal.install(AgentCertificate(certificate=good))).refused == ""
     [update] = updates
     assert update.startswith(good)

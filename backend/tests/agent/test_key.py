@@ -10,7 +10,7 @@ from shardboard.agent import key
 
 
 def test_each_key_is_new_and_matches_its_certificate_request() -> None:
-    results = [key.fresh() for _ in range(2)]
+    results = [key.generate() for _ in range(2)]
     for private, csr in results:
         request = x509.load_pem_x509_csr(csr.encode())
         assert request.is_signature_valid
@@ -21,4 +21,4 @@ def test_each_key_is_new_and_matches_its_certificate_request() -> None:
 def test_modules_in_the_working_directory_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit(1)\n")
     monkeypatch.chdir(tmp_path)
-    key.fresh()
+    key.generate()

@@ -12,7 +12,7 @@ import pytest
 from backend.tests import memtier_double
 
 from shardboard.agent import memtier
-from shardboard.agent.memtier_output import BLIND_SPOTS, DISCARDED
+from shardboard.agent.memtier_output import DISCARDED, LIMITATIONS
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_output_has_the_format_of_the_built_in_generator(workdir: Path) -> None:
     run = MemtierProcess(workdir, "--test-time=4")
     assert run.wait() == 0
     assert [line["kind"] for line in run.lines()] == ["begin", *["second"] * 4, "end"]
-    assert run.lines()[0]["warnings"] == BLIND_SPOTS
+    assert run.lines()[0]["warnings"] == LIMITATIONS
     assert [line["ops"] for line in run.seconds()] == [1000] * 4
     assert run.lines()[-1]["ops"] == 4000
     assert "ALL STATS" in run.text
@@ -86,7 +86,7 @@ def test_measurements_lost_by_a_restart_cause_a_warning(workdir: Path) -> None:
     run = MemtierProcess(workdir, "--test-time=6", "--key-prefix=anew")
     assert run.wait() == 0
     begin_lines = [line["warnings"] for line in run.lines() if line["kind"] == "begin"]
-    assert begin_lines == [BLIND_SPOTS, [*BLIND_SPOTS, DISCARDED]]
+    assert begin_lines == [LIMITATIONS, [*LIMITATIONS, DISCARDED]]
 
 
 def test_reason_of_a_failed_start_is_reported(workdir: Path) -> None:
@@ -98,14 +98,14 @@ def test_reason_of_a_failed_start_is_reported(workdir: Path) -> None:
 
 def test_process_that_does_not_end_is_killed(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memtier, "END_SECONDS", 0.1)
-    monkeypatch.setattr(memtier, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(memtier, "POLL_SECONDS", 0.05)
     lines_file = (workdir / "lines.ndjson").open("w", buffering=1)
     command = ["memtier_benchmark", "--test-time=1", "--key-prefix=hangs"]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited until the process sets a handler
     with lines_file, subprocess.Popen(command, stderr=subprocess.PIPE, cwd=workdir) as process:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         assert process.stderr is not None
-        memtier.Run(process, lines_file, 0.0).follow(process.stderr)
+        memtier.MemtierRun(process, lines_file, 0.0).follow(process.stderr)
     assert process.returncode == -signal.SIGKILL
     begin_lines = json.loads((workdir / "lines.ndjson").read_text().splitlines()[1])
     assert "was still running a minute after its test time" in begin_lines["warnings"][-1]
@@ -116,10 +116,10 @@ def test_stopped_run_without_report_is_marked_as_stopped(workdir: Path) -> None:
         (workdir / "lines.ndjson").open("w", buffering=1) as lines_file,
         subprocess.Popen(["sleep", "1000"]) as process,
     ):
-        run = memtier.Run(process, lines_file, 1000.0)
+        run = memtier.MemtierRun(process, lines_file, 1000.0)
         run.stop()
         process.wait()
-        run.conclude(workdir / "report.json")
+        run.write_end(workdir / "report.json")
     last = json.loads((workdir / "lines.ndjson").read_text())
     assert (last["kind"], last["stopped"], last["measured"]) == ("end", True, False)
     assert not (workdir / "report.json").exists()

@@ -7,11 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backend.tests.shards import ENGINE, PASSWORD, Farm, ask, bring_up, farm, layout, until
+from backend.tests.shards import (
+    ENGINE,
+    PASSWORD,
+    LocalNodes,
+    execute_as_admin,
+    local_nodes,
+    plan_shards,
+    start_database,
+    wait_until,
+)
 
 from shardboard.agent import atomic, slot_transfer
 from shardboard.agent.contract import MoveSlots, SlotsMoved
-from shardboard.agent.moving import Movers
+from shardboard.agent.moving import SlotMovers
 from shardboard.domain import slots
 from shardboard.driver import slotmap
 from shardboard.driver.cluster import ShardRef
@@ -26,14 +35,14 @@ LIBRARY = "#!lua name=lib\nserver.register_function('twice', function(keys, args
 class TwoPrimaries:
     """Two primaries on two nodes, each with a replica on the other node. Slots move from the first to the second."""
 
-    def __init__(self, nodes: Farm, shards: list[ShardRef]) -> None:
+    def __init__(self, nodes: LocalNodes, shards: list[ShardRef]) -> None:
         self.nodes = nodes
         self.shards = shards
-        self.movers = Movers(nodes[1])
+        self.movers = SlotMovers(nodes[1])
 
     async def execute(self, index: int, *argv: str) -> Any:
         shard = self.shards[index]
-        return await ask(self.nodes[shard.node.uid].shards[shard.uid], *argv)
+        return await execute_as_admin(self.nodes[shard.node.uid].shards[shard.uid], *argv)
 
     async def move(self, *ranges: tuple[int, int], seconds: float = 20, **changes: Any) -> SlotsMoved:
         target = self.shards[SECOND]
@@ -51,18 +60,18 @@ class TwoPrimaries:
         """Return the slot map when all four shards agree on it."""
 
         async def agreed_map() -> slotmap.SlotMap | None:
-            found = await slotmap.look(self.nodes, self.shards, self.shards)
-            return None if found.astray or found.open else found
+            found = await slotmap.read_slot_map(self.nodes, self.shards, self.shards)
+            return None if found.disagreeing or found.open else found
 
-        found: slotmap.SlotMap = await until(agreed_map)
+        found: slotmap.SlotMap = await wait_until(agreed_map)
         return found
 
 
 @pytest.fixture
 async def pair(tmp_path: Path) -> AsyncIterator[TwoPrimaries]:
-    async with farm(tmp_path, 2) as nodes:
-        shards = layout(nodes.nodes, 2, replication=True)
-        await bring_up(nodes, ENGINE, shards)
+    async with local_nodes(tmp_path, 2) as nodes:
+        shards = plan_shards(nodes.nodes, 2, replication=True)
+        await start_database(nodes, ENGINE, shards)
         yield TwoPrimaries(nodes, shards)
 
 
@@ -70,10 +79,10 @@ async def pair(tmp_path: Path) -> AsyncIterator[TwoPrimaries]:
 def by_migrate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move keys with MIGRATE, as on Valkey 8, even if the engine supports native slot migration."""
 
-    async def unsupported(_: slot_transfer.Ends) -> bool:
+    async def unsupported(_: slot_transfer.MigrationEndpoints) -> bool:
         return False
 
-    monkeypatch.setattr(atomic, "fits", unsupported)
+    monkeypatch.setattr(atomic, "is_supported", unsupported)
 
 
 @pytest.mark.parametrize("method", ["native", "MIGRATE"])
@@ -102,7 +111,7 @@ async def test_keys_of_all_types_move_with_their_slots(
     seen = await pair.wait_for_agreement()
     assert SLOT not in slots.each(seen.held[0])
     assert SLOT in slots.each(seen.held[1])
-    await until(lambda: _size(pair, 2, 0))  # the replica of the source is in sync
+    await wait_until(lambda: _size(pair, 2, 0))  # the replica of the source is in sync
 
 
 async def test_open_slots_are_completed_and_the_source_copy_wins(pair: TwoPrimaries) -> None:
@@ -116,7 +125,7 @@ async def test_open_slots_are_completed_and_the_source_copy_wins(pair: TwoPrimar
     await pair.execute(FIRST, "MIGRATE", *where, *login, "KEYS", f"{{{TAG}}}:sent")
     await pair.execute(FIRST, "MIGRATE", *where, "COPY", *login, "KEYS", f"{{{TAG}}}:both")
     await pair.execute(FIRST, "SET", f"{{{TAG}}}:both", "newer")
-    seen = await slotmap.look(pair.nodes, pair.shards, pair.shards[:2])
+    seen = await slotmap.read_slot_map(pair.nodes, pair.shards, pair.shards[:2])
     assert list(seen.open) == [slotmap.OpenSlot(SLOT, 0, 1)]
     moved = await pair.move((SLOT, SLOT))
     assert (moved.count, moved.keys, moved.reason) == (1, 2, "")
@@ -172,11 +181,11 @@ async def test_replaced_source_is_not_treated_as_empty(pair: TwoPrimaries, monke
     """The source is frozen and replaced. It returns as an empty replica that copies the data of the promoted replica."""
     for number in range(100):
         await pair.execute(FIRST, "SET", f"{{{TAG}}}:{number}", "x")
-    await until(lambda: _size(pair, 2, 100))
+    await wait_until(lambda: _size(pair, 2, 100))
 
     async def replace_source(_: slot_transfer.SlotTransfer, slots: object) -> list[int]:
         await pair.execute(2, "CLUSTER", "FAILOVER", "TAKEOVER")
-        await until(lambda: _follows(pair, FIRST))
+        await wait_until(lambda: _follows(pair, FIRST))
         return []
 
     monkeypatch.setattr(slot_transfer.SlotTransfer, "_filled", replace_source)

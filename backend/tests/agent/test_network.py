@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shardboard.agent.network import NOBODY, Partition, Slowness
+from shardboard.agent.network import PROBE_ADDRESS, PacketLoss, Partition
 
 UNSHARE = ("unshare", "--map-root-user", "--net")
 
@@ -26,12 +26,12 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_partition_on_a_separate_machine_drops_routes_to_peers(calls: Path) -> None:
     cut = Partition("10.0.0.2", ["10.0.0.3", "10.0.0.1", "10.0.0.2", "10.0.0.1"])
-    assert cut.refusal() == ""
+    assert cut.unsupported_reason() == ""
     cut.start(60)
     cut.end()
     routes = [f"route {what} blackhole 10.0.0.{peer}/32" for what in ("add", "del") for peer in (1, 3)]
     assert calls.read_text().splitlines()[2:] == routes
-    assert NOBODY in calls.read_text().splitlines()[0]
+    assert PROBE_ADDRESS in calls.read_text().splitlines()[0]
 
 
 def test_partition_on_loopback_drops_the_route_to_the_node(calls: Path) -> None:
@@ -44,8 +44,8 @@ def test_partition_on_loopback_drops_the_route_to_the_node(calls: Path) -> None:
 
 
 def test_unsupported_partitions_are_refused(calls: Path) -> None:
-    assert Partition("fd00::2", ["fd00::1"]).refusal() == "only nodes with IPv4 addresses can be cut off"
-    assert Partition("10.0.0.2", ["10.0.0.2"]).refusal() == "there is no other node to cut this one off from"
+    assert Partition("fd00::2", ["fd00::1"]).unsupported_reason() == "only nodes with IPv4 addresses can be cut off"
+    assert Partition("10.0.0.2", ["10.0.0.2"]).unsupported_reason() == "there is no other node to cut this one off from"
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_unsupported_partitions_are_refused(calls: Path) -> None:
     ],
 )
 def test_slow_node_drops_some_incoming_packets(calls: Path, own: str, arriving: str, name: str) -> None:
-    slow = Slowness(own)
+    slow = PacketLoss(own)
     table = f"inet shardboard_slow_{name}"
     rules = (
         f"add table {table}; add chain {table} arriving {{ type filter hook input priority -300; }}; "
         f"add rule {table} arriving {arriving} numgen random mod 100 < 5 drop"
     )
-    assert slow.refusal() == ""
+    assert slow.unsupported_reason() == ""
     slow.start(60)
     slow.end()
     assert calls.read_text().splitlines() == [f"{rules}; delete table {table}", rules, f"delete table {table}"]
@@ -79,7 +79,7 @@ client = socket.create_connection(("127.9.9.1", 7000), source_address=("127.9.9.
 server, _ = listener.accept()
 client.settimeout(0.5)
 cut = Partition("127.9.9.1", ["127.9.9.2"])
-assert cut.refusal() == "", cut.refusal()
+assert cut.unsupported_reason() == "", cut.unsupported_reason()
 cut.start(60)
 server.send(b"x")
 client.send(b"x")
@@ -97,7 +97,7 @@ assert server.recv(1) == b"x", "the data did not arrive after the network was re
 
 SLOW = """
 import socket
-from shardboard.agent.network import Slowness
+from shardboard.agent.network import PacketLoss
 
 def count_received():
     for number in range(300):
@@ -115,10 +115,10 @@ receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8_000_000)
 receiver.bind(("127.9.9.1", 7000))
 receiver.settimeout(0.5)
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-assert Slowness("127.9.9.1").refusal() == "", Slowness("127.9.9.1").refusal()
+assert PacketLoss("127.9.9.1").unsupported_reason() == "", PacketLoss("127.9.9.1").unsupported_reason()
 sent = count_received()
 for disturbed, others in (("127.9.9.1", False), ("127.9.9.2", True)):
-    slow = Slowness(disturbed)
+    slow = PacketLoss(disturbed)
     slow.start(60)
     some = count_received()
     slow.end()

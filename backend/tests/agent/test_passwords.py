@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import PASSWORD, Farm, ask, farm, lone, request
+from backend.tests.shards import PASSWORD, LocalNodes, execute_as_admin, local_nodes, standalone_shard, start_request
 
 from shardboard.agent import passwords, render
 from shardboard.agent.contract import ChangePassword
@@ -16,9 +16,9 @@ FRESH = "another-one"
 
 
 @pytest.fixture
-async def node(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path) as opened:
-        assert all(outcome.ok for outcome in await opened[1].start(request(lone(1))))
+async def node(tmp_path: Path) -> AsyncIterator[LocalNodes]:
+    async with local_nodes(tmp_path) as opened:
+        assert all(outcome.ok for outcome in await opened[1].start(start_request(standalone_shard(1))))
         yield opened
 
 
@@ -26,7 +26,7 @@ def change_request(password: str = FRESH) -> ChangePassword:
     return ChangePassword(bdb_uid=1, password=password)
 
 
-async def accepts_password(node: Farm, password: str) -> bool:
+async def accepts_password(node: LocalNodes, password: str) -> bool:
     socket = node[1].shards[1].directory / render.SOCKET
     try:
         (await Connection.open(socket, render.ADMIN, password, OwnTraffic())).close()
@@ -35,32 +35,34 @@ async def accepts_password(node: Farm, password: str) -> bool:
     return True
 
 
-async def test_new_password_is_used_and_stored(node: Farm) -> None:
+async def test_new_password_is_used_and_stored(node: LocalNodes) -> None:
     shard = node[1].shards[1]
-    await ask(shard, "ACL", "SETUSER", render.ADMIN, "#" + hashlib.sha256(FRESH.encode()).hexdigest())
+    await execute_as_admin(shard, "ACL", "SETUSER", render.ADMIN, "#" + hashlib.sha256(FRESH.encode()).hexdigest())
     for _ in range(2):
         assert [(result.uid, result.ok) for result in await passwords.change(node[1], change_request())] == [(1, True)]
-    assert (await ask(shard, "CONFIG", "GET", "masterauth"))[1] == FRESH
+    assert (await execute_as_admin(shard, "CONFIG", "GET", "masterauth"))[1] == FRESH
     record = ShardRecord.load(shard.directory)
     assert record is not None
     assert record.bdb.admin_password == shard.record.bdb.admin_password == FRESH
     assert await accepts_password(node, PASSWORD), "clients that still use the old password are accepted"
-    await ask(shard, "ACL", "SETUSER", render.ADMIN, "resetpass", "#" + hashlib.sha256(FRESH.encode()).hexdigest())
+    await execute_as_admin(
+        shard, "ACL", "SETUSER", render.ADMIN, "resetpass", "#" + hashlib.sha256(FRESH.encode()).hexdigest()
+    )
     assert not await accepts_password(node, PASSWORD)
     await node.restart_agent()
     assert node[1].shards[1].state == "running"
-    assert await ask(node[1].shards[1], "PING") == "PONG"
+    assert await execute_as_admin(node[1].shards[1], "PING") == "PONG"
 
 
-async def test_password_unknown_to_the_shard_changes_nothing(node: Farm) -> None:
+async def test_password_unknown_to_the_shard_changes_nothing(node: LocalNodes) -> None:
     [result] = await passwords.change(node[1], change_request("stranger"))
     assert (result.ok, "WRONGPASS" in result.reply or "invalid" in result.reply) == (False, True)
     shard = node[1].shards[1]
     assert shard.record.bdb.admin_password == PASSWORD
-    assert (await ask(shard, "CONFIG", "GET", "masterauth"))[1] == PASSWORD
+    assert (await execute_as_admin(shard, "CONFIG", "GET", "masterauth"))[1] == PASSWORD
 
 
-async def test_stopped_shard_reports_that_it_does_not_run(node: Farm) -> None:
+async def test_stopped_shard_reports_that_it_does_not_run(node: LocalNodes) -> None:
     node[1].shards[1].state = "died"
     [result] = await passwords.change(node[1], change_request())
     assert (result.ok, result.reply) == (False, "the shard is not running")

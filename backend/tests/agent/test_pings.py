@@ -9,63 +9,65 @@ from typing import Any
 
 import psutil
 import pytest
-from backend.tests.shards import Farm, ask, farm, lone, request, until
+from backend.tests.shards import LocalNodes, execute_as_admin, local_nodes, standalone_shard, start_request, wait_until
 
 from shardboard.agent import sampler as sampling
 from shardboard.agent.contract import SHARD_FIELDS, Sample
 from shardboard.agent.machine import MachineSampler
-from shardboard.agent.pings import MAX_PINGS, Pings
+from shardboard.agent.pings import MAX_PINGS, PingSampler
 from shardboard.agent.probe_rate import RATES, ProbeRate
-from shardboard.agent.proxy import Proxy
+from shardboard.agent.proxy import ProxyProcess
 from shardboard.agent.resp import EngineError
 from shardboard.agent.sampler import Sampler
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 
 
 @pytest.fixture
-async def node(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path) as opened:
-        assert all(outcome.ok for outcome in await opened[1].start(request(lone(1), lone(2))))
+async def node(tmp_path: Path) -> AsyncIterator[LocalNodes]:
+    async with local_nodes(tmp_path) as opened:
+        assert all(
+            outcome.ok for outcome in await opened[1].start(start_request(standalone_shard(1), standalone_shard(2)))
+        )
         for shard in shards(opened):
-            await ask(shard, "PING")
+            await execute_as_admin(shard, "PING")
         yield opened
 
 
-def shards(node: Farm) -> list[Shard]:
+def shards(node: LocalNodes) -> list[LocalShard]:
     return [node[1].shards[uid] for uid in sorted(node[1].shards)]
 
 
-async def test_every_answer_is_returned_once(node: Farm) -> None:
-    pings = Pings(ProbeRate())
+async def test_every_answer_is_returned_once(node: LocalNodes) -> None:
+    pings = PingSampler(ProbeRate())
     kept = {1: 0, 2: 0}
     for _ in range(3):
-        pings.ask(shards(node))
+        pings.send(shards(node))
         # A slow answer counts several times, so a busy machine can produce more than three values.
-        await until(lambda kept=kept: all(len(pings._waits[uid].taken) > count for uid, count in kept.items()))
+        await wait_until(lambda kept=kept: all(len(pings._waits[uid].taken) > count for uid, count in kept.items()))
         kept = {uid: len(pings._waits[uid].taken) for uid in kept}
     taken = pings.take(1)
     assert len(taken) == kept[1] >= 3
     assert all(0 < microseconds < 5_000_000 for microseconds in taken)
-    assert not pings.any(1)
-    assert pings.any(2)
-    pings.keep([1])
+    assert not pings.has_results(1)
+    assert pings.has_results(2)
+    pings.retain([1])
     assert pings.take(2) == []
 
 
-async def test_shard_with_a_pending_ping_gets_no_second_one(node: Farm) -> None:
-    pings, shard = Pings(ProbeRate()), shards(node)[0]
-    before = shard.own.commands["ping"]
+async def test_shard_with_a_pending_ping_gets_no_second_one(node: LocalNodes) -> None:
+    pings, shard = PingSampler(ProbeRate()), shards(node)[0]
+    before = shard.own_traffic.commands["ping"]
     frozen = psutil.Process(shard.record.pid)
     frozen.suspend()
     try:
         for _ in range(5):
-            pings.ask(shards(node))
+            pings.send(shards(node))
             await asyncio.sleep(0)
-        assert shard.own.commands["ping"] == before + 1
-        assert not pings.any(1)
+        assert shard.own_traffic.commands["ping"] == before + 1
+        assert not pings.has_results(1)
     finally:
         frozen.resume()
-    await until(lambda: pings.any(1))
+    await wait_until(lambda: pings.has_results(1))
 
 
 def test_stall_counts_as_several_slow_pings() -> None:
@@ -75,39 +77,43 @@ def test_stall_counts_as_several_slow_pings() -> None:
         answered.append(then)
 
     # The connection is simulated, because a real one does not wait if the machine stalls for 5 ms here.
-    connection = SimpleNamespace(idle=True, last_seconds=0.35, ask_and_wait=record_callback, ask=record_callback)
+    connection = SimpleNamespace(
+        idle=True, last_seconds=0.35, send_and_wait=record_callback, send_packed=record_callback
+    )
     shard: Any = SimpleNamespace(connection=connection, record=SimpleNamespace(spec=SimpleNamespace(uid=1)))
-    pings = Pings(ProbeRate())
-    pings.ask([shard])
+    pings = PingSampler(ProbeRate())
+    pings.send([shard])
     answered[0]("PONG")
     assert pings.take(1) == [350_000, 250_000, 150_000, 50_000]
-    pings.ask([shard])
+    pings.send([shard])
     answered[1](EngineError("the shard closed the connection"))
     assert pings.take(1) == []
 
 
 def test_agents_with_many_shards_probe_each_shard_less_often() -> None:
     disconnected: Any = SimpleNamespace(connection=None)
-    assert Pings(ProbeRate()).ask([disconnected] * 10) == 1 / RATES[-1]
-    assert Pings(ProbeRate()).ask([disconnected] * 50) == 50 / MAX_PINGS
-    assert Pings(ProbeRate()).ask([disconnected] * 500) == 1
+    assert PingSampler(ProbeRate()).send([disconnected] * 10) == 1 / RATES[-1]
+    assert PingSampler(ProbeRate()).send([disconnected] * 50) == 50 / MAX_PINGS
+    assert PingSampler(ProbeRate()).send([disconnected] * 500) == 1
 
 
 def test_shards_on_a_crowded_machine_are_probed_less_often() -> None:
     disconnected: Any = SimpleNamespace(connection=None)
     rate = ProbeRate()
     rate.per_second = 2
-    assert Pings(rate).ask([disconnected]) == 0.5
+    assert PingSampler(rate).send([disconnected]) == 0.5
 
 
-async def test_pings_are_not_counted_as_traffic(node: Farm, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pings_are_not_counted_as_traffic(node: LocalNodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "TIMEOUT", 30)
-    sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]), ProbeRate(), "127.0.0.1")
+    sampler = Sampler(
+        node[1], MachineSampler(node.settings[1]), ProxyProcess(node.settings[1]), ProbeRate(), "127.0.0.1"
+    )
     pings = sampler._readings.pings
     seen: list[dict[str, Any]] = []
     for _ in range(10):
         for _ in range(7):
-            pings.ask(shards(node))
+            pings.send(shards(node))
             await asyncio.sleep(0)
         await sampler._beat(int(time.time()))
         sample = Sample.model_validate_json(sampler._ring[-1][1])

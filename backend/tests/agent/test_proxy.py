@@ -16,11 +16,11 @@ from typing import Any
 import psutil
 import pytest
 from backend.tests.agent.test_app import identity_of
-from backend.tests.shards import Farm, ended, farm, lone, request, until
+from backend.tests.shards import LocalNodes, has_exited, local_nodes, standalone_shard, start_request, wait_until
 
 from shardboard.agent.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState, ReadCommands, ShardTls
-from shardboard.agent.proxy import Proxy
-from shardboard.authority import Authority
+from shardboard.agent.proxy import ProxyProcess
+from shardboard.authority import ConsoleCa
 from shardboard.settings import Settings
 from shardboard.shard_certificates import ShardCertificates
 
@@ -30,15 +30,15 @@ PORT = 12000
 class ProxyNode:
     """One node with one shard outside cluster mode, and its proxy."""
 
-    def __init__(self, node: Farm) -> None:
+    def __init__(self, node: LocalNodes) -> None:
         self.shards = node
         self.settings = node.settings[1]
-        self.proxies: list[tuple[Proxy, asyncio.Task[None]]] = []
+        self.proxies: list[tuple[ProxyProcess, asyncio.Task[None]]] = []
         self.start()
 
     def start(self) -> None:
         """Start the proxy management as a new agent process does."""
-        proxy = Proxy(self.settings)
+        proxy = ProxyProcess(self.settings)
         self.proxies.append((proxy, asyncio.create_task(proxy.run())))
 
     async def end(self) -> None:
@@ -49,7 +49,7 @@ class ProxyNode:
         proxy._hang_up()
 
     @property
-    def proxy(self) -> Proxy:
+    def proxy(self) -> ProxyProcess:
         return self.proxies[-1][0]
 
     def state(self, *, port: int = PORT, version: int = 1) -> ProxyState:
@@ -92,7 +92,7 @@ class ProxyNode:
             found.append(counts._reading)
 
         counts.add = recording_add  # type: ignore[method-assign]
-        await until(lambda: found)
+        await wait_until(lambda: found)
         return found
 
 
@@ -121,8 +121,8 @@ def processes(node: ProxyNode) -> list[psutil.Process]:
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[ProxyNode]:
-    async with farm(tmp_path) as shards:
-        assert all(outcome.ok for outcome in await shards[1].start(request(lone(1))))
+    async with local_nodes(tmp_path) as shards:
+        assert all(outcome.ok for outcome in await shards[1].start(start_request(standalone_shard(1))))
         proxy_node = ProxyNode(shards)
         yield proxy_node
         await proxy_node.proxy.park()
@@ -140,7 +140,7 @@ async def test_requests_of_a_second_are_counted_by_kind(node: ProxyNode) -> None
     await node.proxy.apply(node.state())
     seconds = await node.seconds()
     await node.send(b"SET a 1")
-    await until(lambda: total_counts(seconds)["replies"])  # the second can end between the request and its reply
+    await wait_until(lambda: total_counts(seconds)["replies"])  # the second can end between the request and its reply
     found = total_counts(seconds)
     assert (found["requests"], found["replies"]) == (1, 1)
     assert (found["write"], found["read"]) == (1, 0)
@@ -153,7 +153,7 @@ async def test_command_counts_are_returned_and_blocking_commands_separate(node: 
     seconds = await node.seconds()
     await node.send(b"SET a 1")
     await node.send(b"BLPOP queue 0.01")
-    await until(lambda: total_counts(seconds)["blocking"])
+    await wait_until(lambda: total_counts(seconds)["blocking"])
     found = total_counts(seconds)
     assert (found["requests"], found["write"], found["blocking"]) == (1, 1, 1)
     reply = await node.proxy.commands(ReadCommands(uids=[1]))
@@ -182,7 +182,7 @@ async def test_proxy_without_tls_support_gets_no_encrypted_databases(node: Proxy
 
 
 async def test_endpoint_serves_the_renewed_certificate(node: ProxyNode, tmp_path: Path) -> None:
-    authority = Authority.load(Settings(state_dir=tmp_path / "console"))
+    authority = ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
     state = node.state()
     encrypted = state.databases[0].model_copy(update={"tls": True})
     at = (node.settings.address, encrypted.port)
@@ -194,7 +194,7 @@ async def test_endpoint_serves_the_renewed_certificate(node: ProxyNode, tmp_path
     async def serves_new_certificate() -> bool:
         return await asyncio.to_thread(ssl.get_server_certificate, at) in after
 
-    await until(serves_new_certificate)
+    await wait_until(serves_new_certificate)
 
 
 async def test_reading_waits_for_the_report_of_the_second(node: ProxyNode) -> None:
@@ -203,15 +203,15 @@ async def test_reading_waits_for_the_report_of_the_second(node: ProxyNode) -> No
     async def read() -> ProxyReading | None:
         return await node.proxy.reading(int(time.time()), 1.5)
 
-    reading = await until(read)
+    reading = await wait_until(read)
     assert list(reading.databases) == [1]
 
 
 async def test_dead_proxy_is_restarted_without_the_console(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     node.proxy.signal(signal.SIGKILL)
-    await until(lambda: node.proxy.report().pid not in (None, first.pid))
-    await until(lambda: node.proxy.report().threads == 2)
+    await wait_until(lambda: node.proxy.report().pid not in (None, first.pid))
+    await wait_until(lambda: node.proxy.report().threads == 2)
     assert await node.send(b"PING") == b"+PONG\r\n"
 
 
@@ -220,17 +220,17 @@ async def test_proxy_keeps_running_and_is_adopted_by_the_next_agent(node: ProxyN
     await node.end()
     assert await node.send(b"PING") == b"+PONG\r\n"
     node.start()
-    await until(lambda: node.proxy.report().pid == first.pid)
+    await wait_until(lambda: node.proxy.report().pid == first.pid)
 
 
 async def test_parked_proxy_is_started_by_the_next_agent(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     await node.proxy.park()
     assert first.pid is not None
-    await until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
+    await wait_until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
     await node.end()
     node.start()
-    await until(lambda: node.proxy.report().threads == 2)
+    await wait_until(lambda: node.proxy.report().threads == 2)
     assert await node.send(b"PING") == b"+PONG\r\n"
 
 
@@ -238,26 +238,26 @@ async def test_repeated_agent_restarts_leave_one_proxy(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
     node.proxy.signal(signal.SIGKILL)
     for _ in range(5):  # each agent ends after it started a process and before that process listens
-        await until(lambda: node.proxy._popen or node.proxy.report().state == "running")
+        await wait_until(lambda: node.proxy._popen or node.proxy.report().state == "running")
         await node.end()
         node.start()
-    await until(lambda: node.proxy.report().threads == 2)
-    await until(lambda: len(processes(node)) == 1)
+    await wait_until(lambda: node.proxy.report().threads == 2)
+    await wait_until(lambda: len(processes(node)) == 1)
     assert await node.send(b"PING") == b"+PONG\r\n"
 
 
 async def test_proxy_parked_right_after_its_start_is_not_restarted(node: ProxyNode) -> None:
     await node.proxy.apply(node.state())
-    node.proxy.leave()  # otherwise this agent starts another proxy
+    node.proxy.suspend()  # otherwise this agent starts another proxy
     node.proxy.signal(signal.SIGKILL)
-    await until(lambda: node.proxy.report().state == "died")
+    await wait_until(lambda: node.proxy.report().state == "died")
     await node.end()
     node.start()
-    await until(lambda: node.proxy._popen)
+    await wait_until(lambda: node.proxy._popen)
     _, task = node.proxies[-1]
     task.cancel()
     await node.proxy.park()
-    await until(lambda: not processes(node))
+    await wait_until(lambda: not processes(node))
     node.proxies[-1] = (node.proxy, asyncio.create_task(node.proxy.run()))
     await asyncio.sleep(0)  # let the loop run once
     assert not node.proxy._should_try()
@@ -271,9 +271,9 @@ async def test_proxy_upgrade_keeps_existing_connections(node: ProxyNode, monkeyp
     await node.end()
     monkeypatch.setattr("shardboard.agent.proxy.version_of", lambda _: "99.0.0")
     node.start()
-    await until(lambda: node.proxy.report().pid not in (None, first.pid))
+    await wait_until(lambda: node.proxy.report().pid not in (None, first.pid))
     monkeypatch.undo()
-    await until(lambda: node.proxy.report().threads == 2)
+    await wait_until(lambda: node.proxy.report().threads == 2)
     writer.write(b"GET a\r\n")
     assert await reader.readline() == b"$1\r\n", "the old process still serves its clients"
     writer.close()
@@ -285,26 +285,28 @@ async def test_outage_is_also_reported_to_the_next_agent(node: ProxyNode) -> Non
     assert await node.send(b"SET a 1") == b"+OK\r\n"
     shard = psutil.Process(node.shards[1].shards[1].record.pid)
     shard.kill()
-    first_report = (await until(lambda: node.proxy.outages.since(0)[1]))[0]
+    first_report = (await wait_until(lambda: node.proxy.outages.since(0)[1]))[0]
     assert (first_report.uid, first_report.address, first_report.port) == (1, node.settings.address, 20001)
     assert first_report.slots == [(0, 16383)]
     assert first_report.first_success_ms is None
-    await until(lambda: ended(shard))
+    await wait_until(lambda: has_exited(shard))
     node.shards[1].check()
     assert (await node.shards[1].restart([1], discard_data=True))[0].ok
 
     async def is_writable() -> bool:
         return await node.send(b"SET a 2") == b"+OK\r\n"
 
-    await until(is_writable)
-    [ended_outage] = await until(lambda: [each for each in node.proxy.outages.since(0)[1] if each.first_success_ms])
+    await wait_until(is_writable)
+    [ended_outage] = await wait_until(
+        lambda: [each for each in node.proxy.outages.since(0)[1] if each.first_success_ms]
+    )
     assert ended_outage.noticed_ms == first_report.noticed_ms
     # The values cover all workers, because the worker that detected the outage might have served no client.
     assert (ended_outage.last_success_ms or 0) <= ended_outage.noticed_ms <= (ended_outage.first_success_ms or 0)
     assert ended_outage.last_success_ms is not None
     await node.end()
     node.start()
-    await until(lambda: node.proxy.outages.since(0)[1] == [ended_outage])
+    await wait_until(lambda: node.proxy.outages.since(0)[1] == [ended_outage])
 
 
 async def test_kept_database_is_served_and_keeps_its_port(node: ProxyNode) -> None:
@@ -326,13 +328,13 @@ async def test_kept_database_is_served_and_keeps_its_port(node: ProxyNode) -> No
         assert await node.send(b"EXISTS key") == b":1\r\n"
     await node.end()
     node.start()
-    await until(lambda: node.proxy.report().state == "running")
+    await wait_until(lambda: node.proxy.report().state == "running")
     assert await node.send(b"EXISTS key") == b":1\r\n"
 
 
 async def test_local_shard_with_another_engine_id_is_not_served(node: ProxyNode) -> None:
     await node.end()
-    proxy = Proxy(node.settings, lambda _: "f" * 40)
+    proxy = ProxyProcess(node.settings, lambda _: "f" * 40)
     assert proxy._database(node.state().databases[0])["shards"] == []
     node.start()
 
@@ -348,9 +350,9 @@ async def test_zero_connections_mean_the_default_limit_of_the_proxy(node: ProxyN
 async def test_proxy_ends_when_there_are_no_databases(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     assert (await node.proxy.apply(ProxyState(threads=1, databases=[]))).state == "absent"
-    await until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
+    await wait_until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
     # The process is a zombie as soon as its main thread ends. Its sockets close with the last thread.
-    await until(lambda: _connect_error(node.settings.address) == errno.ECONNREFUSED)
+    await wait_until(lambda: _connect_error(node.settings.address) == errno.ECONNREFUSED)
 
 
 def _connect_error(address: str) -> int:
@@ -380,14 +382,14 @@ async def test_missing_binary_is_reported(node: ProxyNode) -> None:
 async def test_no_proxy_is_started_during_a_simulated_outage(node: ProxyNode) -> None:
     first = await node.proxy.apply(node.state())
     process = psutil.Process(first.pid)
-    node.proxy.leave()
+    node.proxy.suspend()
     node.proxy.signal(signal.SIGKILL)
-    await until(lambda: node.proxy.report().state == "died")
-    await until(lambda: ended(process))  # closing its sockets can take some time
+    await wait_until(lambda: node.proxy.report().state == "died")
+    await wait_until(lambda: has_exited(process))  # closing its sockets can take some time
     with pytest.raises(OSError, match="Connect call failed"):
         await node.send(b"PING")
-    node.proxy.come_back()
-    await until(lambda: node.proxy.report().pid not in (None, first.pid))
+    node.proxy.resume()
+    await wait_until(lambda: node.proxy.report().pid not in (None, first.pid))
 
 
 async def test_files_are_readable_only_by_the_owner(node: ProxyNode) -> None:

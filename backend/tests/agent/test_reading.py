@@ -9,9 +9,9 @@ import pytest
 
 from shardboard.agent.contract import SHARD_FIELDS
 from shardboard.agent.info import InfoReader
-from shardboard.agent.pings import Pings
+from shardboard.agent.pings import PingSampler
 from shardboard.agent.probe_rate import ProbeRate
-from shardboard.agent.reading import Readings, ShardReading, _Look
+from shardboard.agent.reading import ShardPoller, ShardReading, _ShardPoll
 from shardboard.agent.resp import EngineError, OwnTraffic
 
 INFO = "# Persistence\r\nloading:1\r\n\r\n# Replication\r\nrole:slave\r\nmaster_link_status:down\r\n\r\n"
@@ -26,7 +26,7 @@ class Connection:
     def __init__(self, pong: object, info: str = INFO, cluster: object = None) -> None:
         self.pong, self.info, self.cluster = pong, info, cluster
 
-    def ask(self, _: bytes, name: str, then: Callable[[Any], None]) -> None:
+    def send_packed(self, _: bytes, name: str, then: Callable[[Any], None]) -> None:
         replies = {"ping": self.pong, "info": self.info, "cluster": self.cluster}
         asyncio.get_running_loop().call_soon(then, replies[name])
 
@@ -34,11 +34,11 @@ class Connection:
 def shard(*, cluster: bool = True) -> Any:
     bdb = SimpleNamespace(tier=None, cluster=cluster)
     record = SimpleNamespace(spec=SimpleNamespace(uid=1), bdb=bdb, pid=7, started_at=1.0, engine_version="9.1.2")
-    return SimpleNamespace(record=record, own=OwnTraffic())
+    return SimpleNamespace(record=record, own_traffic=OwnTraffic())
 
 
 async def read_shard(pong: object) -> ShardReading | str:
-    poll = _Look(shard(), InfoReader(), Pings(ProbeRate()))
+    poll = _ShardPoll(shard(), InfoReader(), PingSampler(ProbeRate()))
     poll.begin(Connection(pong), {})
     return await poll.outcome
 
@@ -76,7 +76,7 @@ PRIMARY = INFO.replace("slave", "master")
 async def test_primary_reports_whether_its_cluster_is_down(
     error_or_reply: object, cluster: bool, down: float | None
 ) -> None:
-    poll = _Look(shard(cluster=cluster), InfoReader(), Pings(ProbeRate()))
+    poll = _ShardPoll(shard(cluster=cluster), InfoReader(), PingSampler(ProbeRate()))
     poll.begin(Connection("PONG", PRIMARY, error_or_reply), {})
     reading = await poll.outcome
     assert isinstance(reading, ShardReading)
@@ -84,7 +84,7 @@ async def test_primary_reports_whether_its_cluster_is_down(
 
 
 async def test_last_cluster_state_is_used_between_two_queries() -> None:
-    poll = _Look(shard(), InfoReader(), Pings(ProbeRate()), 1.0)
+    poll = _ShardPoll(shard(), InfoReader(), PingSampler(ProbeRate()), 1.0)
     poll.begin(Connection("PONG", PRIMARY, EngineError("CLUSTER INFO was sent")), {})
     reading = await poll.outcome
     assert isinstance(reading, ShardReading)
@@ -96,12 +96,12 @@ async def test_cluster_info_is_sent_less_often_on_a_crowded_machine(per_second: 
     """Each primary is queried in the first sample and then at least every five seconds."""
     rate = ProbeRate()
     rate.per_second = per_second
-    readings, watched = Readings(rate), shard()
+    readings, watched = ShardPoller(rate), shard()
     counting = CountingConnection("PONG", PRIMARY, "cluster_state:ok\r\n")
     watched.connection, watched.record.run_id = counting, "r"
-    readings._classes = SimpleNamespace(known=lambda _: {})  # type: ignore[assignment]
+    readings._classes = SimpleNamespace(cached=lambda _: {})  # type: ignore[assignment]
     for _ in range(10):
-        [outcome] = await readings.take([watched], 5)
+        [outcome] = await readings.poll([watched], 5)
         assert isinstance(outcome, ShardReading)
         assert outcome.values[SHARD_FIELDS.index("cluster_down")] == 0.0
     assert counting.cluster_infos in (sent, sent + 1)
@@ -111,6 +111,6 @@ class CountingConnection(Connection):
     closed = False
     cluster_infos = 0
 
-    def ask(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
+    def send_packed(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
         self.cluster_infos += name == "cluster"
-        super().ask(data, name, then)
+        super().send_packed(data, name, then)

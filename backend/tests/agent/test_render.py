@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backend.tests.shards import FIRST_PORT, PASSWORD, lone, request
+from backend.tests.shards import FIRST_PORT, PASSWORD, standalone_shard, start_request
 
 from shardboard.agent import render
 from shardboard.agent.contract import APPLICATION_RIGHTS, Peer, ShardTls, TierSpec, canary
@@ -15,7 +15,7 @@ A, B, C, D = (letter * 40 for letter in "abcd")
 
 
 def conf(address: str = "10.0.0.1", shard: dict[str, Any] | None = None, **changes: Any) -> list[str]:
-    return render.valkey_conf(request(**changes).bdb, lone(1, **(shard or {})), address).splitlines()
+    return render.valkey_conf(start_request(**changes).bdb, standalone_shard(1, **(shard or {})), address).splitlines()
 
 
 def peers() -> list[Peer]:
@@ -41,7 +41,7 @@ def peers() -> list[Peer]:
 def test_flash_shard_loads_the_module_with_its_directory() -> None:
     flash = Flash(Path('/mnt/fast "one"'), 10**9, Path("/usr/lib/libshardboard_tier.so"))
     tier = TierSpec(ram_limit=1000, flash_limit=90_000_000)
-    lines = render.valkey_conf(request(tier=tier).bdb, lone(7), "10.0.0.1", flash).splitlines()
+    lines = render.valkey_conf(start_request(tier=tier).bdb, standalone_shard(7), "10.0.0.1", flash).splitlines()
     assert [line for line in lines if "tier" in line] == [
         'loadmodule "/usr/lib/libshardboard_tier.so"',
         'tier.flash-path "/mnt/fast \\"one\\"/shards/7"',
@@ -113,9 +113,9 @@ def test_passwords_are_hashed_where_the_engine_allows_it() -> None:
     assert f"user shardboard on #{admin} ~* &* +@all" in lines
     assert f"user shardboard on #{admin} #{other} ~* &* +@all" in conf(other_admin_passwords_sha256=[other])
     [canaries] = [line for line in lines if line.startswith("user shardboard-canary ")]
-    digest = hashlib.sha256(canary.password(PASSWORD).encode()).hexdigest()
+    digest = hashlib.sha256(canary.derive_password(PASSWORD).encode()).hexdigest()
     assert canaries == f"user shardboard-canary on #{digest} ~shardboard:canary:* -@all +zremrangebylex +command"
-    assert canary.password(PASSWORD) != canary.password("another")
+    assert canary.derive_password(PASSWORD) != canary.derive_password("another")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,9 @@ def test_bus_port_is_always_set_in_cluster_mode() -> None:
 
 def test_slot_counts_are_enabled_in_clusters_if_supported() -> None:
     def counted(*, cluster: bool, counts: bool) -> bool:
-        text = render.valkey_conf(request(cluster=cluster).bdb, lone(1), "10.0.0.1", counts_by_slot=counts)
+        text = render.valkey_conf(
+            start_request(cluster=cluster).bdb, standalone_shard(1), "10.0.0.1", counts_by_slot=counts
+        )
         return "cluster-slot-stats-enabled yes" in text
 
     assert counted(cluster=True, counts=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import hiredis
 import psutil
 import pytest
-from backend.tests.shards import ask, farm, lone, request, until
+from backend.tests.shards import execute_as_admin, local_nodes, standalone_shard, start_request, wait_until
 
 from shardboard.agent.resp import Connection, EngineError, OwnTraffic, packed
 
@@ -65,7 +65,7 @@ async def test_rejected_login_leaves_no_connection(server: Server, tmp_path: Pat
     server.answer = lambda _: b"-WRONGPASS invalid username-password pair\r\n"
     with pytest.raises(EngineError, match="WRONGPASS"):
         await connect(tmp_path)
-    await until(lambda: server.closed == 1)
+    await wait_until(lambda: server.closed == 1)
 
 
 async def test_cancelled_login_leaves_no_connection(server: Server, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ async def test_cancelled_login_leaves_no_connection(server: Server, tmp_path: Pa
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await connect(tmp_path)
-    await until(lambda: server.closed == 1)
+    await wait_until(lambda: server.closed == 1)
 
 
 async def test_missing_server_raises_engine_error(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ async def test_replies_can_arrive_in_pieces(server: Server, tmp_path: Path) -> N
     for _ in range(3):
         seen = len(server.commands)
         futures.append(connection.send(("PING",)))
-        await until(lambda seen=seen: len(server.commands) > seen)
+        await wait_until(lambda seen=seen: len(server.commands) > seen)
     assert [await future for future in futures[:2]] == ["hello", "PONG"]
     connection.close()
 
@@ -159,32 +159,32 @@ async def test_all_bytes_and_commands_are_counted(server: Server, tmp_path: Path
 
 
 async def test_counts_continue_after_reconnects_and_match_the_engine(tmp_path: Path) -> None:
-    async with farm(tmp_path) as node:
-        await node[1].start(request(lone(1)))
+    async with local_nodes(tmp_path) as node:
+        await node[1].start(start_request(standalone_shard(1)))
         shard = node[1].shards[1]
         shard.disconnect()
-        await ask(shard, "PING")
-        info = await ask(shard, "INFO", "stats", "commandstats")
-        assert f"total_net_input_bytes:{shard.own.bytes_sent}\r\n" in info
-        assert f"cmdstat_auth:calls={shard.own.commands['auth']}," in info
+        await execute_as_admin(shard, "PING")
+        info = await execute_as_admin(shard, "INFO", "stats", "commandstats")
+        assert f"total_net_input_bytes:{shard.own_traffic.bytes_sent}\r\n" in info
+        assert f"cmdstat_auth:calls={shard.own_traffic.commands['auth']}," in info
 
 
 async def test_ask_and_wait_returns_replies_immediately_or_later(tmp_path: Path) -> None:
-    async with farm(tmp_path) as node:
-        await node[1].start(request(lone(1)))
+    async with local_nodes(tmp_path) as node:
+        await node[1].start(start_request(standalone_shard(1)))
         connection = await node[1].shards[1].connect()
         replies: list[object] = []
         for count in range(1, 101):
-            connection.ask_and_wait(packed("PING"), "ping", replies.append)
-            await until(lambda count=count: len(replies) == count)
+            connection.send_and_wait(packed("PING"), "ping", replies.append)
+            await wait_until(lambda count=count: len(replies) == count)
         assert replies == ["PONG"] * 100
         frozen = psutil.Process(node[1].shards[1].record.pid)
         frozen.suspend()
         try:
-            connection.ask_and_wait(packed("PING"), "ping", replies.append)
-            connection.ask_and_wait(packed("ECHO", "later"), "echo", replies.append)
+            connection.send_and_wait(packed("PING"), "ping", replies.append)
+            connection.send_and_wait(packed("ECHO", "later"), "echo", replies.append)
             assert len(replies) == 100
         finally:
             frozen.resume()
-        await until(lambda: len(replies) == 102)
+        await wait_until(lambda: len(replies) == 102)
         assert replies[100:] == ["PONG", "later"]

@@ -9,23 +9,35 @@ from pathlib import Path
 import hiredis
 import psutil
 import pytest
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, ended, farm, layout, lone, request, seconds, until
+from backend.tests.shards import (
+    ENGINE,
+    LocalNodes,
+    execute_as_admin,
+    has_exited,
+    local_nodes,
+    plan_shards,
+    standalone_shard,
+    start_database,
+    start_request,
+    wait_until,
+    without_pulses,
+)
 
 from shardboard.agent import sampler as sampling
 from shardboard.agent.contract import NODE_FIELDS, RING_SECONDS, SHARD_FIELDS, Sample
 from shardboard.agent.machine import MachineSampler
 from shardboard.agent.probe_rate import ProbeRate
-from shardboard.agent.proxy import Proxy
+from shardboard.agent.proxy import ProxyProcess
 from shardboard.agent.sampler import Sampler, next_second
 
 
 class SampledNode:
     """Two running shards and a sampler that takes samples when the test calls it."""
 
-    def __init__(self, node: Farm) -> None:
+    def __init__(self, node: LocalNodes) -> None:
         self.node = node
         self.sampler = Sampler(
-            node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]), ProbeRate(), "127.0.0.1"
+            node[1], MachineSampler(node.settings[1]), ProxyProcess(node.settings[1]), ProbeRate(), "127.0.0.1"
         )
 
     async def beat(self) -> Sample:
@@ -42,8 +54,10 @@ class SampledNode:
 async def sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SampledNode]:
     # Slow machines must not cause missing shards.
     monkeypatch.setattr(sampling, "TIMEOUT", 30)
-    async with farm(tmp_path) as node:
-        assert all(outcome.ok for outcome in await node[1].start(request(lone(1), lone(2))))
+    async with local_nodes(tmp_path) as node:
+        assert all(
+            outcome.ok for outcome in await node[1].start(start_request(standalone_shard(1), standalone_shard(2)))
+        )
         yield SampledNode(node)
 
 
@@ -56,7 +70,7 @@ class Client:
 
     @classmethod
     async def open(cls, sampled: SampledNode) -> "Client":
-        return cls(*await asyncio.open_connection(sampled.node.settings[1].address, lone(1).port))
+        return cls(*await asyncio.open_connection(sampled.node.settings[1].address, standalone_shard(1).port))
 
     async def execute(self, *argv: str) -> object:
         data = hiredis.pack_command(argv)  # type: ignore[arg-type]
@@ -106,9 +120,9 @@ async def test_idle_shard_has_no_traffic(sampled: SampledNode) -> None:
 async def test_commands_of_the_console_are_not_traffic(sampled: SampledNode) -> None:
     before = await sampled.values()
     shard = sampled.node[1].shards[1]
-    await ask(shard, "CONFIG", "SET", "maxmemory", "100mb")
-    await ask(shard, "FLUSHALL")
-    await ask(shard, "GET", "key")
+    await execute_as_admin(shard, "CONFIG", "SET", "maxmemory", "100mb")
+    await execute_as_admin(shard, "FLUSHALL")
+    await execute_as_admin(shard, "GET", "key")
     shard.disconnect()
     assert growth(before, await sampled.values()) == dict.fromkeys(COUNTERS, 0)
 
@@ -117,7 +131,7 @@ async def test_commands_of_the_console_during_a_sample_are_not_traffic(sampled: 
     before = await sampled.values()
     shard = sampled.node[1].shards[1]
     for _ in range(20):
-        during, *_ = await asyncio.gather(sampled.values(), *(ask(shard, "GET", "key") for _ in range(5)))
+        during, *_ = await asyncio.gather(sampled.values(), *(execute_as_admin(shard, "GET", "key") for _ in range(5)))
         after = await sampled.values()
         # Replies in transit can be counted one second later, but are never counted as traffic of clients.
         assert {name: growth(before, during)[name] for name in COUNTERS[:4]} == dict.fromkeys(COUNTERS[:4], 0)
@@ -168,11 +182,11 @@ async def test_script_is_counted_with_the_commands_it_calls(sampled: SampledNode
 
 async def test_replication_is_not_traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "TIMEOUT", 30)
-    async with farm(tmp_path) as node:
-        replica = lone(2, role="slave", primary=(node.settings[1].address, lone(1).port))
-        assert all(outcome.ok for outcome in await node[1].start(request(lone(1), replica)))
+    async with local_nodes(tmp_path) as node:
+        replica = standalone_shard(2, role="slave", primary=(node.settings[1].address, standalone_shard(1).port))
+        assert all(outcome.ok for outcome in await node[1].start(start_request(standalone_shard(1), replica)))
         sampled = SampledNode(node)
-        await until(lambda: is_linked(sampled))  # before this, the replica sends PING and AUTH
+        await wait_until(lambda: is_linked(sampled))  # before this, the replica sends PING and AUTH
         before = await sampled.values()
         for _ in range(20):
             after = await sampled.values()
@@ -244,7 +258,7 @@ async def test_frozen_shard_does_not_accumulate_connections(
 async def test_dead_shard_is_reported_with_its_signal(sampled: SampledNode) -> None:
     victim = psutil.Process(sampled.node[1].shards[1].record.pid)
     victim.kill()
-    await until(lambda: ended(victim))
+    await wait_until(lambda: has_exited(victim))
     sample = await sampled.beat()
     assert list(sample.shards) == [2]
     assert sample.died[1] == "its process was killed by SIGKILL"
@@ -254,23 +268,23 @@ async def test_dead_shard_is_reported_with_its_signal(sampled: SampledNode) -> N
 async def test_primary_without_cluster_majority_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a primary answers INFO and PING and rejects all other commands."""
     monkeypatch.setattr(sampling, "TIMEOUT", 30)
-    async with farm(tmp_path) as node:
+    async with local_nodes(tmp_path) as node:
         sampled = SampledNode(node)
-        await bring_up(node, ENGINE, layout(node.nodes * 3, 3, replication=False))
+        await start_database(node, ENGINE, plan_shards(node.nodes * 3, 3, replication=False))
 
         async def reports_cluster_down(expected_value: float) -> bool:
             return (await sampled.values())["cluster_down"] == expected_value
 
-        await until(lambda: reports_cluster_down(0.0))
+        await wait_until(lambda: reports_cluster_down(0.0))
         before = await sampled.values()
         assert growth(before, await sampled.values()) == dict.fromkeys(COUNTERS, 0), (
             "CLUSTER INFO is not counted as traffic"
         )
         shards = node[1].shards
-        await ask(shards[1], "CONFIG", "SET", "cluster-node-timeout", "200")
+        await execute_as_admin(shards[1], "CONFIG", "SET", "cluster-node-timeout", "200")
         for uid in (2, 3):
             psutil.Process(shards[uid].record.pid).kill()
-        await until(lambda: reports_cluster_down(1.0))
+        await wait_until(lambda: reports_cluster_down(1.0))
 
 
 async def test_samples_are_taken_each_second_with_increasing_numbers(sampled: SampledNode) -> None:
@@ -318,7 +332,7 @@ async def test_failed_sample_does_not_end_the_loop(sampled: SampledNode, monkeyp
 
 
 async def take_samples(count: int, samples: AsyncIterator[bytes]) -> AsyncIterator[Sample]:
-    stream = seconds(samples)
+    stream = without_pulses(samples)
     for _ in range(count):
         yield await anext(stream)
 
@@ -326,9 +340,11 @@ async def take_samples(count: int, samples: AsyncIterator[bytes]) -> AsyncIterat
 @pytest.fixture
 async def full_ring(tmp_path: Path) -> Sampler:
     """Return a sampler without shards that took more samples than it keeps."""
-    node = Farm(tmp_path, 1)
+    node = LocalNodes(tmp_path, 1)
     tmp_path.joinpath("node1").mkdir()
-    sampler = Sampler(node[1], MachineSampler(node.settings[1]), Proxy(node.settings[1]), ProbeRate(), "127.0.0.1")
+    sampler = Sampler(
+        node[1], MachineSampler(node.settings[1]), ProxyProcess(node.settings[1]), ProbeRate(), "127.0.0.1"
+    )
     for _ in range(RING_SECONDS + 5):
         await sampler._beat(int(time.time()))
     return sampler
@@ -348,7 +364,7 @@ async def test_reconnecting_client_gets_missed_samples(full_ring: Sampler) -> No
 
 
 async def test_client_without_missed_samples_waits_for_the_next(full_ring: Sampler) -> None:
-    following = seconds(full_ring.follow(125, full_ring._boot))
+    following = without_pulses(full_ring.follow(125, full_ring._boot))
     waiting = [
         asyncio.ensure_future(anext(following)),
         asyncio.ensure_future(sample_numbers(full_ring, 125, full_ring._boot, 1)),

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from shardboard.agent.saved import keeps_log
+from shardboard.agent.saved import uses_append_only_file
 
 
 def test_append_only_setting_is_read_from_the_configuration(tmp_path: Path) -> None:
-    assert not keeps_log(tmp_path)
+    assert not uses_append_only_file(tmp_path)
     file = tmp_path / "valkey.conf"
     for text, enabled in (
         ("port 1\nappendonly yes\n", True),
@@ -14,4 +14,4 @@ def test_append_only_setting_is_read_from_the_configuration(tmp_path: Path) -> N
         ("appendonly  yes\nappendfsync always\n", True),
     ):
         file.write_text(text)
-        assert keeps_log(tmp_path) == enabled
+        assert uses_append_only_file(tmp_path) == enabled

@@ -5,7 +5,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import own_address
+from backend.tests.shards import unused_loopback_address
 
 from shardboard.agent import sealed
 from shardboard.agent.contract import ShardTls
@@ -19,18 +19,18 @@ def to_shard_tls(own: ShardCertificates) -> ShardTls:
 
 def test_files_are_private_and_rewritten_only_on_change(tmp_path: Path) -> None:
     own = ShardCertificates.issue()
-    assert not sealed.is_sealed(tmp_path)
-    assert sealed.seal_of(tmp_path) is None
-    assert sealed.write(tmp_path, to_shard_tls(own))
-    assert sealed.is_sealed(tmp_path)
+    assert not sealed.uses_tls(tmp_path)
+    assert sealed.load_tls_context(tmp_path) is None
+    assert sealed.write_certificates(tmp_path, to_shard_tls(own))
+    assert sealed.uses_tls(tmp_path)
     assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
-        sealed.AUTHORITIES: 0o600,
+        sealed.CA_FILE: 0o600,
         sealed.IDENTITY: 0o600,
     }
-    assert not sealed.write(tmp_path, to_shard_tls(own))
-    assert sealed.write(tmp_path, to_shard_tls(own.renewed()))
-    (tmp_path / sealed.AUTHORITIES).write_bytes(b"\xff\0damaged")
-    assert sealed.write(tmp_path, to_shard_tls(own))
+    assert not sealed.write_certificates(tmp_path, to_shard_tls(own))
+    assert sealed.write_certificates(tmp_path, to_shard_tls(own.with_new_certificate()))
+    (tmp_path / sealed.CA_FILE).write_bytes(b"\xff\0damaged")
+    assert sealed.write_certificates(tmp_path, to_shard_tls(own))
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -51,18 +51,18 @@ async def serve(directory: Path, address: str, received_data: "asyncio.Future[by
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(directory / sealed.AUTHORITIES)
+    context.load_verify_locations(directory / sealed.CA_FILE)
     context.load_cert_chain(directory / sealed.IDENTITY)
     return await asyncio.start_server(talk, address, 0, ssl=context)
 
 
 async def test_agent_connects_to_other_shards_of_the_database(tmp_path: Path) -> None:
-    sealed.write(tmp_path, to_shard_tls(ShardCertificates.issue()))
+    sealed.write_certificates(tmp_path, to_shard_tls(ShardCertificates.issue()))
     first_data: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-    address = own_address()
+    address = unused_loopback_address()
     server = await serve(tmp_path, address, first_data)
     port = server.sockets[0].getsockname()[1]
-    connection = await Connection.reach(address, port, "ann", "secret", sealed.seal_of(tmp_path))
+    connection = await Connection.open_remote(address, port, "ann", "secret", sealed.load_tls_context(tmp_path))
     assert b"secret" in await first_data
     connection.close()
     server.close()
@@ -73,10 +73,12 @@ async def test_agent_cannot_connect_to_shards_of_another_database(tmp_path: Path
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     for directory in (theirs, ours):
         directory.mkdir()
-        sealed.write(directory, to_shard_tls(ShardCertificates.issue()))
-    address = own_address()
+        sealed.write_certificates(directory, to_shard_tls(ShardCertificates.issue()))
+    address = unused_loopback_address()
     server = await serve(theirs, address, asyncio.get_running_loop().create_future())
     with pytest.raises(EngineError, match="cannot connect"):
-        await Connection.reach(address, server.sockets[0].getsockname()[1], "ann", "secret", sealed.seal_of(ours))
+        await Connection.open_remote(
+            address, server.sockets[0].getsockname()[1], "ann", "secret", sealed.load_tls_context(ours)
+        )
     server.close()
     await server.wait_closed()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from backend.tests import directory as directories
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.oidc_provider import SETTINGS, FakeProvider
 
 from shardboard.console import Console
@@ -25,15 +25,15 @@ async def provider(console: Console, client: httpx.AsyncClient) -> FakeProvider:
 @pytest.fixture
 async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client that is not signed in."""
-    transport = httpx.ASGITransport(app=app_of(console))
+    transport = httpx.ASGITransport(app=app_for(console))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as made:
         yield made
 
 
 @pytest.fixture
-async def directory(console: Console, client: httpx.AsyncClient) -> directories.FakeDirectory:
+async def directory(console: Console, client: httpx.AsyncClient) -> directories.FakeLdapDirectory:
     """A configured LDAP directory, with two groups mapped to roles."""
-    made = directories.FakeDirectory()
+    made = directories.FakeLdapDirectory()
     console.ldap = made  # type: ignore[assignment]
     reply = await client.put("/v1/cluster/ldap", json=directories.SETTINGS)
     assert reply.status_code == 200, reply.text
@@ -46,6 +46,6 @@ async def directory(console: Console, client: httpx.AsyncClient) -> directories.
 @pytest.fixture
 async def other_network(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client in another network than `browser` that is not signed in."""
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.77", 1))
+    transport = httpx.ASGITransport(app_for(console), client=("192.0.2.77", 1))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as opened:
         yield opened

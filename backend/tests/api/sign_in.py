@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.conftest import PASSWORD
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
@@ -33,7 +33,7 @@ async def add_ann(client: httpx.AsyncClient) -> int:
 
 @asynccontextmanager
 async def browser_of(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.9", 40000))
+    transport = httpx.ASGITransport(app_for(console), client=("192.0.2.9", 40000))
     headers = {"X-Requested-With": "shardboard"}
     async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=headers) as opened:
         yield opened

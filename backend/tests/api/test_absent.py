@@ -42,7 +42,7 @@ async def test_single_objects_are_not_found(client: httpx.AsyncClient, path: str
 async def test_replication_between_databases_is_not_found(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     for path, status in (("sync_source_stats", 404), ("syncer_state", 404), ("peer_stats", 406)):
         assert (await client.get(f"/v1/bdbs/1/{path}")).status_code == status
         unknown = await client.get(f"/v1/bdbs/9/{path}")

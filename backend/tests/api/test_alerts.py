@@ -9,7 +9,7 @@ import pytest
 from backend.tests import pairs
 
 from shardboard.collectors.alarms import AlarmCollector
-from shardboard.collectors.live import members
+from shardboard.collectors.live import shard_places
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.domain.alert_settings import BDB_DEFAULTS, CLUSTER
@@ -23,9 +23,9 @@ OFF = {"bdb_backup_delayed": {"enabled": False, "threshold": "1"}}
 
 @pytest.fixture(autouse=True)
 async def database(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.read() as session:
-        console.live.set_members(members(await shards.every(session)))
+        console.live.set_members(shard_places(await shards.list_all(session)))
 
 
 @pytest.fixture
@@ -45,8 +45,8 @@ async def evaluate(collector: AlarmCollector, monkeypatch: pytest.MonkeyPatch, n
     monkeypatch.setattr(
         collector._live, "latest", lambda asked, uid: latest if (asked, uid) == (topic, "1") else {}, raising=True
     )
-    await collector.read()
-    await collector.look(now)
+    await collector.read_store()
+    await collector.evaluate(now)
 
 
 async def test_database_alerts_are_configured_raised_and_ended(

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from backend.tests import pairs
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.conftest import PASSWORD, USER
 from sqlalchemy import text
 from sqlalchemy.pool import QueuePool
@@ -48,7 +48,7 @@ async def check(client: httpx.AsyncClient) -> dict[str, Any]:
 
 
 def client_for(console: Console, **options: Any) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(app_of(console), client=("198.51.100.7", 40000))
+    transport = httpx.ASGITransport(app_for(console), client=("198.51.100.7", 40000))
     return httpx.AsyncClient(transport=transport, base_url="https://console", **options)
 
 
@@ -201,7 +201,7 @@ async def test_failed_joins_are_recorded(console: Console, client: httpx.AsyncCl
 async def test_reads_of_secrets_are_recorded(
     console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     before = len(await lines(client))
     await client.get("/v1/bdbs")
     assert len(await lines(client)) == before  # the database has no secrets yet
@@ -254,18 +254,18 @@ async def test_anonymous_refusals_do_not_hide_those_of_users_at_the_same_address
 def test_number_of_budgets_and_total_refusals_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("shardboard.services.logins.time.monotonic", lambda: now)
-    budgets = audited._Budgets()
-    results = [budgets.spend(("place", str(number))) for number in range(1_500)]
+    budgets = audited._AuditRateLimits()
+    results = [budgets.try_record(("place", str(number))) for number in range(1_500)]
     assert [is_recorded for is_recorded, _ in results] == [True] * 1_000 + [False] * 500
-    assert len(budgets._by_key) == audited._MAX_BUDGETS
+    assert len(budgets._by_key) == audited._MAX_RATE_LIMITS
     now = 10.0
-    assert budgets.spend(("place", "another")) == (True, 500)
+    assert budgets.try_record(("place", "another")) == (True, 500)
 
 
 async def test_refusals_and_reads_of_secrets_in_dry_runs_are_recorded(
     console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         row = await bdbs.by_uid(session, 1)
         assert row is not None
@@ -294,9 +294,9 @@ async def test_refusals_and_reads_of_secrets_in_dry_runs_are_recorded(
 async def test_actions_without_an_event_are_recorded_in_their_transaction(
     console: Console, client: httpx.AsyncClient, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
-        primary = next(shard.uid for shard in await shards.of_bdb(session, 1) if shard.current_role == "master")
+        primary = next(shard.uid for shard in await shards.list_for_bdb(session, 1) if shard.current_role == "master")
         await session.execute(text("UPDATE shards SET observed_status = 'ok', observed_link = 'idle'"))
     before = len(await lines(client))
     path = f"/v1/shards/{primary}/actions/failover"
@@ -317,7 +317,7 @@ async def test_refusals_at_the_metrics_port_are_recorded(console: Console, clien
 
 
 async def test_only_one_check_runs_at_a_time(console: Console, client: httpx.AsyncClient) -> None:
-    async with console.auditing:
+    async with console.audit_check_lock:
         reply = await client.get("/v1/audit/check")
     assert (reply.status_code, reply.json()["error_code"]) == (409, "busy")
 
@@ -365,7 +365,7 @@ async def test_log_without_its_end_continues_and_the_loss_is_detected(
         assert (await client.post("/v1/redis_acls", json={"name": f"more-{number}", "acl": "+@read ~*"})).is_success
         assert not (await check(client))["whole"]
     async with console.store.begin() as session:
-        await audit.begin(session, "1")
+        await audit.record_console_start(session, "1")
     assert "created again" in (await check(client))["faults"][0]
 
 
@@ -375,7 +375,7 @@ async def test_changes_are_refused_without_the_audit_key(console: Console, clien
     assert all(acl["name"] != "readers" for acl in (await client.get("/v1/redis_acls")).json())
     assert (await check(client))["faults"] == ["The key of the audit log was removed from the store."]
     async with console.store.begin() as session:
-        await audit.begin(session, "1")  # the next start of a console
+        await audit.record_console_start(session, "1")  # the next start of a console
     assert not (await check(client))["whole"]
     assert (await client.post("/v1/redis_acls", json=ACL)).status_code == 200
 
@@ -400,7 +400,7 @@ async def test_lines_are_paged_and_filtered(console: Console, client: httpx.Asyn
 
 
 async def test_export_contains_all_lines_in_order(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shardboard.queries.audit.AT_ONCE", 2)
+    monkeypatch.setattr("shardboard.queries.audit.BATCH_SIZE", 2)
     for number in range(4):
         await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
     reply = await client.get("/v1/audit/export")
@@ -415,7 +415,7 @@ async def test_export_contains_all_lines_in_order(client: httpx.AsyncClient, mon
 async def test_slowly_read_export_holds_no_database_connection(
     console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shardboard.queries.audit.AT_ONCE", 1)
+    monkeypatch.setattr("shardboard.queries.audit.BATCH_SIZE", 1)
     await client.post("/v1/redis_acls", json=ACL)
     pieces = audit_api._json_lines(console.store, None, None)
     assert json.loads(await anext(pieces))["uid"] == 1

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.store_in_all
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     """Database with primaries 1, 2, 3 on nodes 1, 2, 3 and replicas 4, 5, 6; the proxies of nodes 1 and 2 serve it."""
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         (await session.get_one(bdbs.Bdb, 1)).endpoint_nodes = [1, 2]
         for uid in (1, 2):
@@ -56,18 +56,18 @@ async def test_unknown_database_is_not_found(client: httpx.AsyncClient) -> None:
 async def test_database_with_slots_without_a_primary_is_unavailable(
     console: Console, client: httpx.AsyncClient
 ) -> None:
-    await pairs.observe(console, 1, status="down")
+    await pairs.set_observed_state(console, 1, status="down")
     assert await status_and_code(client, AVAILABLE) == (503, "bdb_unavailable_shard_unreachable")
     assert await status_and_code(client, ENDPOINT) == (200, ""), "its proxies serve the other slots"
 
 
 async def test_database_with_a_refusing_primary_is_unavailable(console: Console, client: httpx.AsyncClient) -> None:
-    await pairs.observe(console, 2, link="cluster_down")
+    await pairs.set_observed_state(console, 2, link="cluster_down")
     assert await status_and_code(client, AVAILABLE) == (503, "bdb_unavailable_shard_unreachable")
 
 
 async def test_unsynchronized_replica_counts_only_in_the_lag_check(console: Console, client: httpx.AsyncClient) -> None:
-    await pairs.observe(console, 5, link="in_progress")
+    await pairs.set_observed_state(console, 5, link="in_progress")
     assert await status_and_code(client, AVAILABLE) == (200, "")
     reply = await client.get(f"{AVAILABLE}?extend_check=lag&availability_lag_tolerance_ms=50")
     assert (reply.status_code, reply.json()["description"]) == (503, "A replica of shard pair 1 is not in sync.")
@@ -111,7 +111,7 @@ async def test_health_of_a_healthy_cluster(client: httpx.AsyncClient) -> None:
 
 
 async def test_health_reports_problems(console: Console, client: httpx.AsyncClient) -> None:
-    await pairs.observe(console, 1, status="down")
+    await pairs.set_observed_state(console, 1, status="down")
     async with console.store.begin() as session:
         events.record(
             session,

@@ -15,8 +15,8 @@ PATH = "/v1/bdbs/1/command"
 async def test_command_is_sent_to_all_primaries(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
-    agents.told |= {(uid, "PING"): "PONG" for uid in (1, 2, 3)} | {(uid, "DBSIZE"): str(uid) for uid in (1, 2, 3)}
+    await pairs.create_active_database(console, agents)
+    agents.replies |= {(uid, "PING"): "PONG" for uid in (1, 2, 3)} | {(uid, "DBSIZE"): str(uid) for uid in (1, 2, 3)}
     assert (await client.post(PATH, json={"command": "PING"})).json() == {"response": "PONG"}
     assert (await client.post(PATH, json={"command": "dbsize"})).json() == {"response": 6}
 
@@ -25,7 +25,7 @@ async def test_command_is_sent_to_all_primaries(
 async def test_other_commands_are_refused(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node], command: str
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     reply = await client.post(PATH, json={"command": command})
     assert (reply.status_code, reply.json()["error_code"]) == (406, "not_supported")
     assert agents.commands == []
@@ -34,9 +34,9 @@ async def test_other_commands_are_refused(
 async def test_pair_without_a_primary_is_an_error(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
-        for shard in await shards.of_bdb(session, pairs.BDB):
+        for shard in await shards.list_for_bdb(session, pairs.BDB):
             if shard.pair == 2:
                 shard.role = shard.observed_role = "slave"
     reply = await client.post(PATH, json={"command": "DBSIZE"})
@@ -46,7 +46,7 @@ async def test_pair_without_a_primary_is_an_error(
 async def test_unreachable_shard_is_an_error(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     agents.unreachable.add(2)
     reply = await client.post(PATH, json={"command": "PING"})
     assert (reply.status_code, reply.json()["error_code"]) == (409, "shard_unreachable")

@@ -19,7 +19,7 @@ PATH = "/v1/bdbs/1/passwords"
 
 @pytest.fixture
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
 
 
 async def change_password(client: httpx.AsyncClient, console: Console, method: str, password: Any) -> httpx.Response:
@@ -29,14 +29,14 @@ async def change_password(client: httpx.AsyncClient, console: Console, method: s
         bdb = await session.get_one(Bdb, 1)
         assert reply.json().get("action_uid") == bdb.action_uid or reply.status_code != 200
         bdb.status, bdb.action_uid = "active", None
-        for action in await actions.unfinished(session):
+        for action in await actions.list_unfinished(session):
             action.status = "completed"
     return reply
 
 
 async def passwords(console: Console) -> list[str]:
     async with console.store.read() as session:
-        return list(load.engine(await session.get_one(Bdb, 1)).client_passwords)
+        return list(load.engine_settings(await session.get_one(Bdb, 1)).client_passwords)
 
 
 async def test_passwords_are_added_replaced_and_removed(client: httpx.AsyncClient, console: Console) -> None:

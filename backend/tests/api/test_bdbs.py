@@ -46,7 +46,7 @@ async def activate(console: Console, uid: int) -> None:
         bdb = await bdbs.by_uid(session, uid)
         assert bdb is not None
         bdb.status, bdb.action_uid = "active", None
-        for action in await actions.open_of_bdb(session, uid):
+        for action in await actions.list_open_for_bdb(session, uid):
             action.status = "completed"
 
 
@@ -73,7 +73,7 @@ async def test_published_example_works_unchanged(client: httpx.AsyncClient, cons
     assert any("version 4.0" in event["description"] and FACTS.engine_version in event["description"] for event in log)
     assert any("overbooking" in event["description"] for event in log)
     async with console.store.read() as session:
-        rows = await shards.of_bdb(session, 1)
+        rows = await shards.list_for_bdb(session, 1)
     assert sum(len(list(slots.each(slots.parse(row.slots)))) for row in rows) == 16384
 
 
@@ -285,7 +285,7 @@ async def test_database_is_deleted(client: httpx.AsyncClient, console: Console) 
     assert reply.json()["shard_list"] == []
     assert (await client.delete("/v1/bdbs/1")).json()["error_code"] == "busy"
     async with console.store.read() as session:
-        assert [shard.desired for shard in await shards.occupying(session)] == ["absent"]
+        assert [shard.desired for shard in await shards.list_occupying(session)] == ["absent"]
     # A database that is still being removed keeps its port and uid.
     assert (await create(client))["endpoints"][0]["port"] == 12001
 

@@ -12,7 +12,7 @@ from backend.tests import load_double
 from shardboard.console import Console
 from shardboard.domain import benchmark_results
 from shardboard.state import benchmarks
-from shardboard.state.benchmarks import Benchmark, BenchmarkLoad, Told
+from shardboard.state.benchmarks import Benchmark, BenchmarkLoad, LoadRecord
 
 pytestmark = pytest.mark.store_in_all
 
@@ -26,8 +26,8 @@ async def add_completed_run(
     async with console.store.begin() as session:
         for repetition, ops in enumerate(rates):
             load = f"{uid:016x}{repetition:016x}"
-            lines = [load_double.second(t, now.timestamp() + t, ops=ops) for t in range(3)]
-            last = load_double.end(now.timestamp() + 3, 3.0, 3 * ops)
+            lines = [load_double.second_line(t, now.timestamp() + t, ops=ops) for t in range(3)]
+            last = load_double.end_line(now.timestamp() + 3, 3.0, 3 * ops)
             session.add(
                 BenchmarkLoad(
                     uid=load,
@@ -36,13 +36,15 @@ async def add_completed_run(
                     repetition=repetition,
                     node_uid=1,
                     status="ended",
-                    began=load_double.begin(now.timestamp()),
+                    began=load_double.begin_line(now.timestamp()),
                     ended=last,
                 )
             )
-            await benchmarks.add_seconds(session, [Told(load, line, content) for line, content in enumerate(lines, 1)])
-            await benchmarks.keep_report(session, load, f'{{"ALL STATS": {repetition}}}')
-            result = benchmark_results.result(lines, [load_double.begin(1.0)], [last])
+            await benchmarks.add_seconds(
+                session, [LoadRecord(load, line, content) for line, content in enumerate(lines, 1)]
+            )
+            await benchmarks.save_report(session, load, f'{{"ALL STATS": {repetition}}}')
+            result = benchmark_results.result(lines, [load_double.begin_line(1.0)], [last])
             results.append({"phase": 0, "phase_name": "measure", "repetition": repetition, **result})
         sla = {"p99_ms": 1.0}
         session.add(

@@ -35,7 +35,7 @@ async def start_run(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
 
 async def loads(console: Console, uid: int = 1) -> list[BenchmarkLoad]:
     async with console.store.read() as session:
-        return list(await benchmarks.loads_of(session, [uid]))
+        return list(await benchmarks.list_loads(session, [uid]))
 
 
 async def test_run_is_returned_with_its_interpreted_request(client: httpx.AsyncClient, console: Console) -> None:
@@ -112,7 +112,7 @@ async def test_invalid_requests_are_refused_without_changes(
         assert reply.json()["field"] == field
     async with console.store.read() as session:
         assert (await session.scalars(select(Benchmark))).all() == []
-        assert not [action for action in await actions.recent(session) if action.name == "SMBenchmark"]
+        assert not [action for action in await actions.list_recent(session) if action.name == "SMBenchmark"]
 
 
 async def install_memtier(console: Console, uid: int) -> None:

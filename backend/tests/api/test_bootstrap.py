@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from backend.tests.api.sign_in import generated_password
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.conftest import PASSWORD, USER
 from pydantic import SecretStr
 
@@ -33,7 +33,7 @@ def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
 def caller(
     console: Console, address: str, base_url: str = "http://localhost:8080", **options: Any
 ) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(app_of(console), client=(address, 40000))
+    transport = httpx.ASGITransport(app_for(console), client=(address, 40000))
     return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
 
 

@@ -83,7 +83,9 @@ async def test_encryption_cannot_be_changed_after_creation(client: httpx.AsyncCl
 
 async def test_custom_console_certificate_is_installed_and_removed(client: httpx.AsyncClient, console: Console) -> None:
     signed = sign("mine", names=("console.example.com", "b.example.com"))
-    body = {"certificates": [{"name": name, "certificate": signed.pem, "key": signed.key} for name in ("api", "cm")]}
+    body = {
+        "certificates": [{"name": name, "certificate": signed.pem, "key": signed.key_pem} for name in ("api", "cm")]
+    }
     dry = await client.put("/v1/cluster/certificates", params={"dry_run": "true"}, json=body)
     assert (dry.status_code, console.certificate.source) == (200, "own")
     reply = await client.put("/v1/cluster/certificates", json=body)
@@ -107,7 +109,7 @@ async def test_custom_console_certificate_is_installed_and_removed(client: httpx
 
 async def test_update_cert_installs_a_certificate(client: httpx.AsyncClient, console: Console) -> None:
     signed = sign("mine")
-    body = {"name": "metrics_exporter", "certificate": signed.pem, "key": signed.key}
+    body = {"name": "metrics_exporter", "certificate": signed.pem, "key": signed.key_pem}
     assert (await client.put("/v1/cluster/update_cert", json=body)).status_code == 200
     assert console.certificate.identity.chain == (signed.certificate,)
 
@@ -117,18 +119,18 @@ async def test_unsupported_certificate_names_are_refused(
     client: httpx.AsyncClient, console: Console, name: str
 ) -> None:
     signed = sign("mine")
-    body = {"name": name, "certificate": signed.pem, "key": signed.key}
+    body = {"name": name, "certificate": signed.pem, "key": signed.key_pem}
     reply = await client.put("/v1/cluster/update_cert", json=body)
     assert (reply.status_code, reply.json()["error_code"], console.certificate.source) == (403, "not_supported", "own")
 
 
 async def test_invalid_certificates_are_refused_without_changes(client: httpx.AsyncClient, console: Console) -> None:
     signed, other = sign("mine"), sign("other")
-    good = {"name": "api", "certificate": signed.pem, "key": signed.key}
+    good = {"name": "api", "certificate": signed.pem, "key": signed.key_pem}
     for certificates, status in (
         ([], 400),
-        ([good | {"key": other.key}], 400),
-        ([good, {"name": "cm", "certificate": other.pem, "key": other.key}], 400),
+        ([good | {"key": other.key_pem}], 400),
+        ([good, {"name": "cm", "certificate": other.pem, "key": other.key_pem}], 400),
         ([good | {"certificate": "x" * 70_000}], 400),
     ):
         reply = await client.put("/v1/cluster/certificates", json={"certificates": certificates})

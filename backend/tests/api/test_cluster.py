@@ -30,7 +30,7 @@ async def test_cluster_defaults(client: httpx.AsyncClient) -> None:
 async def test_cluster_lists_nodes_databases_and_shards(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     cluster = (await client.get("/v1/cluster")).json()
     assert (cluster["nodes"], cluster["databases"], cluster["total_shards"]) == ([1, 2, 3], [1], 6)
     machines = {node.facts["machine_id"]: node.facts["total_memory"] for node in nodes}

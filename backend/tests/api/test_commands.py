@@ -21,8 +21,8 @@ PATH = "/v1/bdbs/1/endpoint/commands"
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     """Database with endpoints on nodes 1 and 2. Every request polls the proxies."""
-    console.command_looks.looks.seconds = 0
-    await pairs.active(console, agents)
+    console.command_count_cache.cache.seconds = 0
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         bdb = await bdbs.by_uid(session, 1)
         assert bdb is not None
@@ -71,7 +71,7 @@ async def test_proxies_without_counts_are_named(client: httpx.AsyncClient, agent
 
 
 async def test_polls_are_cached(console: Console, client: httpx.AsyncClient, agents: FakeAgents) -> None:
-    console.command_looks.looks.seconds = 1000
+    console.command_count_cache.cache.seconds = 1000
     await get_commands(client)
     agents.command_counts.clear()
     assert (await get_commands(client))["detail"] == ""

@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import httpx
 import pytest
-from backend.tests.certificates import below, root
+from backend.tests.certificates import create_root_ca, sign_intermediate_ca
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
@@ -35,13 +35,13 @@ async def test_state_without_a_replacement(client: httpx.AsyncClient, console: C
     present = state.pop("present")
     assert state == {"step": "", "following": None, "former": None, "request": None, "nodes": []}
     assert isinstance(present, dict)
-    assert (present["external"], present["fingerprint"]) == (False, console.authority.ca_fingerprint())
+    assert (present["external"], present["fingerprint"]) == (False, console.ca.ca_fingerprint())
     assert present["subject"] == present["issuer"]
     assert present["certificate"] == (await client.get("/v1/ca/bundle")).text == (await client.get("/v1/ca")).text
 
 
 async def test_ca_is_announced_and_switched(client: httpx.AsyncClient, console: Console) -> None:
-    before = console.authority.ca_pem
+    before = console.ca.ca_pem
     announced = await client.post(f"{PATH}/announce")
     assert announced.status_code == 200, announced.text
     after = announced.json()["certificate"]
@@ -70,9 +70,9 @@ async def test_ca_signed_by_an_external_ca_is_announced_and_switched(
     assert request.is_signature_valid
     assert request.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     assert (await get_state(client))["request"] == created.json()
-    assert console.authority.requested is not None
-    top = root()
-    chain = below(top, console.authority.requested.key).pem + top.pem
+    assert console.ca.requested is not None
+    top = create_root_ca()
+    chain = sign_intermediate_ca(top, console.ca.requested.key).pem + top.pem
     checked = await client.post(f"{PATH}/announce?dry_run=1", json={"certificate": chain})
     assert (checked.status_code, checked.json()["external"]) == (200, True)
     assert checked.json()["issuer"] == "CN=corporate root"
@@ -89,7 +89,7 @@ async def test_ca_signed_by_an_external_ca_is_announced_and_switched(
 @pytest.mark.parametrize(
     ("path", "body", "status", "code"),
     [
-        ("announce", {"certificate": root().pem}, 409, "authority_not_requested"),
+        ("announce", {"certificate": create_root_ca().pem}, 409, "authority_not_requested"),
         ("announce?dry_run=1", {}, 400, "invalid_certificate"),
         ("announce", {"certificate": 1}, 400, "bad_request"),
         ("announce", {"certificate": "x" * 70000}, 400, "bad_request"),
@@ -112,7 +112,7 @@ async def test_invalid_requests_are_refused_without_changes(
 
 async def test_unsuitable_certificate_keeps_the_request_open(client: httpx.AsyncClient) -> None:
     await client.post(f"{PATH}/request")
-    reply = await client.post(f"{PATH}/announce", json={"certificate": root().pem})
+    reply = await client.post(f"{PATH}/announce", json={"certificate": create_root_ca().pem})
     assert (reply.status_code, reply.json()["field"]) == (400, "certificate")
     assert "does not match the key of the request" in reply.json()["description"]
     assert (await get_state(client))["request"] is not None, "another certificate can still be announced"
@@ -150,7 +150,7 @@ async def test_switch_is_refused_until_all_agents_trust_the_next_ca(
     waiting = (await get_state(client))["nodes"]
     reason = "its agent does not trust the new CA yet"
     assert waiting == [{"uid": uid, "addr": f"10.0.0.{uid}", "waits_for": reason} for uid in (1, 2, 3)]
-    await console.trust.tell()
+    await console.trust.update()
     assert {node["waits_for"] for node in (await get_state(client))["nodes"]} == {""}  # type: ignore[attr-defined]
     agents.unreachable = {2}
     refused = await client.post(f"{PATH}/switch")
@@ -171,7 +171,7 @@ async def test_agent_that_refuses_the_next_ca_is_reported(
 ) -> None:
     """The store is not locked while agents are called."""
     await client.post(f"{PATH}/announce")
-    original, statuses = agents.tell_authorities, []
+    original, statuses = agents.set_trusted_cas, []
 
     async def slow(node: NodeRef, certificates: str, bundle: str) -> None:
         if node.uid == 1:
@@ -180,7 +180,7 @@ async def test_agent_that_refuses_the_next_ca_is_reported(
             raise AgentRefused("its disk is full")
         await original(node, certificates, bundle)
 
-    monkeypatch.setattr(agents, "tell_authorities", slow)
+    monkeypatch.setattr(agents, "set_trusted_cas", slow)
     refused = await client.post(f"{PATH}/switch")
     assert (refused.status_code, statuses) == (409, [200])
     assert "node 2: its disk is full" in refused.json()["description"]
@@ -199,9 +199,15 @@ async def test_agent_that_joins_again_does_not_trust_the_next_ca_yet(
     client: httpx.AsyncClient, console: Console
 ) -> None:
     await client.post(f"{PATH}/announce")
-    await console.trust.tell()
+    await console.trust.update()
     token = (await client.post("/v1/join_tokens")).json()["token"]
-    body = {"token": token, "csr": key.fresh()[1], "addr": "10.0.0.2", "agent_port": 9700, "facts": FACTS.model_dump()}
+    body = {
+        "token": token,
+        "csr": key.generate()[1],
+        "addr": "10.0.0.2",
+        "agent_port": 9700,
+        "facts": FACTS.model_dump(),
+    }
     assert (await client.post("/v1/bootstrap/join", json=body)).json()["node_uid"] == 2
     waiting = {node["uid"]: node["waits_for"] for node in (await get_state(client))["nodes"]}  # type: ignore[attr-defined]
     assert waiting == {1: "", 2: "its agent does not trust the new CA yet", 3: ""}
@@ -211,13 +217,19 @@ async def test_join_from_an_address_that_the_ca_excludes_is_refused(
     client: httpx.AsyncClient, console: Console
 ) -> None:
     await client.post(f"{PATH}/request")
-    assert console.authority.requested is not None
+    assert console.ca.requested is not None
     excluded = x509.NameConstraints(None, [x509.IPAddress(ip_network("192.0.2.0/24"))])
-    chain = below(root(), console.authority.requested.key, excluded).pem
+    chain = sign_intermediate_ca(create_root_ca(), console.ca.requested.key, excluded).pem
     assert (await client.post(f"{PATH}/announce", json={"certificate": chain})).status_code == 200
     assert (await client.post(f"{PATH}/switch")).status_code == 200
     token = (await client.post("/v1/join_tokens")).json()["token"]
-    body = {"token": token, "csr": key.fresh()[1], "addr": "192.0.2.9", "agent_port": 9700, "facts": FACTS.model_dump()}
+    body = {
+        "token": token,
+        "csr": key.generate()[1],
+        "addr": "192.0.2.9",
+        "agent_port": 9700,
+        "facts": FACTS.model_dump(),
+    }
     reply = await client.post("/v1/bootstrap/join", json=body)
     assert (reply.status_code, reply.json()["field"]) == (406, "addr")
     assert "excluded subtree violation" in reply.json()["description"]
@@ -229,7 +241,13 @@ async def test_join_tokens_are_invalid_after_the_switch(client: httpx.AsyncClien
     token = (await client.post("/v1/join_tokens")).json()["token"]
     await client.post(f"{PATH}/announce")
     await client.post(f"{PATH}/switch")
-    body = {"token": token, "csr": key.fresh()[1], "addr": "192.0.2.9", "agent_port": 9700, "facts": FACTS.model_dump()}
+    body = {
+        "token": token,
+        "csr": key.generate()[1],
+        "addr": "192.0.2.9",
+        "agent_port": 9700,
+        "facts": FACTS.model_dump(),
+    }
     reply = await client.post("/v1/bootstrap/join", json=body)
     assert reply.status_code == 401
     assert "CA was replaced after this join token was created" in reply.json()["description"]

@@ -15,7 +15,7 @@ from backend.tests import pairs
 
 from shardboard import recent_log
 from shardboard.console import Console
-from shardboard.domain.rollup import Frame
+from shardboard.domain.rollup import TopicFrame
 from shardboard.domain.support_bundle import SupportBundle
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeLogs
@@ -47,7 +47,7 @@ def files(reply: httpx.Response) -> dict[str, str]:
 async def test_bundle_describes_the_cluster(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     agents.logged[1] = NodeLogs(agent="hello\n", proxy="served\n", shards={1: "born\n", 99: "of nobody\n"})
     agents.unreachable.add(2)
     bundle = files(await client.get(CLUSTER_BUNDLE))
@@ -78,7 +78,7 @@ async def test_bundle_contains_the_last_hour_of_metrics(
     client: httpx.AsyncClient, console: Console, nodes: list[Node]
 ) -> None:
     now = int(time.time()) // 10 * 10
-    frame = Frame(now - 60, array("q", [1, 2]), {"cpu_user": array("f", [0.5, float("nan")])})
+    frame = TopicFrame(now - 60, array("q", [1, 2]), {"cpu_user": array("f", [0.5, float("nan")])})
     async with console.store.begin() as session:
         layout = await metrics.add_layout(session, list(frame.columns))
         await metrics.write(session, [("nodes", 10, layout, frame)])
@@ -91,7 +91,7 @@ async def test_bundle_contains_the_last_hour_of_metrics(
 async def test_bundle_contains_no_secrets(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, pairs.BDB)
         bdb.config = {
@@ -120,7 +120,7 @@ async def test_bundle_contains_no_secrets(
 async def test_passwords_equal_to_common_words_do_not_damage_the_bundle(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, pairs.BDB)
         passwords = ["true", "null", str(bdb.memory_size), "name"]
@@ -165,13 +165,13 @@ async def test_full_disk_is_reported(
     reply = await client.get(CLUSTER_BUNDLE)
     assert (reply.status_code, reply.json()["error_code"]) == (503, "no_room")
     assert "No space left on device" in reply.json()["description"]
-    assert not console.bundling.locked()
+    assert not console.bundle_lock.locked()
 
 
 async def test_only_one_bundle_is_created_at_a_time(
     client: httpx.AsyncClient, console: Console, nodes: list[Node]
 ) -> None:
-    async with console.bundling:
+    async with console.bundle_lock:
         reply = await client.get(CLUSTER_BUNDLE)
     assert (reply.status_code, reply.json()["error_code"]) == (409, "busy")
     assert (await client.get(CLUSTER_BUNDLE)).status_code == 200
@@ -180,7 +180,7 @@ async def test_only_one_bundle_is_created_at_a_time(
 async def test_bundle_of_one_node_or_database(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents, pairs=1)  # on nodes 1 and 2
+    await pairs.create_active_database(console, agents, pairs=1)  # on nodes 1 and 2
     of_node = files(await client.get("/v1/nodes/3/debuginfo"))
     assert {path.split("/")[1] for path in of_node if path.startswith("logs/node")} == {"node-3"}
     for path in ("/v1/bdbs/1/debuginfo", "/v1/debuginfo/all/bdb/1", "/v1/debuginfo/node/bdb/1"):
@@ -200,13 +200,13 @@ async def test_bundle_requires_a_cluster_role(client: httpx.AsyncClient, role: s
 
 
 def test_log_buffer_is_limited() -> None:
-    buffer = recent_log.RecentLog()
+    buffer = recent_log.LogBuffer()
     log = logging.getLogger("test of the recent log")
     log.addHandler(buffer)
     for number in range(100):
-        log.warning("%s %s", number, "x" * recent_log.LONGEST)
+        log.warning("%s %s", number, "x" * recent_log.MAX_ENTRY_CHARACTERS)
     log.warning("the last one")
     text = buffer.text()
     assert text.endswith("the last one\n")
-    assert len(text) <= recent_log.KEPT
+    assert len(text) <= recent_log.MAX_CHARACTERS
     assert " 0 x" not in text

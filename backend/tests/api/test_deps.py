@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from sqlalchemy import event
 
-from shardboard.api.deps import Admin, Editor, Tx, Viewer
+from shardboard.api.deps import Admin, Editor, Viewer, WriteSession
 from shardboard.console import Console
 from shardboard.errors import ApiError, NotAcceptable
 from shardboard.services.users import Principal
@@ -28,7 +28,7 @@ async def probe(console: Console) -> AsyncIterator[httpx.AsyncClient]:
         return JSONResponse({"error_code": error.code}, error.status)
 
     @app.post("/write")
-    async def write(session: Tx, _: Admin, fail: bool = False) -> dict[str, str]:
+    async def write(session: WriteSession, _: Admin, fail: bool = False) -> dict[str, str]:
         events.record(session, "probe", "Something was written.", source="cluster")
         await session.flush()
         if fail:
@@ -92,7 +92,7 @@ async def test_wrong_password_in_a_writing_request_causes_no_deadlock(
     reply = await probe.post("/write", auth=(console.settings.admin_user, "wrong password"), timeout=5)
     assert (reply.status_code, reply.json()["error_code"]) == (401, "invalid_credentials")
     async with console.store.read() as session:
-        failures = await login_failures.of(session, 1, "127.0.0.1")
+        failures = await login_failures.get_failures(session, 1, "127.0.0.1")
     assert failures is not None
     assert failures.count == 1
     assert await count_events(console) == 0

@@ -10,26 +10,26 @@ from backend.tests.directory import (
     PASSWORD,
     SETTINGS,
     SHOP,
-    FakeDirectory,
+    FakeLdapDirectory,
     basic_auth_status,
     event_descriptions,
-    log_in,
+    sign_in,
 )
 from backend.tests.oidc_provider import sign_out
 
-from shardboard.api.gate import gate
+from shardboard.api.gate import get_login_state
 from shardboard.console import Console
-from shardboard.domain.ldap import Ambiguous, Person
-from shardboard.services.turns import Turns
+from shardboard.domain.ldap import Ambiguous, DirectoryUser
+from shardboard.services.turns import ConcurrencyLimiter
 from shardboard.state import cluster
 
 pytestmark = pytest.mark.store_in_all
 
 
 async def test_directory_user_can_sign_in(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
-    session = (await log_in(browser)).json()
+    session = (await sign_in(browser)).json()
     assert (session["username"], session["role"], session["auth_method"]) == ("ann", "db_member", "ldap")
     [user] = [each for each in (await client.get("/v1/users")).json() if each["auth_method"] == "ldap"]
     assert (user["email"], user["passwords_count"], user["status"]) == ("ann", 0, "active")
@@ -47,32 +47,35 @@ async def test_directory_user_can_sign_in(
     [("ann", "x"), ("ann", ""), ("bob", PASSWORD), ("ann ", PASSWORD), (" ann", PASSWORD), ("ann:x", PASSWORD)],
 )
 async def test_unknown_directory_users_are_refused(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory, username: str, password: str
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeLdapDirectory, username: str, password: str
 ) -> None:
-    reply = await log_in(browser, username, password)
+    reply = await sign_in(browser, username, password)
     assert reply.status_code in (400, 401)
     assert len((await client.get("/v1/users")).json()) == 1
     assert directory.attempts == ([username] if password and username in ("ann", "bob") else [])
 
 
 async def test_local_users_are_not_authenticated_by_the_directory(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     admin = (await client.get("/v1/users/1")).json()["email"]
     directory.passwords[admin] = "theirs"
     for name in (admin, admin.upper()):
-        assert (await log_in(browser, name, "theirs")).status_code == 401
+        assert (await sign_in(browser, name, "theirs")).status_code == 401
     assert directory.attempts == []
 
 
 async def test_role_is_updated_from_groups_at_every_sign_in(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient,
+    browser: httpx.AsyncClient,
+    other_network: httpx.AsyncClient,
+    directory: FakeLdapDirectory,
 ) -> None:
-    await log_in(browser)
+    await sign_in(browser)
     directory.groups["ann"] = [SHOP, "CN=DBA, OU=groups,dc=example,dc=org"]
-    assert (await log_in(browser)).json()["role"] == "admin", "the oldest matching mapping, regardless of spelling"
+    assert (await sign_in(browser)).json()["role"] == "admin", "the oldest matching mapping, regardless of spelling"
     directory.groups["ann"] = ["cn=other,dc=example,dc=org"]
-    reply = await log_in(other_network)
+    reply = await sign_in(other_network)
     assert (reply.status_code, reply.json()["error_code"]) == (403, "no_role")
     assert (await browser.get("/v1/session")).status_code == 401, "the earlier session has ended as well"
     for _ in range(3):
@@ -83,24 +86,24 @@ async def test_role_is_updated_from_groups_at_every_sign_in(
     directory.groups["ann"] = [SHOP]
     assert await basic_auth_status(other_network) == 200
     directory.groups["ann"] = []
-    assert (await log_in(browser)).status_code == 403
+    assert (await sign_in(browser)).status_code == 403
     assert len(await event_descriptions(client, "no directory group provides a role")) == 2
 
 
 async def test_cached_password_creates_no_session_or_token(
-    client: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     assert await basic_auth_status(other_network) == 200
     del directory.passwords["ann"]
     assert await basic_auth_status(other_network) == 200, "within the cache time for programs"
-    assert (await log_in(other_network)).status_code == 401
+    assert (await sign_in(other_network)).status_code == 401
     assert (await other_network.post("/v1/users/authorize", auth=("ann", PASSWORD))).status_code == 401
     assert (await client.put("/v1/cluster/ldap", json={"cache_ttl": 60})).status_code == 200
     assert await basic_auth_status(other_network) == 401, "changing the cache time clears the cache"
 
 
 async def test_token_of_a_directory_user_cannot_be_refreshed(
-    other_network: httpx.AsyncClient, directory: FakeDirectory
+    other_network: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     authorized = (await other_network.post("/v1/users/authorize", auth=("ann", PASSWORD))).json()
     by_token = {"Authorization": f"JWT {authorized['access_token']}"}
@@ -110,22 +113,25 @@ async def test_token_of_a_directory_user_cannot_be_refreshed(
 
 
 async def test_sessions_end_when_a_name_refers_to_another_entry(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient,
+    browser: httpx.AsyncClient,
+    other_network: httpx.AsyncClient,
+    directory: FakeLdapDirectory,
 ) -> None:
     """Another person received the name, or the entry was moved within the directory."""
-    uid = (await log_in(browser)).json()["uid"]
+    uid = (await sign_in(browser)).json()["uid"]
     directory.dns["ann"], directory.groups["ann"] = "uid=ann2,ou=people,dc=example,dc=org", [DBA]
-    other = (await log_in(other_network)).json()
+    other = (await sign_in(other_network)).json()
     assert (other["uid"], other["role"]) == (uid, "admin")
     assert (await browser.get("/v1/session")).status_code == 401
     assert len(await event_descriptions(client, "another entry")) == 1
     await sign_out(other_network)
-    assert (await log_in(other_network)).status_code == 200
+    assert (await sign_in(other_network)).status_code == 200
     assert len(await event_descriptions(client, "another entry")) == 1
 
 
 async def test_correct_password_of_a_program_is_cached(
-    console: Console, other_network: httpx.AsyncClient, directory: FakeDirectory
+    console: Console, other_network: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     for _ in range(3):
         assert (await other_network.get("/v1/bdbs", auth=("ann", PASSWORD))).status_code == 200
@@ -135,15 +141,18 @@ async def test_correct_password_of_a_program_is_cached(
 
 
 async def test_different_names_of_one_entry_are_one_user(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient,
+    browser: httpx.AsyncClient,
+    other_network: httpx.AsyncClient,
+    directory: FakeLdapDirectory,
 ) -> None:
     directory.passwords["ann@example.org"] = PASSWORD
     directory.groups["ann@example.org"] = [SHOP]
     directory.dns["ann@example.org"] = "UID=ann,ou=people,dc=example,dc=org"
-    first, second = (await log_in(browser)).json(), (await log_in(other_network, "ann@example.org")).json()
+    first, second = (await sign_in(browser)).json(), (await sign_in(other_network, "ann@example.org")).json()
     assert first["uid"] == second["uid"]
     await sign_out(other_network)
-    assert (await log_in(other_network, "ANN")).json()["uid"] == first["uid"]
+    assert (await sign_in(other_network, "ANN")).json()["uid"] == first["uid"]
     assert len((await client.get("/v1/users")).json()) == 2
     await sign_out(other_network)
     directory.attempts.clear()
@@ -161,36 +170,39 @@ async def test_different_names_of_one_entry_are_one_user(
 
 
 async def test_concurrent_first_sign_ins_create_one_user(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient,
+    browser: httpx.AsyncClient,
+    other_network: httpx.AsyncClient,
+    directory: FakeLdapDirectory,
 ) -> None:
-    replies = await asyncio.gather(log_in(browser), log_in(other_network))
+    replies = await asyncio.gather(sign_in(browser), sign_in(other_network))
     assert [reply.status_code for reply in replies] == [200, 200]
     assert len((await client.get("/v1/users")).json()) == 2
 
 
 async def test_locked_out_clients_do_not_reach_the_directory(
-    browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeDirectory
+    browser: httpx.AsyncClient, other_network: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     """For a name without a user, and for one that signed in before."""
     directory.passwords["bob"], directory.groups["bob"] = "bobpass", [SHOP]
-    assert (await log_in(other_network)).status_code == 200
+    assert (await sign_in(other_network)).status_code == 200
     await sign_out(other_network)
     directory.attempts.clear()
     for name, right in (("bob", "bobpass"), ("ann", PASSWORD)):
         for _ in range(5):
-            assert (await log_in(browser, name, "x")).status_code == 401
-        assert (await log_in(browser, name, right)).status_code == 401, (
+            assert (await sign_in(browser, name, "x")).status_code == 401
+        assert (await sign_in(browser, name, right)).status_code == 401, (
             "the same reply, without a request to the directory"
         )
         assert directory.attempts.count(name) == 5
-        assert (await log_in(other_network, name, right)).status_code == 200, "other networks are not locked out"
+        assert (await sign_in(other_network, name, right)).status_code == 200, "other networks are not locked out"
 
 
 async def test_unavailable_directory_is_reported(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     directory.error = "The directory is unreachable: x."
-    reply = await log_in(browser)
+    reply = await sign_in(browser)
     assert (reply.status_code, reply.json()["error_code"]) == (503, "ldap_unavailable")
     assert "is unreachable" not in reply.text, "the details are for operators"
     events = [each["description"] for each in (await client.get("/v1/logs")).json()]
@@ -202,25 +214,25 @@ async def test_unavailable_directory_is_reported(
 
 
 async def test_sign_in_fails_if_the_directory_is_removed_at_the_same_time(
-    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
+    console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     original = directory.authenticate
 
-    async def authenticate(*arguments: Any) -> Person | None:
+    async def authenticate(*arguments: Any) -> DirectoryUser | None:
         person = await original(*arguments)
         assert (await client.delete("/v1/cluster/ldap")).status_code == 200
         return person
 
     directory.authenticate = authenticate  # type: ignore[method-assign]
-    assert (await log_in(browser)).status_code == 403
+    assert (await sign_in(browser)).status_code == 403
     assert (await browser.get("/v1/session")).status_code == 401
     assert len((await client.get("/v1/users")).json()) == 1
 
 
 async def test_directory_users_have_no_local_password(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
-    uid = (await log_in(browser)).json()["uid"]
+    uid = (await sign_in(browser)).json()["uid"]
     new, from_web_ui = "correct horse battery 2", {"X-Requested-With": "shardboard"}
     for caller, headers in ((client, {}), (browser, from_web_ui)):
         for method, path, body in (
@@ -237,32 +249,32 @@ async def test_directory_users_have_no_local_password(
     assert directory.attempts == []
     change = {"auth_method": "regular", "password": new}
     assert (await client.put(f"/v1/users/{uid}", json=change)).status_code == 200, "an administrator converts the user"
-    assert (await log_in(browser)).status_code == 401
-    assert (await log_in(browser, "ann", new)).status_code == 200
+    assert (await sign_in(browser)).status_code == 401
+    assert (await sign_in(browser, "ann", new)).status_code == 200
 
 
 async def test_ambiguous_name_is_refused_like_a_wrong_password(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory, monkeypatch: pytest.MonkeyPatch
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeLdapDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def authenticate(*_: Any) -> None:
         raise Ambiguous("The directory has two.")
 
     monkeypatch.setattr(directory, "authenticate", authenticate)
-    assert (await log_in(browser)).status_code == 401
+    assert (await sign_in(browser)).status_code == 401
     assert len(await event_descriptions(client, "The directory has two.")) == 1
 
 
 async def test_all_sign_ins_are_refused_if_too_many_wait(
-    console: Console, browser: httpx.AsyncClient, directory: FakeDirectory, monkeypatch: pytest.MonkeyPatch
+    console: Console, browser: httpx.AsyncClient, directory: FakeLdapDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate(console.store).verifier, "_turns", Turns(1, 1, 0, 0))
+    monkeypatch.setattr(get_login_state(console.store).verifier, "_turns", ConcurrencyLimiter(1, 1, 0, 0))
     for password in (PASSWORD, "x"):
-        reply = await log_in(browser, "ann", password)
+        reply = await sign_in(browser, "ann", password)
         assert (reply.status_code, reply.json()["error_code"]) == (503, "busy")
 
 
 async def test_metrics_authenticate_once(
-    console: Console, other_network: httpx.AsyncClient, directory: FakeDirectory
+    console: Console, other_network: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     async with console.store.begin() as session:
         (await cluster.load_for_update(session)).policy = {"metrics_auth": True}

@@ -33,7 +33,7 @@ async def shards(client: httpx.AsyncClient, nodes: list[Node]) -> dict[int, str]
 
 async def written(console: Console) -> tuple[list[Action], list[Event]]:
     async with console.store.read() as session:
-        drill_actions = [action for action in await actions.recent(session) if action.name == "SMDrill"]
+        drill_actions = [action for action in await actions.list_recent(session) if action.name == "SMDrill"]
         drill_events = [
             event for event in await events.page(session, newest_first=False) if event.type.startswith("drill")
         ]

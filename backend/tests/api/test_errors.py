@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from sqlalchemy import exc
 
 from shardboard.console import Console
@@ -51,7 +51,7 @@ async def test_unexpected_failure_reveals_no_internals(
     async def explode(_session: Any) -> None:
         raise RuntimeError("the secret inside")
 
-    monkeypatch.setattr(bdbs, "every", explode)
+    monkeypatch.setattr(bdbs, "list_all", explode)
     reply = await client.get("/v1/bdbs")
     assert (reply.status_code, reply.json()["error_code"]) == (500, "internal_error")
     assert "secret" not in reply.text
@@ -65,7 +65,7 @@ async def test_unavailable_store_is_reported(
     async def unavailable(_session: Any) -> None:
         raise exc.OperationalError("SELECT 'the secret inside'", {}, TimeoutError("no route to the server"))
 
-    monkeypatch.setattr(bdbs, "every", unavailable)
+    monkeypatch.setattr(bdbs, "list_all", unavailable)
     reply = await client.get("/v1/bdbs")
     assert (reply.status_code, reply.json()["error_code"]) == (503, "store_unavailable")
     assert reply.headers["Retry-After"] == "5"
@@ -99,7 +99,7 @@ async def test_json_needs_its_content_type(client: httpx.AsyncClient) -> None:
     ],
 )
 async def test_options_lists_allowed_methods(console: Console, path: str, allow: str) -> None:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://x") as anonymous:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_for(console)), base_url="https://x") as anonymous:
         reply = await anonymous.options(path)
         assert (reply.status_code, reply.headers["allow"]) == (200, allow)
 

@@ -44,7 +44,7 @@ async def check_console_works(client: httpx.AsyncClient) -> None:
 
 
 async def sweep(client: httpx.AsyncClient, method: str, path: str, field: str, sampling: Sampling) -> None:
-    for value in sampling.of(VALUES, 6):
+    for value in sampling.choose(VALUES, 6):
         reply = await client.request(method, path, json={field: value})
         assert reply.status_code < 500, (path, field, str(value)[:40], reply.text)
         assert reply.status_code == 200 or reply.json()["error_code"], (path, field)
@@ -121,7 +121,7 @@ async def test_user_names_are_case_insensitive(console: Console, client: httpx.A
 async def test_existing_users_that_differ_only_in_case_stay_separate(
     console: Console, client: httpx.AsyncClient
 ) -> None:
-    await add(console, email=ADMIN.upper(), password_hash=await passwords.hashed("of the other"), role="none")
+    await add(console, email=ADMIN.upper(), password_hash=await passwords.hash_password("of the other"), role="none")
     assert (await client.get("/v1/users")).status_code == 200
     async with caller(console, "192.0.2.1", auth=(ADMIN.upper(), "of the other")) as other:
         assert (await other.get("/v1/users")).status_code == 403
@@ -149,7 +149,8 @@ async def test_users_with_invalid_rows_do_not_affect_others(
 ) -> None:
     junk = "junk@example.org"
     await add(
-        console, **{"email": junk, "password_hash": await passwords.hashed("a password"), "role": "none", **columns}
+        console,
+        **{"email": junk, "password_hash": await passwords.hash_password("a password"), "role": "none", **columns},
     )
     for password in ("wrong", "a password", ""):
         async with caller(console, "192.0.2.1", auth=(junk, password)) as far:
@@ -166,7 +167,7 @@ async def test_failure_counter_does_not_overflow(console: Console, client: httpx
     async with caller(console, "192.0.2.1", auth=(ADMIN, "wrong")) as far:
         assert (await far.get("/v1/users")).status_code == 401
     async with console.store.read() as session:
-        failures = await login_failures.of(session, 1, "192.0.2.1")
+        failures = await login_failures.get_failures(session, 1, "192.0.2.1")
         assert failures is not None
         assert failures.count < 2**31, "a 32-bit column would refuse a larger value"
 

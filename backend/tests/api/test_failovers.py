@@ -20,12 +20,12 @@ pytestmark = pytest.mark.store_in_all
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
 
 
 async def requested_failovers(console: Console) -> list[dict[str, Any]]:
     async with console.store.read() as session:
-        return [each.params for each in await actions.recent(session) if each.name == "SMShardFailover"]
+        return [each.params for each in await actions.list_recent(session) if each.name == "SMShardFailover"]
 
 
 async def refused(
@@ -75,7 +75,7 @@ async def test_failover_needs_a_synchronized_replica(client: httpx.AsyncClient, 
         {"link": "in_progress"},
         {"link": "link_down"},
     ):
-        await pairs.observe(console, 4, **observation)
+        await pairs.set_observed_state(console, 4, **observation)
         assert await refused(client, console) == (406, "replication_violation")
         assert await refused(client, console, force=True) == (406, "replication_violation")
         assert await refused(client, console, dry_run=True) == (406, "replication_violation")
@@ -85,10 +85,12 @@ async def test_failover_needs_a_synchronized_replica(client: httpx.AsyncClient, 
 async def test_busy_database_is_refused(client: httpx.AsyncClient, console: Console) -> None:
     async with console.store.begin() as session:
         session.info["locked"] = True
-        queue.start(session, "SMUpdateBDB", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60))
+        queue.enqueue(
+            session, "SMUpdateBDB", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
+        )
     assert await refused(client, console) == (409, "db_busy")
     async with console.store.begin() as session:
-        for action in await actions.recent(session):
+        for action in await actions.list_recent(session):
             action.status = "completed"
         (await session.get_one(Bdb, pairs.BDB)).status = "active-change-pending"
     assert await refused(client, console) == (409, "db_busy")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.api import feed
 from shardboard.console import Console
@@ -18,7 +18,7 @@ from shardboard.state.outages import Outage
 async def test_parts_are_sent_before_the_objects_that_contain_them(
     console: Console, nodes: list[Node], kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "GATHER_SECONDS", 0.01)
+    monkeypatch.setattr(feed, "BATCH_SECONDS", 0.01)
     task = asyncio.create_task(feed.Feed(console).run())
     try:
         with console.bus.listen("object") as messages:
@@ -26,7 +26,9 @@ async def test_parts_are_sent_before_the_objects_that_contain_them(
             for kind in kinds:
                 console.bus.publish("change", (kind, 1))
             received: list[str] = []
-            await until(lambda: received.extend(content.kind for _, content in messages.drain()) or len(received) == 3)
+            await wait_until(
+                lambda: received.extend(content.kind for _, content in messages.drain()) or len(received) == 3
+            )
         assert received == ["shard", "node", "bdb"]
     finally:
         task.cancel()
@@ -73,7 +75,7 @@ async def test_changes_that_could_not_be_sent_are_not_lost(
     console: Console, nodes: list[Node], error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A change is sent later, or readers are disconnected so that they fetch everything again."""
-    for name in ("GATHER_SECONDS", "AGAIN_SECONDS"):
+    for name in ("BATCH_SECONDS", "RETRY_SECONDS"):
         monkeypatch.setattr(feed, name, 0.01)
     failures, original = [error], feed.Feed._publish
 

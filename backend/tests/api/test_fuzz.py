@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from sqlalchemy import delete, insert, select
 
 from shardboard.console import Console
@@ -95,7 +95,7 @@ def value(schema: Any, components: dict[str, Any], rng: random.Random, depth: in
 
 def calls(console: Console, count: int) -> Iterator[tuple[str, str, bytes]]:
     """Yield method, path and body of `count` requests."""
-    document, rng = app_of(console).openapi(), random.Random(SEED)  # the same requests in every run
+    document, rng = app_for(console).openapi(), random.Random(SEED)  # the same requests in every run
     components = document["components"]["schemas"]
     known = [
         (method.upper(), path, found["requestBody"]["content"]["application/json"]["schema"])
@@ -136,9 +136,9 @@ async def restore(console: Console, rows: Rows) -> None:
         for table in tables:
             if rows[table.name]:
                 await session.execute(insert(table), rows[table.name])
-    while console.authority.following is not None or console.authority.requested is not None:
-        console.authority.withdraw()
-    console.authority.forget()
+    while console.ca.next_ca is not None or console.ca.requested is not None:
+        console.ca.withdraw()
+    console.ca.remove_former()
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.slow)])

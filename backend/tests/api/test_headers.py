@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.conftest import PASSWORD, USER
 
 from shardboard.console import Console
@@ -48,14 +48,14 @@ async def browser(
     (page / "assets" / "app-1a2b.js").write_text("")
     monkeypatch.setattr(console, "settings", console.settings.model_copy(update={"page_dir": page}))
     serve_assets(console, page / "assets", monkeypatch)
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.9", 40000))
+    transport = httpx.ASGITransport(app_for(console), client=("192.0.2.9", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console.example") as opened:
         yield opened
 
 
 def serve_assets(console: Console, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Serve the assets in `directory`. All tests share one application, which serves the assets of the first test by default."""
-    assets = next(route.app.app for route in app_of(console).routes if getattr(route, "name", "") == "assets")
+    assets = next(route.app.app for route in app_for(console).routes if getattr(route, "name", "") == "assets")
     monkeypatch.setattr(assets, "all_directories", [directory])
 
 

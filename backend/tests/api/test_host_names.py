@@ -4,14 +4,14 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.certificates import sign
 from backend.tests.conftest import PASSWORD, USER
 
 from shardboard.api import credentials
 from shardboard.app import servers
 from shardboard.console import Console
-from shardboard.server_certificate import read
+from shardboard.server_certificate import validate_identity
 
 LOGIN = {"username": USER, "password": PASSWORD}
 
@@ -22,7 +22,7 @@ def plain_client(console: Console, host: str = "127.0.0.1:8080", **options: Any)
 
 
 def client_of(console: Console, port: int, base_url: str, **options: Any) -> httpx.AsyncClient:
-    config = next(each for each in servers(console, app_of(console)) if each.port == port)
+    config = next(each for each in servers(console, app_for(console)) if each.port == port)
     config.load()
     transport = httpx.ASGITransport(config.loaded_app, client=("127.0.0.1", 40000))
     return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
@@ -66,7 +66,7 @@ async def test_public_names_are_accepted(console: Console, monkeypatch: pytest.M
 
 async def test_names_of_the_certificate_are_accepted(console: Console) -> None:
     signed = sign("mine", names=("elsewhere.example", "*.wild.example"))
-    console.certificate.install(read(signed.pem, signed.key))
+    console.certificate.install(validate_identity(signed.pem, signed.key_pem))
     async with plain_client(console) as opened:
         for host, status in (
             ("elsewhere.example", 200), ("a.wild.example", 200), ("wild.example", 421), ("a.b.wild.example", 421)

@@ -8,7 +8,7 @@ import pytest
 
 from shardboard.console import Console
 from shardboard.schemas.incidents import Incident as Shape
-from shardboard.schemas.incidents import IncidentInFull
+from shardboard.schemas.incidents import IncidentWithEvents
 from shardboard.state import events, outages
 from shardboard.state.events import Event
 from shardboard.state.nodes import Node
@@ -114,7 +114,7 @@ async def test_incident_with_all_details(client: httpx.AsyncClient, console: Con
     uid, promotion, *_ = await add(console, node_failed(2, 30, 29), failover, other, outage(30.001))
     reply = await client.get(f"/v1/incidents/{uid}")
     incident = reply.json()
-    IncidentInFull.model_validate(incident)
+    IncidentWithEvents.model_validate(incident)
     assert (incident["uid"], incident["kind"], incident["state"], incident["node_uid"]) == (uid, "node_down", "over", 2)
     [database] = incident["databases"]
     assert 0 < database.pop("served_again_ms") - incident["detected_ms"] < 600
@@ -211,7 +211,7 @@ async def test_number_of_incidents_is_limited(client: httpx.AsyncClient, console
 async def test_removed_outages_and_events_are_no_error(client: httpx.AsyncClient, console: Console) -> None:
     uid, *_ = await add(console, node_failed(2, 30, 29), outage(30))
     async with console.store.begin() as session:
-        assert await outages.forget_before(session, NOW, 10) == 1
+        assert await outages.delete_before(session, NOW, 10) == 1
     assert (await list_incidents(client))[0]["databases"][0]["unserved_ms"] is None
     async with console.store.begin() as session:
         await session.delete(await events.by_uid(session, uid))

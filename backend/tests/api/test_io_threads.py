@@ -37,7 +37,7 @@ async def set_engine_version(console: Console, version: str) -> None:
 
 async def newest(console: Console) -> Any:
     async with console.store.read() as session:
-        return next(iter(await actions.recent(session)), None)
+        return next(iter(await actions.list_recent(session)), None)
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ async def small_machines(console: Console, nodes: list[Node]) -> None:
 @pytest.fixture
 async def shop(console: Console, agents: FakeAgents) -> None:
     """Database with primaries 1, 2, 3 on nodes 1, 2, 3 and replicas 4, 5, 6 on nodes 2, 3, 1."""
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
 
@@ -89,7 +89,7 @@ async def test_invalid_numbers_are_refused(
     reply = await client.post("/v1/bdbs", json={**GOOD, "io_threads": threads})
     assert (reply.status_code, reply.json()["field"]) == (status, "io_threads")
     assert message in reply.json()["description"]
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     reply = await client.put("/v1/bdbs/1", json={"io_threads": threads})
     assert (reply.status_code, reply.json()["field"]) == (status, "io_threads")
 
@@ -158,5 +158,5 @@ async def test_host_check_counts_threads_and_is_stored_with_benchmark_runs(
     (check,) = (await client.get("/v1/nodes/1/host")).json()
     assert (check["name"], check["value"], check["good"]) == ("io_threads", "3 threads of 1 shard on 4 cores", True)
     async with console.store.read() as session:
-        facts = await benchmark_facts.gather(session, await session.get_one(Bdb, bdb["uid"]))
+        facts = await benchmark_facts.collect_facts(session, await session.get_one(Bdb, bdb["uid"]))
     assert (facts["bdb"]["io_threads"], facts["nodes"][0]["host"], facts["nodes"][1]["host"]) == (3, [check], [])

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.certificates import sign
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -18,7 +18,7 @@ from shardboard.agent.contract import protocol
 from shardboard.bus import Bus
 from shardboard.console import Console
 from shardboard.driver.fake import FACTS
-from shardboard.server_certificate import read
+from shardboard.server_certificate import validate_identity
 from shardboard.state import issued_certificates, nodes, users
 from shardboard.tls import PEER_DAYS, serial_of
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.store_in_all
 @pytest.fixture
 async def agent(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client without credentials."""
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://console") as opened:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_for(console)), base_url="https://console") as opened:
         yield opened
 
 
@@ -61,7 +61,7 @@ async def test_node_joins_with_a_token(
     assert reply.json().keys() == {"node_uid", "certificate", "ca", "cluster_name"}
     assert (reply.json()["node_uid"], reply.json()["cluster_name"]) == (1, "shardboard.local")
     async with console.store.read() as session:
-        (node,) = await nodes.every(session)
+        (node,) = await nodes.list_all(session)
     assert (node.addr, node.facts) == ("127.0.1.1", FACTS.model_dump())
     assert token.split(".")[1] not in caplog.text
 
@@ -74,17 +74,17 @@ async def test_issued_certificates_are_recorded(
         async with console.store.begin() as session:
             assert await issued_certificates.is_known(session, serial_of(reply.json()["certificate"]))
     async with console.store.begin() as session:
-        await issued_certificates.refuse(session, 1)
-        assert len(await issued_certificates.refused(session)) == 2
-        await issued_certificates.forget_ended(session, datetime.now(UTC))
-        assert len(await issued_certificates.refused(session)) == 2
-        await issued_certificates.forget_ended(session, datetime.now(UTC) + timedelta(days=3651))
-        assert await issued_certificates.refused(session) == set()
+        await issued_certificates.revoke(session, 1)
+        assert len(await issued_certificates.revoked_serials(session)) == 2
+        await issued_certificates.delete_expired(session, datetime.now(UTC))
+        assert len(await issued_certificates.revoked_serials(session)) == 2
+        await issued_certificates.delete_expired(session, datetime.now(UTC) + timedelta(days=3651))
+        assert await issued_certificates.revoked_serials(session) == set()
 
 
 async def test_ca_is_public(agent: httpx.AsyncClient, console: Console) -> None:
     reply = await agent.get("/v1/ca")
-    assert (reply.status_code, reply.text) == (200, console.authority.ca_pem)
+    assert (reply.status_code, reply.text) == (200, console.ca.ca_pem)
     assert reply.headers["content-type"].startswith("text/plain")
 
 
@@ -115,7 +115,7 @@ async def test_join_command_uses_a_host_name_of_an_installed_certificate(
     client: httpx.AsyncClient, console: Console
 ) -> None:
     signed = sign("mine", names=("elsewhere.example",))
-    console.certificate.install(read(signed.pem, signed.key))
+    console.certificate.install(validate_identity(signed.pem, signed.key_pem))
     command = (await client.post("http://elsewhere.example/v1/join_tokens")).json()["command"]
     assert shlex.split(command)[3].startswith("https://elsewhere.example:")
 
@@ -124,7 +124,7 @@ async def test_join_command_uses_a_host_name_of_the_own_certificate(
     client: httpx.AsyncClient, console: Console
 ) -> None:
     command = (await client.post("http://elsewhere.example/v1/join_tokens")).json()["command"]
-    assert shlex.split(command)[3].split("/")[2].split(":")[0] in console.authority.names
+    assert shlex.split(command)[3].split("/")[2].split(":")[0] in console.ca.names
 
 
 async def test_token_can_be_limited_to_one_address(client: httpx.AsyncClient, agent: httpx.AsyncClient) -> None:
@@ -142,7 +142,7 @@ async def test_address_of_the_console_requires_a_token_for_this_address(
     client: httpx.AsyncClient, console: Console, source: str, addr: str
 ) -> None:
     """Behind a reverse proxy on the console's machine, every agent has a loopback address."""
-    transport = httpx.ASGITransport(app_of(console), client=(source, 40000))
+    transport = httpx.ASGITransport(app_for(console), client=(source, 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as agent:
         reply = await agent.post("/v1/bootstrap/join", json={**body(await token_of(client)), "addr": addr})
         assert (reply.status_code, reply.json()["field"]) == (406, "addr")
@@ -200,7 +200,7 @@ async def test_invalid_join_requests_are_refused(
     assert (reply.status_code, reply.json()["error_code"]) == (status, code)
     assert token.split(".")[1] not in reply.text
     async with console.store.read() as session:
-        assert await nodes.every(session) == []
+        assert await nodes.list_all(session) == []
     assert (await agent.post("/v1/bootstrap/join", json=body(token))).status_code == 200, "the token is still valid"
 
 

@@ -15,10 +15,10 @@ from shardboard.collectors.archive import Archive
 from shardboard.console import Console
 from shardboard.domain import cells, endpoints, intervals
 from shardboard.domain.cells import cell
-from shardboard.domain.rollup import TOPICS, Frame
+from shardboard.domain.rollup import TOPICS, TopicFrame
 from shardboard.state import latency, metrics
 from shardboard.state.bdbs import Bdb
-from shardboard.state.latency import Measured
+from shardboard.state.latency import LatencyMeasurement
 
 pytestmark = pytest.mark.store_in_all
 
@@ -56,12 +56,12 @@ async def stored(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
         known = [t for t in SECONDS if t != UNKNOWN]
         layout = (await metrics.layouts(session))[TOPICS["endpoints"]]
         await metrics.write(session, [("endpoints", 1, layout, frame(t)) for t in known])
-        await latency.write(session, 1, [Measured(t, {}, MEASURED) for t in known if t != SILENT])
+        await latency.write(session, 1, [LatencyMeasurement(t, {}, MEASURED) for t in known if t != SILENT])
 
 
-def frame(t: int) -> Frame:
+def frame(t: int) -> TopicFrame:
     uids = array("i", [FIRST, SECOND, OTHER])
-    return Frame(t, uids, {name: array("f", [1.0, 1.0, nan]) for name in TOPICS["endpoints"]})
+    return TopicFrame(t, uids, {name: array("f", [1.0, 1.0, nan]) for name in TOPICS["endpoints"]})
 
 
 async def get_latency(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:

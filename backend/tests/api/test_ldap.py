@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.directory import SETTINGS, FakeDirectory, basic_auth_status, log_in
+from backend.tests.directory import SETTINGS, FakeLdapDirectory, basic_auth_status, sign_in
 from sqlalchemy import text
 
 from shardboard.console import Console
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.store_in_all
 
 
 async def test_bind_password_is_stored_and_never_returned(
-    console: Console, client: httpx.AsyncClient, directory: FakeDirectory
+    console: Console, client: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     ldap = (await client.get("/v1/cluster/ldap")).json()
     assert ldap["bind_pass"] == "***"
@@ -51,7 +51,7 @@ async def test_bind_password_is_stored_and_never_returned(
     ],
 )
 async def test_invalid_settings_are_refused(
-    client: httpx.AsyncClient, directory: FakeDirectory, change: dict[str, Any], status: int, field: str
+    client: httpx.AsyncClient, directory: FakeLdapDirectory, change: dict[str, Any], status: int, field: str
 ) -> None:
     before = (await client.get("/v1/cluster/ldap")).json()
     reply = await client.put("/v1/cluster/ldap", json=change)
@@ -60,7 +60,7 @@ async def test_invalid_settings_are_refused(
 
 
 async def test_group_query_and_group_attribute_replace_each_other(
-    client: httpx.AsyncClient, directory: FakeDirectory
+    client: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     query = {"base": "ou=groups,dc=example,dc=org", "filter": "(member=%D)", "scope": "one"}
     ldap = (await client.put("/v1/cluster/ldap", json={"dn_group_query": query})).json()
@@ -73,18 +73,18 @@ async def test_directory_is_not_configured_by_default(client: httpx.AsyncClient,
     ldap = (await client.get("/v1/cluster/ldap")).json()
     assert (ldap["uris"], ldap["control_plane"], ldap["bind_pass"]) == ([], False, "")
     assert (await client.delete("/v1/cluster/ldap")).status_code == 404
-    assert (await log_in(browser)).status_code == 401
+    assert (await sign_in(browser)).status_code == 401
 
 
 @pytest.mark.parametrize("change", [{"control_plane": False}, None])
 async def test_removing_or_disabling_the_directory_ends_sessions(
-    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeDirectory, change: dict[str, Any] | None
+    client: httpx.AsyncClient, browser: httpx.AsyncClient, directory: FakeLdapDirectory, change: dict[str, Any] | None
 ) -> None:
-    assert (await log_in(browser)).status_code == 200
+    assert (await sign_in(browser)).status_code == 200
     request = client.put("/v1/cluster/ldap", json=change) if change else client.delete("/v1/cluster/ldap")
     assert (await request).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 401
-    assert (await log_in(browser)).status_code == 401
+    assert (await sign_in(browser)).status_code == 401
     assert len((await client.get("/v1/users")).json()) == 2
 
 
@@ -99,10 +99,10 @@ async def test_changing_the_directory_ends_sessions_and_clears_the_cache(
     client: httpx.AsyncClient,
     browser: httpx.AsyncClient,
     other_network: httpx.AsyncClient,
-    directory: FakeDirectory,
+    directory: FakeLdapDirectory,
     change: dict[str, Any],
 ) -> None:
-    await log_in(browser)
+    await sign_in(browser)
     assert await basic_auth_status(other_network) == 200
     assert (await client.put("/v1/cluster/ldap", json={"directory_timeout_s": 9})).status_code == 200
     assert (await browser.get("/v1/session")).status_code == 200

@@ -4,15 +4,15 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.application import app_of
-from backend.tests.directory import SHOP, FakeDirectory
+from backend.tests.application import app_for
+from backend.tests.directory import SHOP, FakeLdapDirectory
 
 from shardboard.console import Console
 
 pytestmark = pytest.mark.store_in_all
 
 
-async def test_mapping_is_created_changed_and_deleted(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
+async def test_mapping_is_created_changed_and_deleted(client: httpx.AsyncClient, directory: FakeLdapDirectory) -> None:
     body = {"name": "ops", "dn": "cn=ops,dc=example,dc=org", "role_uids": [5], "email": "ops@example.org"}
     mapping = (await client.post("/v1/ldap_mappings", json={**body, "email_alerts": True})).json()
     assert mapping == {**body, "uid": 3}
@@ -42,7 +42,7 @@ async def test_mapping_is_created_changed_and_deleted(client: httpx.AsyncClient,
     ],
 )
 async def test_invalid_mappings_are_refused(
-    client: httpx.AsyncClient, directory: FakeDirectory, changes: dict[str, Any], status: int, code: str
+    client: httpx.AsyncClient, directory: FakeLdapDirectory, changes: dict[str, Any], status: int, code: str
 ) -> None:
     body = {"name": "ops", "dn": "cn=ops,dc=example,dc=org", "role_uids": [5]}
     reply = await client.post("/v1/ldap_mappings", json={**body, **changes})
@@ -51,11 +51,11 @@ async def test_invalid_mappings_are_refused(
 
 
 async def test_user_manager_cannot_create_administrators_with_mappings(
-    console: Console, client: httpx.AsyncClient, directory: FakeDirectory
+    console: Console, client: httpx.AsyncClient, directory: FakeLdapDirectory
 ) -> None:
     body = {"email": "um", "password": "correct horse battery", "role": "user_manager"}
     assert (await client.post("/v1/users", json=body)).status_code == 200
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.1", 1))
+    transport = httpx.ASGITransport(app_for(console), client=("192.0.2.1", 1))
     auth = ("um", "correct horse battery")
     async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=auth) as manager:
         for method, path, payload in (
@@ -70,7 +70,9 @@ async def test_user_manager_cannot_create_administrators_with_mappings(
         assert (await manager.put("/v1/ldap_mappings/2", json={"role_uids": [5]})).status_code == 200
 
 
-async def test_role_used_by_a_mapping_cannot_be_deleted(client: httpx.AsyncClient, directory: FakeDirectory) -> None:
+async def test_role_used_by_a_mapping_cannot_be_deleted(
+    client: httpx.AsyncClient, directory: FakeLdapDirectory
+) -> None:
     uid = (await client.post("/v1/roles", json={"name": "r", "management": "db_viewer"})).json()["uid"]
     assert (await client.put("/v1/ldap_mappings/2", json={"role_uids": [uid]})).status_code == 200
     assert (await client.delete(f"/v1/roles/{uid}")).status_code == 409

@@ -20,14 +20,14 @@ pytestmark = pytest.mark.store_in_all
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     """Database with primaries 1, 2, 3 on nodes 1, 2, 3 and replicas 4, 5, 6 on nodes 2, 3, 1."""
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
 
 
 async def requested_migrations(console: Console) -> list[dict[str, Any]]:
     async with console.store.read() as session:
-        return [each.params for each in await actions.recent(session) if each.name == "SMMigrateShards"]
+        return [each.params for each in await actions.list_recent(session) if each.name == "SMMigrateShards"]
 
 
 async def refused(
@@ -141,7 +141,7 @@ async def test_node_with_a_shard_of_the_same_pair_is_refused(client: httpx.Async
 async def test_unsuitable_target_node_is_refused(
     client: httpx.AsyncClient, console: Console, columns: dict[str, Any], expected: tuple[int, str]
 ) -> None:
-    await pairs.node_is(console, 3, **columns)
+    await pairs.set_node_columns(console, 3, **columns)
     assert await refused(client, console) == expected
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.store_in_all
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     """Database with primaries 1, 2, 3 on nodes 1, 2, 3 and replicas 4, 5, 6 on nodes 2, 3, 1."""
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
 
@@ -27,7 +27,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
 async def newest_moves(console: Console) -> list[tuple[int | None, ...]]:
     """Return the moves of the newest action: removed shard, target node, and shard that becomes primary."""
     async with console.store.read() as session:
-        newest = (await actions.recent(session))[0]
+        newest = (await actions.list_recent(session))[0]
     return [(each["leaves"], each["to"], each["leads"]) for each in newest.params["moves"]]
 
 
@@ -107,24 +107,24 @@ async def test_removal_moves_all_shards(client: httpx.AsyncClient, console: Cons
 
 
 async def test_removal_of_a_dead_node_waits_for_the_failover(client: httpx.AsyncClient, console: Console) -> None:
-    await pairs.node_is(console, 2, health="down", agent_status="lost")
-    await pairs.observe(console, 2, 4, status="down")
+    await pairs.set_node_columns(console, 2, health="down", agent_status="lost")
+    await pairs.set_observed_state(console, 2, 4, status="down")
     assert await refused(client, "2/actions/remove") == (406, "replication_violation")
-    await pairs.observe(console, 2, status="down", role="slave")
-    await pairs.observe(console, 5, role="master")
+    await pairs.set_observed_state(console, 2, status="down", role="slave")
+    await pairs.set_observed_state(console, 5, role="master")
     assert (await client.post("/v1/nodes/2/actions/remove")).status_code == 200
     assert await newest_moves(console) == [(4, 3, None), (2, 1, None)]
 
 
 async def test_removal_without_capacity_is_refused(client: httpx.AsyncClient, console: Console) -> None:
-    await pairs.node_is(console, 3, config={"max_redis_servers": 2})
+    await pairs.set_node_columns(console, 3, config={"max_redis_servers": 2})
     assert await refused(client, "2/actions/remove") == (406, "insufficient_resources")
 
 
 @pytest.mark.parametrize("action", ["maintenance_on", "remove"])
 async def test_last_usable_node_cannot_be_emptied(client: httpx.AsyncClient, console: Console, action: str) -> None:
-    await pairs.node_is(console, 1, accept_servers=False)
-    await pairs.node_is(console, 3, health="down")
+    await pairs.set_node_columns(console, 1, accept_servers=False)
+    await pairs.set_node_columns(console, 3, health="down")
     assert await refused(client, f"2/actions/{action}") == (406, "insufficient_resources")
 
 
@@ -132,12 +132,12 @@ async def test_invalid_actions_are_refused(client: httpx.AsyncClient, console: C
     assert await refused(client, "9/actions/maintenance_on") == (404, "node_not_found")
     assert await refused(client, "2/actions/maintenance_off") == (406, "node_not_in_maintenance")
     assert await refused(client, "2/actions/maintenance_off", snapshot_name="x") == (404, "snapshot_not_found")
-    await pairs.node_is(console, 2, agent_status="lost")
+    await pairs.set_node_columns(console, 2, agent_status="lost")
     for action in ("maintenance_on", "enslave_node"):
         assert await refused(client, f"2/actions/{action}") == (406, "node_not_connected")
     assert (await client.get("/v1/nodes/2/actions/remove")).status_code == 404
     assert (await client.get("/v1/nodes/9/actions")).status_code == 404
-    await pairs.node_is(console, 2, agent_status="connected")
+    await pairs.set_node_columns(console, 2, agent_status="connected")
     assert (await client.post("/v1/shards/1/actions/failover")).status_code == 200
     assert await refused(client, "2/actions/maintenance_on") == (409, "db_busy")
 

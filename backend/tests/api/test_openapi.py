@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -26,7 +26,7 @@ load_all_checks()
 
 
 def operations(console: Console) -> list[Any]:
-    schema = schemathesis.openapi.from_dict(app_of(console).openapi())
+    schema = schemathesis.openapi.from_dict(app_for(console).openapi())
     all_operations = [result.ok() for result in schema.get_all_operations()]
     return [operation for operation in all_operations if TAGS & set(operation.tags or ())]
 
@@ -76,7 +76,7 @@ async def test_replies_match_the_schema(
 
 
 async def test_types_used_by_the_web_ui_are_complete(console: Console) -> None:
-    components = app_of(console).openapi()["components"]["schemas"]
+    components = app_for(console).openapi()["components"]["schemas"]
     bdb = components["Bdb"]
     assert {"uid", "status", "endpoints", "shards_in_sync", "memory_size"} <= set(bdb["required"])
     assert "action_uid" not in bdb["required"]

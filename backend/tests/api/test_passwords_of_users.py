@@ -115,7 +115,7 @@ async def test_wrong_old_passwords_count_as_failed_sign_ins(client: httpx.AsyncC
         for number in range(5):
             await send(ann, "DELETE", old_password=f"guess {number}")
     async with console.store.read() as session:
-        assert uid in await logins.locked(session)
+        assert uid in await logins.locked_user_uids(session)
 
 
 async def test_removing_a_password_keeps_failures(client: httpx.AsyncClient, console: Console) -> None:
@@ -132,7 +132,7 @@ async def test_removing_a_password_keeps_failures(client: httpx.AsyncClient, con
         assert removed.status_code == 200
     await client.request("DELETE", PATH, json={"old_password": "guess 5"}, headers=by_old, auth=None)
     async with console.store.read() as session:
-        assert uid in await logins.locked(session)
+        assert uid in await logins.locked_user_uids(session)
 
 
 async def test_tokens_stay_invalid_if_the_password_is_added_again(client: httpx.AsyncClient, console: Console) -> None:
@@ -191,15 +191,15 @@ async def test_storing_a_data_hash_does_not_restore_a_removed_password(
             before = await session.get_one(User, uid)
             has_read.set()
             if other == "login":
-                await user_accounts.note_data_hash(session, uid, before.password_hashes[1], data_users.digest(NEW))
+                await user_accounts.save_data_hash(session, uid, before.password_hashes[1], data_users.digest(NEW))
             else:
-                await data_users.forget(session)
+                await data_users.delete_idle_hashes(session)
 
     storing = None
     async with console.store.begin() as session:
         user = await session.get_one(User, uid, with_for_update=True)
         first, _, last = user.passwords
-        user.keep([first, last])
+        user.set_passwords([first, last])
         await session.flush()
         if console.store.engine.dialect.name == "postgresql":  # SQLite has only one writer at a time
             storing = asyncio.create_task(store_hash())
@@ -220,7 +220,7 @@ async def test_data_hashes_of_all_passwords_are_known(
         async with console.store.begin() as session:
             (await session.get_one(Bdb, 1)).status = "active"
         async with console.store.read() as session:
-            return {each for user in (await data_users.allowed(session))[1] for each in user.passwords_sha256}
+            return {each for user in (await data_users.granted_users(session))[1] for each in user.passwords_sha256}
 
     # The first password was set before the user had access to a database.
     assert await data_hashes() == {data_users.digest(NEW)}
@@ -231,7 +231,7 @@ async def test_data_hashes_of_all_passwords_are_known(
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, 1)
         bdb.config = {**bdb.config, "roles_permissions": []}
-        await data_users.forget(session)
+        await data_users.delete_idle_hashes(session)
     async with console.store.read() as session:
         assert {each.data_hash for each in (await session.get_one(User, uid)).passwords} == {None}
         user = await users.by_email(session, ANN["email"])

@@ -19,7 +19,7 @@ PATH = "/v1/bdbs/1/actions/return_primaries"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    await pairs.sparse(console, agents)
+    await pairs.create_sparse_database(console, agents)
 
 
 async def fail_over(console: Console, promoted: int, lost: int) -> None:
@@ -48,7 +48,7 @@ async def test_primaries_are_switched_back(client: httpx.AsyncClient, console: C
     reply = (await client.put(PATH)).json()
     assert reply["description"] == "Return 1 primary of shop to where it was before the outage"
     async with console.store.read() as session:
-        [action] = await actions.recent(session)
+        [action] = await actions.list_recent(session)
         [event] = [
             each for each in await events.page(session, newest_first=True) if each.type == "primaries_return_request"
         ]

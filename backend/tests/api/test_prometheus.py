@@ -26,7 +26,7 @@ from shardboard.state.shards import Shard
 @pytest.fixture
 async def console_with_data(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
     """A console with data of node 1 about a primary and a replica, and no data of node 2 about shard 13."""
-    monkeypatch.setattr(live, "STALE", 3600)  # the data must not become stale before the test reads it
+    monkeypatch.setattr(live, "MAX_AGE_SECONDS", 3600)  # the data must not become stale before the test reads it
     common: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slots": "0-1"}
     members = {}
     async with console.store.begin() as session:
@@ -39,7 +39,7 @@ async def console_with_data(console: Console, nodes: list[Node], monkeypatch: py
     now = int(time.time())
     node_sample = sample(now, {11: primary, 12: shard(is_primary=0.0, link_up=0.0)})
     console.live.ingest(1, node_sample)
-    console.live._tell(now, console.live._seconds[now])
+    console.live._publish(now, console.live._seconds[now])
     return console
 
 
@@ -113,7 +113,7 @@ async def test_latency_is_a_histogram_once_it_is_measured(console_with_data: Con
 
 
 async def test_stale_seconds_are_not_exported(console_with_data: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "STALE", -60)
+    monkeypatch.setattr(live, "MAX_AGE_SECONDS", -60)
     families = parsed((await scrape(console_with_data)).text)
     assert values(families, "node_metrics_up") == [0, 0, 0]
     assert "redis_server_used_memory" not in families

@@ -25,7 +25,9 @@ def endpoint_reading(conns: float) -> EndpointReading:
 @pytest.fixture
 async def console_with_data(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
     """Database 1 has endpoints on nodes 1 and 2. Only the proxy of node 1 reports data about it."""
-    monkeypatch.setattr(endpoint_samples, "STALE", 3600)  # the data must not become stale before the test reads it
+    monkeypatch.setattr(
+        endpoint_samples, "MAX_AGE_SECONDS", 3600
+    )  # the data must not become stale before the test reads it
     now = datetime.now(UTC)
     async with console.store.begin() as session:
         session.add(

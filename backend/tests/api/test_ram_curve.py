@@ -20,8 +20,8 @@ CURVE = "50000 100000:400000 400000:900000"
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
     """Primaries 1, 2, 3, each with 100,000 values of 1,000 bytes in RAM and as many on flash. Every request polls the shards."""
-    await pairs.active(console, agents)
-    console.ram_curves._looks.seconds = 0
+    await pairs.create_active_database(console, agents)
+    console.ram_curve_cache._cache.seconds = 0
     values = {"bigstore_objs_ram": 1e5, "bigstore_objs_flash": 1e5, "used_bigstore": 1e8, "used_ram": 1e8}
     monkeypatch.setattr(
         console.live, "latest", lambda topic, _: values if topic == "flash_shards:1" else {"ram_hit_ratio": 0.37}
@@ -30,7 +30,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypa
         bdb = await session.get_one(Bdb, 1)
         bdb.memory_size, bdb.config = 2_000_000_000, {**bdb.config, "bigstore": True, "bigstore_ram_size": 600_000_000}
     for uid in (1, 2, 3):
-        agents.told[uid, "TIER.CURVE"] = CURVE
+        agents.replies[uid, "TIER.CURVE"] = CURVE
 
 
 async def get_curve(client: httpx.AsyncClient) -> dict[str, Any]:
@@ -50,11 +50,11 @@ async def test_curve_and_position_of_the_database(client: httpx.AsyncClient) -> 
 
 
 async def test_shards_without_a_curve_are_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
-    agents.told[2, "TIER.CURVE"] = "-ERR unknown command 'TIER.CURVE'"
+    agents.replies[2, "TIER.CURVE"] = "-ERR unknown command 'TIER.CURVE'"
     curve = await get_curve(client)
     assert (curve["uses"], bool(curve["points"])) == (100_000, True)
     assert curve["detail"].startswith("Shard redis:2: The shard runs a release of the flash tier that")
-    agents.told[2, "TIER.CURVE"] = "much"
+    agents.replies[2, "TIER.CURVE"] = "much"
     assert "in a format that this release does not support" in (await get_curve(client))["detail"]
     agents.unreachable.add(2)
     assert (await get_curve(client))["detail"].startswith("Shard redis:2: ")
@@ -62,7 +62,7 @@ async def test_shards_without_a_curve_are_named(client: httpx.AsyncClient, agent
 
 async def test_curve_is_empty_until_the_database_is_used(client: httpx.AsyncClient, agents: FakeAgents) -> None:
     for uid in (1, 2, 3):
-        agents.told[uid, "TIER.CURVE"] = "12"
+        agents.replies[uid, "TIER.CURVE"] = "12"
     curve = await get_curve(client)
     assert (curve["points"], curve["expected"]) == ([], None)
     assert curve["detail"] == "Shard redis:1 needs more accesses: 12 of 1000 reads and writes so far."
@@ -78,7 +78,7 @@ async def test_databases_without_a_curve_are_refused(console: Console, client: h
 
 
 async def test_polls_are_cached(console: Console, client: httpx.AsyncClient, agents: FakeAgents) -> None:
-    console.ram_curves._looks.seconds = 1000
+    console.ram_curve_cache._cache.seconds = 1000
     first = await get_curve(client)
-    agents.told.clear()
+    agents.replies.clear()
     assert await get_curve(client) == first

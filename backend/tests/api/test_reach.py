@@ -6,8 +6,8 @@ from datetime import timedelta
 import httpx
 import pytest
 from backend.tests.api.test_roles import is_allowed
-from backend.tests.application import app_of
-from backend.tests.reach import FOREIGN, OWN, SECRET, browser, create_role, create_user, databases
+from backend.tests.application import app_for
+from backend.tests.reach import FOREIGN, OWN, SECRET, browser_client, create_role, create_user, databases
 
 from shardboard.console import Console
 from shardboard.orders import queue
@@ -41,11 +41,11 @@ async def related_uids(console: Console, bdb_uid: int) -> dict[str, str]:
     async with console.store.read() as session:
         [action] = [
             each.uid
-            for each in await actions.recent(session)
+            for each in await actions.list_recent(session)
             if each.object_uid == bdb_uid and each.object_type == "bdb"
         ]
         return {
-            "/shards/": str((await shards.of_bdb(session, bdb_uid))[0].uid),
+            "/shards/": str((await shards.list_for_bdb(session, bdb_uid))[0].uid),
             "/endpoints/": f"{bdb_uid}:1:1",
             "/benchmarks/": str(bdb_uid),
             "{action_uid}": action,
@@ -71,7 +71,7 @@ async def test_every_operation_on_own_and_other_databases(
     limited = await create_user(client, "limited", role_uids=[await create_role(client, management)])
     free = await create_user(client, "free", role=management)
     own, foreign = await related_uids(console, OWN), await related_uids(console, FOREIGN)
-    paths = app_of(console).openapi()["paths"]
+    paths = app_for(console).openapi()["paths"]
     calls = [
         (method.upper(), path)
         for method in ("get", "post", "put", "delete")  # objects are deleted last
@@ -79,7 +79,7 @@ async def test_every_operation_on_own_and_other_databases(
         if method in operations and not path.startswith(("/v1/users/password", "/v1/session"))
     ]
     refused = set()
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
         for method, path in calls:
             is_expected = await is_allowed(opened, free, method, path)
             foreign_path = path_for(path, FOREIGN, foreign)
@@ -105,8 +105,8 @@ async def test_no_reply_contains_data_of_another_database(
     limited = await create_user(client, "limited", role_uids=[await create_role(client, management)])
     own = await related_uids(console, OWN)
     answered = 0
-    async with browser(console) as opened:
-        for path, operations in sorted(app_of(console).openapi()["paths"].items()):
+    async with browser_client(console) as opened:
+        for path, operations in sorted(app_for(console).openapi()["paths"].items()):
             if "get" not in operations or path == "/v1/stream":
                 continue
             url = path_for(path, OWN, own) or path.replace("{uid}", "1")
@@ -134,7 +134,7 @@ async def test_bodies_and_queries_with_another_database_are_refused(
     own, foreign = await related_uids(console, OWN), await related_uids(console, FOREIGN)
     both = [own["/shards/"], foreign["/shards/"]]
     run = {"name": "run", "bdb_uid": FOREIGN, "workload": {"test_time": 10}}
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
         for method, path, arguments in (
             ("POST", "/v1/shards/actions/failover", {"json": {"shard_uids": both}}),
             ("POST", "/v1/shards/actions/migrate", {"json": {"shard_uids": both, "target_node_uid": 1}}),
@@ -166,12 +166,12 @@ async def test_many_actions_of_other_databases_do_not_hide_own_actions(
     limited = await create_user(client, "limited", role_uids=[await create_role(client)])
     async with console.store.begin() as session:
         await cluster.load_for_update(session)
-        for _ in range(actions.MOST):
-            queue.start(
+        for _ in range(actions.MAX_LISTED):
+            queue.enqueue(
                 session, "x", object_type="bdb", object_uid=FOREIGN, description=SECRET, originator="x",
                 deadline=timedelta(hours=1),
             )  # fmt: skip
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
         listed = (await opened.get("/v2/actions", headers=limited)).json()
     assert (len(listed), SECRET in json.dumps(listed)) == (2, False), "the creation and the benchmark run"
 
@@ -181,7 +181,7 @@ async def test_alarms_of_nodes_are_visible(client: httpx.AsyncClient, console: C
     async with console.store.begin() as session:
         for type_, text in (("alarm_storage_full", "Node 1 is full."), (events.LOOP_FAILED, f"{SECRET} fails.")):
             events.record(session, type_, text, node_uid=1, source="node", severity="ERROR", details={"open": True})
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
         alarms = (await opened.get("/v1/cluster/health", headers=limited)).json()["alarms"]
         health = await opened.get("/v4/cluster/health", headers=limited)
     assert [alarm["description"] for alarm in alarms] == ["Node 1 is full.", "shop is large."]
@@ -190,6 +190,6 @@ async def test_alarms_of_nodes_are_visible(client: httpx.AsyncClient, console: C
 
 async def test_metrics_require_access_to_all_databases(client: httpx.AsyncClient, console: Console) -> None:
     limited = await create_user(client, "limited", role_uids=[await create_role(client)])
-    transport = httpx.ASGITransport(app=app_of(console), client=("10.0.0.9", 1))
+    transport = httpx.ASGITransport(app=app_for(console), client=("10.0.0.9", 1))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
         assert (await other_network.get("/metrics", headers=limited)).status_code == 403

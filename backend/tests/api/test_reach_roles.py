@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.reach import FOREIGN, OWN, PASSWORD, browser, create_role, create_user, databases
+from backend.tests.reach import FOREIGN, OWN, PASSWORD, browser_client, create_role, create_user, databases
 
 from shardboard.console import Console
 from shardboard.state import shards
@@ -20,7 +20,7 @@ async def test_changed_access_of_a_role_takes_effect_immediately(client: httpx.A
     created = await client.post("/v1/service_tokens", json={"name": "robot", "role_uids": [uid]})
     token = {"Authorization": f"Bearer {created.json()['token']}"}
     assert (created.json()["role"], created.json()["role_uids"]) == ("db_member", [uid])
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
 
         async def statuses(path: str = "/v1/bdbs/2") -> list[int]:
             return [(await opened.get(path, headers=each)).status_code for each in (limited, token)]
@@ -58,7 +58,7 @@ async def test_role_gains_no_access_when_a_database_is_deleted(client: httpx.Asy
     assert (again.status_code, again.json()["resources"]) == (200, complete["resources"]), (
         "the object as it was returned"
     )
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
         assert (await opened.get("/v1/bdbs", headers=limited)).json() == []
         assert (await opened.get("/v1/bdbs/2", headers=limited)).status_code == 403
 
@@ -94,7 +94,7 @@ async def test_management_of_a_limited_role_cannot_be_a_cluster_role(client: htt
 
 async def test_session_lists_accessible_databases(client: httpx.AsyncClient, console: Console) -> None:
     await create_user(client, "limited", role_uids=[await create_role(client)])
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
         form = {"username": "limited", "password": PASSWORD}
         assert (await opened.post("/v1/session", json=form)).json()["bdbs"] == [OWN]
         assert (await opened.get("/v1/session")).json()["bdbs"] == [OWN]
@@ -107,7 +107,7 @@ async def test_setting_the_same_management_role_keeps_the_limit(client: httpx.As
     user = next(each for each in (await client.get("/v1/users")).json() if each["email"] == "limited")
     reply = await client.put(f"/v1/users/{user['uid']}", json={"name": "x", "role": "db_member"})
     assert (reply.status_code, reply.json()["role_uids"]) == (200, [uid])
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
         assert (await opened.get("/v1/bdbs/2", headers=limited)).status_code == 403
         reply = await client.put(f"/v1/users/{user['uid']}", json={"role_uids": [4]})
         assert (reply.status_code, reply.json()["role_uids"]) == (200, [4])
@@ -120,7 +120,7 @@ async def test_uid_referenced_by_a_role_is_not_reused(client: httpx.AsyncClient,
     uid = await create_role(client)
     async with console.store.begin() as session:
         await session.delete(await session.get_one(Bdb, OWN))
-        for row in await shards.of_bdb(session, OWN):
+        for row in await shards.list_for_bdb(session, OWN):
             await session.delete(row)
     body = {"name": "again", "memory_size": 2**30, "uid": OWN}
     reply = await client.post("/v1/bdbs", json=body)
@@ -133,7 +133,7 @@ async def test_uid_referenced_by_a_role_is_not_reused(client: httpx.AsyncClient,
 async def test_roles_of_other_databases_are_hidden(client: httpx.AsyncClient, console: Console) -> None:
     limited = await create_user(client, "limited", role_uids=[await create_role(client)])
     both, foreign = await create_role(client, uids=[OWN, FOREIGN]), await create_role(client, uids=[FOREIGN])
-    async with browser(console) as opened:
+    async with browser_client(console) as opened:
         visible = {each["uid"]: each for each in (await opened.get("/v1/roles", headers=limited)).json()}
         assert foreign not in visible
         assert visible[both]["resources"] == [{"type": "db", "uids": [OWN]}]

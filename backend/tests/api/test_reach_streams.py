@@ -10,17 +10,17 @@ import httpx
 import pytest
 from backend.tests.api.test_stream import Frames, open_stream
 from backend.tests.collectors.samples import sample, shard
-from backend.tests.reach import FOREIGN, OWN, SECRET, browser, create_role, create_user, databases
+from backend.tests.reach import FOREIGN, OWN, SECRET, browser_client, create_role, create_user, databases
 from starlette.requests import Request
 
 from shardboard.api import stream
 from shardboard.api.feed import Feed
 from shardboard.collectors.archive import Archive
-from shardboard.collectors.live import members
+from shardboard.collectors.live import shard_places
 from shardboard.console import Console
 from shardboard.domain import endpoints
-from shardboard.domain.rollup import TOPICS, Frame, columns_of
-from shardboard.frames import told
+from shardboard.domain.rollup import TOPICS, TopicFrame, columns_of
+from shardboard.frames import make_frame
 from shardboard.services.users import Principal
 from shardboard.state import actions, events, metrics, shards
 
@@ -28,19 +28,19 @@ __all__ = ["databases", "open_stream"]
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
 
-def reader(bdbs: set[int] | None, management: str = "db_member") -> stream.Reader:
+def reader(bdbs: set[int] | None, management: str = "db_member") -> stream.StreamSubscriber:
     request = Request({"type": "http", "method": "GET", "path": "/v1/stream", "headers": [], "client": ("h", 1)})
-    return stream.Reader(request, Principal("x", management, frozenset(bdbs) if bdbs is not None else None))
+    return stream.StreamSubscriber(request, Principal("x", management, frozenset(bdbs) if bdbs is not None else None))
 
 
 async def test_stream_contains_only_accessible_databases(console: Console, open_stream: Any) -> None:
     async with console.store.read() as session:
-        rows = await shards.every(session)
-    console.live.set_members(members(rows))
+        rows = await shards.list_all(session)
+    console.live.set_members(shard_places(rows))
     for node in {row.node_uid for row in rows}:
         shards_of_node = {row.uid: shard() for row in rows if row.node_uid == node}
         console.live.ingest(node, sample(100, shards_of_node, seq=100))
-    console.live._tell(100, console.live._seconds[100])
+    console.live._publish(100, console.live._seconds[100])
     limited: Frames = await open_stream(reader({OWN}), ("bdbs", "nodes"))
     free: Frames = await open_stream(reader(None), ("bdbs", "nodes"))
     for frames, expected in ((limited, {"1"}), (free, {"1", "2"})):
@@ -54,7 +54,7 @@ async def test_stream_contains_only_accessible_databases(console: Console, open_
     for node in {row.node_uid for row in rows}:
         shards_of_node = {row.uid: shard() for row in rows if row.node_uid == node}
         console.live.ingest(node, sample(101, shards_of_node, seq=101))
-    console.live._tell(101, console.live._seconds[101])
+    console.live._publish(101, console.live._seconds[101])
     for task, expected in zip(waiting, ({"1"}, {"1", "2"}), strict=True):
         event, data = await task
         assert (event, data["t"], set(data["series"])) == ("sample", 101, expected)
@@ -67,7 +67,7 @@ async def test_late_history_contains_only_accessible_databases(console: Console,
     await asyncio.sleep(0)
     for topic, uids in (("endpoints", ("1:1:1", "2:1:1")),):
         late = {"topic": topic, "metrics": ["x"], "from": 1, "count": 1, "series": {uid: [[1]] for uid in uids}}
-        console.bus.publish(f"frame:{topic}", told("history", late, 7))
+        console.bus.publish(f"frame:{topic}", make_frame("history", late, 7))
     event, data = await waiting  # type: ignore[misc]
     assert (event, data["series"]) == ("history", {"1:1:1": [[1]]})
 
@@ -76,10 +76,12 @@ async def test_stream_reports_only_changes_to_accessible_objects(console: Consol
     limited: Frames = await open_stream(reader({OWN}), ("nodes",))
     assert [(await limited.next())[0] for _ in range(2)] == ["hello", "history"]  # type: ignore[index]
     async with console.store.read() as session:
-        own = (await shards.of_bdb(session, OWN))[0].uid
-        foreign = (await shards.of_bdb(session, FOREIGN))[0].uid
+        own = (await shards.list_for_bdb(session, OWN))[0].uid
+        foreign = (await shards.list_for_bdb(session, FOREIGN))[0].uid
         log = {event.bdb_uid: event.uid for event in await events.page(session, newest_first=False)}
-        action_uids = {each.object_uid: each.uid for each in await actions.recent(session) if each.object_type == "bdb"}
+        action_uids = {
+            each.object_uid: each.uid for each in await actions.list_recent(session) if each.object_type == "bdb"
+        }
     first = asyncio.create_task(limited.next_change())
     await asyncio.sleep(0)
     keys: list[tuple[str, Any]] = [("node", 1), ("cluster", 1), ("shard", 999)]
@@ -130,9 +132,9 @@ async def test_history_contains_only_accessible_databases(
     await Archive(console.store, console.bus, console.live).restore()
     async with console.store.begin() as session:
         layout = (await metrics.layouts(session))[columns_of(topic, 1)]
-        await metrics.write(session, [(topic, 1, layout, Frame(now, array("i", numbers), columns))])
+        await metrics.write(session, [(topic, 1, layout, TopicFrame(now, array("i", numbers), columns))])
     query = {"topic": topic, "metrics": names[0], "from": now - 1, "uids": uids}
-    async with browser(console) as open_stream:
+    async with browser_client(console) as open_stream:
         reply = await open_stream.get("/v1/history", params=query, headers=limited)
         assert set(reply.json()["series"]) == expected, reply.text
         full = await client.get("/v1/history", params={**query, "uids": ""})
@@ -143,7 +145,7 @@ async def test_action_requires_access_to_all_its_databases(
     client: httpx.AsyncClient, console: Console, open_stream: Any
 ) -> None:
     async with console.store.begin() as session:
-        move = next(each for each in await actions.recent(session) if each.object_type == "bdb")
+        move = next(each for each in await actions.list_recent(session) if each.object_type == "bdb")
         move.name, move.object_type, move.object_uid, move.originator = "SMMigrate", "node", 1, "narrow"
         move.params = {"moves": [{"bdb": OWN}, {"bdb": FOREIGN}], "cancellable": True}
         uid = move.uid
@@ -156,7 +158,7 @@ async def test_action_requires_access_to_all_its_databases(
         await asyncio.sleep(0)
         await Feed(console)._publish([("action", uid), ("cluster", 1)])
         assert (await first)["kind"] == ("action" if name == "wide" else "cluster")
-        async with browser(console) as limited_client:
+        async with browser_client(console) as limited_client:
             code = (await limited_client.get(f"/v2/actions/{uid}", headers=headers)).status_code
             listed = [each["action_uid"] for each in (await limited_client.get("/v2/actions", headers=headers)).json()]
             ended = (await limited_client.delete(f"/v1/actions/{uid}", headers=headers)).status_code

@@ -20,7 +20,7 @@ PATH = "/v1/bdbs/1/actions/rebalance"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
-    await pairs.sparse(console, agents)
+    await pairs.create_sparse_database(console, agents)
 
 
 async def promote(console: Console, promoted: int, old: int) -> None:
@@ -32,7 +32,7 @@ async def promote(console: Console, promoted: int, old: int) -> None:
 
 async def newest(console: Console) -> Any:
     async with console.store.read() as session:
-        return next(iter(await actions.recent(session)), None)
+        return next(iter(await actions.list_recent(session)), None)
 
 
 async def test_balanced_database_is_not_changed(client: httpx.AsyncClient, console: Console) -> None:
@@ -45,7 +45,7 @@ async def test_balanced_database_is_not_changed(client: httpx.AsyncClient, conso
 async def test_obstacles_are_reported(client: httpx.AsyncClient, console: Console, query: str) -> None:
     for row, promoted in ((1, 4), (3, 6)):
         await promote(console, promoted, row)  # nodes 1 and 2 have two primaries each, node 3 has none
-    await pairs.node_is(console, 3, health="down")
+    await pairs.set_node_columns(console, 3, health="down")
     async with console.store.begin() as session:
         (await session.get_one(Shard, 1)).observed_link = "down"
     reply = await client.put(f"{PATH}{query}")
@@ -118,7 +118,7 @@ async def test_adding_replicas_requires_capacity(client: httpx.AsyncClient, cons
         for uid in (4, 5, 6):
             await session.delete(await session.get_one(Shard, uid))
     for uid in (1, 2, 3):
-        await pairs.node_is(console, uid, config={"max_redis_servers": 1})
+        await pairs.set_node_columns(console, uid, config={"max_redis_servers": 1})
     reply = await client.put("/v1/bdbs/1", json={"replication": True})
     assert (reply.status_code, reply.json()["error_code"]) == (406, "insufficient_resources")
     assert (await client.get("/v1/bdbs/1")).json()["replication"] is False

@@ -99,7 +99,7 @@ ADDITIONAL = {
 async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Console:
     """Two seconds of a primary on flash, its machine and its endpoint, with a value for every metric."""
     for module in (live, endpoint_samples):
-        monkeypatch.setattr(module, "STALE", 3600)  # the data must not become stale before the test reads it
+        monkeypatch.setattr(module, "MAX_AGE_SECONDS", 3600)  # the data must not become stale before the test reads it
     now, stamp = int(time.time()), datetime.now(UTC)
     async with console.store.begin() as session:
         session.add(
@@ -131,7 +131,7 @@ async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPa
                 proxy=ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={1: endpoint}),
             ),
         )  # fmt: skip
-        console.live._tell(t, console.live._seconds[t])
+        console.live._publish(t, console.live._seconds[t])
     return console
 
 

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.usefixtures("nodes")
 async def test_restart_with_data_loss_requires_confirmation(
     console: Console, agents: FakeAgents, client: httpx.AsyncClient
 ) -> None:
-    await pairs.active(console, agents)
-    await pairs.die(console, agents, 1, 4)
+    await pairs.create_active_database(console, agents)
+    await pairs.kill_shards(console, agents, 1, 4)
     url = "/v1/shards/1/actions/restart"
     reply = await client.post(url, json={})
     assert (reply.status_code, reply.json()["error_code"]) == (400, "data_would_be_lost")

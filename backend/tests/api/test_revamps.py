@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 @pytest.fixture(params=[True])
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node], request: pytest.FixtureRequest) -> None:
     """Database with three primaries and three replicas on three nodes."""
-    await pairs.active(console, agents, 3, sharding=request.param)
+    await pairs.create_active_database(console, agents, 3, sharding=request.param)
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
         bdb = await session.get_one(Bdb, 1)
@@ -30,7 +30,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node], request:
 
 async def rows(console: Console) -> list[Shard]:
     async with console.store.read() as session:
-        return list(await shards.of_bdb(session, 1))
+        return list(await shards.list_for_bdb(session, 1))
 
 
 async def change(console: Console, **columns: Any) -> None:
@@ -192,7 +192,7 @@ async def test_memory_is_limited_without_overbooking(client: httpx.AsyncClient, 
 async def test_change_is_refused_while_a_primary_is_down(
     client: httpx.AsyncClient, console: Console, shop: None
 ) -> None:
-    await pairs.observe(console, 2, status="down")
+    await pairs.set_observed_state(console, 2, status="down")
     reply = await client.put("/v1/bdbs/1", json={"shards_count": 4})
     assert refusal(reply) == (409, "busy")
     assert "redis:2" in reply.json()["description"]
@@ -210,7 +210,7 @@ async def test_uneven_slots_are_distributed_evenly(client: httpx.AsyncClient, co
     unchanged = (await client.put("/v1/bdbs/1/actions/revamp", json={})).json()
     assert unchanged == {"action_uid": None, "description": "Database shop has this shape already."}
     async with console.store.begin() as session:
-        for row in await shards.of_bdb(session, 1):
+        for row in await shards.list_for_bdb(session, 1):
             row.slots = ("0-10", "11-8191", "8192-16383")[row.pair]
     reply = (await client.put("/v1/bdbs/1/actions/revamp", json={"shards_count": 3})).json()
     action = (await client.get(f"/v2/actions/{reply['action_uid']}")).json()
@@ -226,7 +226,7 @@ async def test_requested_change_takes_precedence_over_even_distribution(
     client: httpx.AsyncClient, console: Console, shop: None
 ) -> None:
     async with console.store.begin() as session:
-        for row in await shards.of_bdb(session, 1):
+        for row in await shards.list_for_bdb(session, 1):
             row.slots = ("0-10", "11-8191", "8192-16383")[row.pair]
     reply = (await client.put("/v1/bdbs/1/actions/revamp", json={"replication": False})).json()
     assert (await client.get(f"/v2/actions/{reply['action_uid']}")).json()["name"] == "SMUpdateBDB"

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from backend.tests import pairs
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -59,7 +59,7 @@ async def is_allowed(opened: httpx.AsyncClient, login: dict[str, str], method: s
 
 async def column(console: Console, client: httpx.AsyncClient, role: str) -> dict[str, str]:
     """Send every API request as a user of this role, and return the cells of its column by request."""
-    app = app_of(console)
+    app = app_for(console)
     login: dict[str, str] = {}
     for name, management in (("other", "db_viewer"), *([(role, role)] if role != ANONYMOUS else [])):
         user = {"email": name, "password": PASSWORD, "role": management}
@@ -91,7 +91,7 @@ def columns_of(table: str) -> dict[str, dict[str, str]]:
 async def test_permissions_of_each_role_match_the_table(
     console: Console, client: httpx.AsyncClient, agents: FakeAgents, role: str
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     cells = await column(console, client, role)
     if os.environ.get("SHARDBOARD_WRITE_ROLES"):
         columns = {**columns_of(TABLE.read_text()), role: cells}

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from backend.tests.api.sign_in import ANN, FORM, add_ann, browser_of, code_of, log_in
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 
 from shardboard.console import Console
 from shardboard.services import logins, second_factor
@@ -116,7 +116,7 @@ async def test_invalid_codes_are_refused_and_counted(
     await enable(browser, clock)
     assert await log_in(browser, code=code) == (401, "wrong_code")
     async with console.store.read() as session:
-        failures = await login_failures.of(session, ann, "192.0.2.9")
+        failures = await login_failures.get_failures(session, ann, "192.0.2.9")
     assert failures is not None
     assert failures.count == 1
 
@@ -138,7 +138,7 @@ async def test_guessing_from_many_networks_locks_codes_but_not_recovery_codes(
     """An attacker who guesses codes must know the password, so others cannot cause this lockout."""
     secret, codes = await enable(browser, clock)
     clock.now += 3600
-    app = app_of(console)
+    app = app_for(console)
     for number in range(20):
         transport = httpx.ASGITransport(app, client=(f"198.51.{number}.7", 40000))
         async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
@@ -146,7 +146,7 @@ async def test_guessing_from_many_networks_locks_codes_but_not_recovery_codes(
             assert await log_in(other_network, password="not it", code="000000") == (401, "invalid_credentials")
     assert await log_in(browser, code=code_of(secret, clock.now)) == (401, "wrong_code")
     async with console.store.read() as session:
-        assert ann in await logins.locked(session)
+        assert ann in await logins.locked_user_uids(session)
         recorded = [
             each for each in await events.page(session, newest_first=False) if each.type == "second_factor_guessed"
         ]

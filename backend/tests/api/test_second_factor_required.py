@@ -128,7 +128,7 @@ async def test_password_replaced_during_the_sign_in_is_refused(
 ) -> None:
     """It is replaced between its verification and the following transaction."""
     secret = await propose(browser)
-    check = second_factor.check_new
+    check = second_factor.verify_enrollment
 
     async def replaced(*_: object) -> None:
         monkeypatch.undo()

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import httpx
 import jwt
 import pytest
-from backend.tests.application import app_of
-from backend.tests.shards import until
+from backend.tests.application import app_for
+from backend.tests.shards import wait_until
 
 from shardboard.api import credentials
-from shardboard.api.gate import _gates, gate
+from shardboard.api.gate import _login_states, get_login_state
 from shardboard.console import Console
 from shardboard.services import logins
 from shardboard.services.users import set_admin
@@ -30,7 +30,7 @@ WEB_UI = {"X-Requested-With": "shardboard"}
 @pytest.fixture
 async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client that keeps cookies and is not signed in."""
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.9", 40000))
+    transport = httpx.ASGITransport(app_for(console), client=("192.0.2.9", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as opened:
         yield opened
 
@@ -54,13 +54,13 @@ async def events_of(console: Console, type_: str) -> list[Event]:
 async def failures_of(console: Console) -> LoginFailures | None:
     """Return the failures of the administrator from the browser's network."""
     async with console.store.read() as session:
-        return await login_failures.of(session, 1, "192.0.2.9")
+        return await login_failures.get_failures(session, 1, "192.0.2.9")
 
 
 async def set_lockout(console: Console, time: timedelta) -> None:
     """Set the remaining lockout of the browser's network."""
     async with console.store.begin() as session:
-        failures = await login_failures.of(session, 1, "192.0.2.9")
+        failures = await login_failures.get_failures(session, 1, "192.0.2.9")
         assert failures is not None
         failures.waits_until = datetime.now(UTC) + time
 
@@ -94,7 +94,7 @@ async def test_restart_does_not_restore_ended_sessions(
     ended = browser.cookies[credentials.COOKIE]
     await browser.delete("/v1/session", headers=WEB_UI)
     await log_in(browser, correct_login)
-    del _gates[console.store]
+    del _login_states[console.store]
     assert (await browser.get("/v1/session")).status_code == 200, "other sessions of the user continue"
     browser.cookies.set(credentials.COOKIE, ended)
     assert (await browser.get("/v1/session")).status_code == 401
@@ -124,7 +124,7 @@ async def test_changes_with_a_cookie_require_the_web_ui_header(
 async def test_session_expires(browser: httpx.AsyncClient, console: Console, correct_login: dict[str, str]) -> None:
     await log_in(browser, correct_login)
     async with console.store.begin() as session:
-        [row] = await sessions.of_user(session, 1)
+        [row] = await sessions.list_for_user(session, 1)
         assert row.expires_at - row.created_at == timedelta(hours=12)
         assert browser.cookies[credentials.COOKIE] not in map(str, vars(row).values())
         row.expires_at = datetime.now(UTC)
@@ -132,7 +132,7 @@ async def test_session_expires(browser: httpx.AsyncClient, console: Console, cor
     assert (reply.status_code, reply.json()["error_code"]) == (401, "token_expired")
     await log_in(browser, correct_login)
     async with console.store.read() as session:
-        assert len(await sessions.of_user(session, 1)) == 1, "expired sessions are removed"
+        assert len(await sessions.list_for_user(session, 1)) == 1, "expired sessions are removed"
 
 
 async def test_new_password_ends_all_sessions(
@@ -247,7 +247,7 @@ async def test_other_networks_are_not_locked_out(
         await log_in(browser, {**correct_login, "password": "wrong password"})
     assert (await log_in(browser, correct_login)).status_code == 401
     for address in ("192.0.2.10", "2001:db8::1"):
-        transport = httpx.ASGITransport(app_of(console), client=(address, 40000))
+        transport = httpx.ASGITransport(app_for(console), client=(address, 40000))
         async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
             assert (await log_in(other_network, correct_login)).status_code == 200
 
@@ -259,7 +259,7 @@ async def test_old_failures_are_ignored(
     for _ in range(4):
         await log_in(browser, wrong)
     async with console.store.begin() as session:
-        failures = await login_failures.of(session, 1, "192.0.2.9")
+        failures = await login_failures.get_failures(session, 1, "192.0.2.9")
         assert failures is not None
         assert failures.count == 4
         failures.last_at = datetime.now(UTC) - timedelta(seconds=901)
@@ -301,12 +301,12 @@ async def test_identical_concurrent_credentials_are_verified_once(
         await release.wait()
         return password_hashes[0]
 
-    monkeypatch.setattr("shardboard.services.passwords.matching", counted)
+    monkeypatch.setattr("shardboard.services.passwords.find_matching_hash", counted)
     requests = [
         asyncio.create_task(browser.get("/v1/users", auth=(correct_login["username"], correct_login["password"])))
         for _ in range(40)
     ]
-    await until(lambda: verified)
+    await wait_until(lambda: verified)
     release.set()
     assert {reply.status_code for reply in await asyncio.gather(*requests)} == {200}
     assert len(verified) == 1
@@ -322,17 +322,17 @@ async def test_many_sign_ins_from_one_network_do_not_block_others(
         await release.wait()
         return password_hashes[0] if password == correct_login["password"] else None
 
-    monkeypatch.setattr("shardboard.services.passwords.matching", slow)
+    monkeypatch.setattr("shardboard.services.passwords.find_matching_hash", slow)
     attempts = [
         asyncio.create_task(log_in(browser, {**correct_login, "password": f"wrong password {n}"})) for n in range(40)
     ]
-    await until(lambda: sum(task.done() for task in attempts) == 34)
+    await wait_until(lambda: sum(task.done() for task in attempts) == 34)
     assert {task.result().json()["error_code"] for task in attempts if task.done()} == {"busy"}
-    transport = httpx.ASGITransport(app_of(console), client=("192.0.2.10", 40000))
+    transport = httpx.ASGITransport(app_for(console), client=("192.0.2.10", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
         login = asyncio.create_task(log_in(other_network, correct_login))
-        waiting = gate(console.store).verifier._turns._waiting
-        await until(lambda: login.done() or waiting["192.0.2.10"])
+        waiting = get_login_state(console.store).verifier._turns._waiting
+        await wait_until(lambda: login.done() or waiting["192.0.2.10"])
         release.set()
         assert (await login).status_code == 200
     codes = Counter(reply.json()["error_code"] for reply in await asyncio.gather(*attempts))
@@ -345,13 +345,13 @@ async def test_repeated_failures_are_summarized_in_the_log(
     async def wrong(*_: object) -> None:
         return None
 
-    monkeypatch.setattr("shardboard.services.passwords.matching", wrong)
+    monkeypatch.setattr("shardboard.services.passwords.find_matching_hash", wrong)
     # With a stopped clock the test does not depend on the speed of the machine.
     monkeypatch.setattr(logins, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     for n in range(60):
         await log_in(browser, {"username": f"user{n}", "password": "wrong password"})
     assert len(await events_of(console, "authentication_err")) == 20
-    gate(console.store).audit._at -= 30
+    get_login_state(console.store).audit._at -= 30
     await log_in(browser, {"username": "last\x1b[31m", "password": "wrong password"})
     last = (await events_of(console, "authentication_err"))[-1]
     assert "40 more failures" in last.description

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 
 from shardboard.api import credentials
 from shardboard.console import Console
@@ -29,7 +29,7 @@ class Browser:
     """A signed-in browser of ann."""
 
     def __init__(self, console: Console, address: str, name: str) -> None:
-        transport = httpx.ASGITransport(app_of(console), client=(address, 40000))
+        transport = httpx.ASGITransport(app_for(console), client=(address, 40000))
         self.http = httpx.AsyncClient(
             transport=transport, base_url="https://console", headers={**WEB_UI, "User-Agent": name}
         )
@@ -120,7 +120,7 @@ async def test_sessions_end_with_the_password_or_the_user(
         assert (await client.get(f"/v1/users/{ann}/sessions")).json() == []
     else:
         async with console.store.read() as session:
-            assert await sessions.of_user(session, ann) == []
+            assert await sessions.list_for_user(session, ann) == []
 
 
 @pytest.mark.parametrize("by_name", [False, True])
@@ -140,20 +140,20 @@ async def test_changing_the_own_password_keeps_the_current_session(
 async def test_unused_session_ends(console: Console, browsers: list[Browser], ann: int) -> None:
     async with console.store.begin() as session:
         (await cluster.load(session)).config = {"cm_session_timeout_minutes": 15}
-        used, unused, recent = await sessions.of_user(session, ann)
+        used, unused, recent = await sessions.list_for_user(session, ann)
         used.last_seen_at = datetime.now(UTC) - timedelta(minutes=2)
         unused.last_seen_at = datetime.now(UTC) - timedelta(minutes=17)
         recent.last_seen_at = datetime.now(UTC) - timedelta(minutes=14)
     assert [await each.is_signed_in() for each in browsers] == [True, False, True]
     async with console.store.read() as session:
-        ages = [datetime.now(UTC) - each.last_seen_at for each in await sessions.of_user(session, ann)]
+        ages = [datetime.now(UTC) - each.last_seen_at for each in await sessions.list_for_user(session, ann)]
     assert [age < timedelta(minutes=1) for age in ages] == [True, False, True], "use is recorded"
 
 
 async def test_oldest_session_ends_above_the_limit(
     console: Console, browsers: list[Browser], ann: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "MOST", 3)
+    monkeypatch.setattr(service, "MAX_SESSIONS", 3)
     await browsers[2].log_in()
     assert [await each.is_signed_in() for each in browsers] == [False, True, True]
     assert len(await list_sessions(browsers[1], ann)) == 3

@@ -17,11 +17,11 @@ SLOW = "[[7, 1760400087, 15000, ['KEYS', '*'], '127.0.0.2:51000', 'app']]"
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     """Database whose shards are polled by every request."""
-    await pairs.active(console, agents)
-    console.shard_looks.looks.seconds = 0
-    agents.told[1, "SLOWLOG GET 32"] = SLOW
-    agents.told[1, "CONFIG GET slowlog-log-slower-than"] = "{'slowlog-log-slower-than': '10000'}"
-    agents.told[1, "INFO everything"] = "# Server\r\nvalkey_version:9.1.2\r\n"
+    await pairs.create_active_database(console, agents)
+    console.shard_query_cache.cache.seconds = 0
+    agents.replies[1, "SLOWLOG GET 32"] = SLOW
+    agents.replies[1, "CONFIG GET slowlog-log-slower-than"] = "{'slowlog-log-slower-than': '10000'}"
+    agents.replies[1, "INFO everything"] = "# Server\r\nvalkey_version:9.1.2\r\n"
 
 
 async def test_slow_log_is_returned(client: httpx.AsyncClient) -> None:
@@ -41,7 +41,7 @@ async def test_slow_log_is_returned(client: httpx.AsyncClient) -> None:
 
 
 async def test_number_of_slow_log_entries_is_limited(client: httpx.AsyncClient, agents: FakeAgents) -> None:
-    agents.told[1, "SLOWLOG GET 5"] = "[]"
+    agents.replies[1, "SLOWLOG GET 5"] = "[]"
     assert (await client.get("/v1/shards/1/slowlog?limit=5")).json()["entries"] == []
     assert (await client.get("/v1/shards/1/slowlog?limit=1000")).status_code == 400
 
@@ -56,7 +56,7 @@ async def test_clients_are_returned(client: httpx.AsyncClient, agents: FakeAgent
     lines = [
         f"id={n} addr=127.0.0.2:{n} flags=N user=default tot-mem={memory}" for n, memory in ((1, 5), (2, 9), (3, 7))
     ]
-    agents.told[1, "CLIENT LIST"] = "\n".join(lines)
+    agents.replies[1, "CLIENT LIST"] = "\n".join(lines)
     body = (await client.get("/v1/shards/1/clients?limit=2")).json()
     ShardClients.model_validate(body, strict=True)
     assert (body["total"], [each["id"] for each in body["clients"]]) == (3, [2, 3])
@@ -66,13 +66,13 @@ async def test_clients_are_returned(client: httpx.AsyncClient, agents: FakeAgent
 async def test_unavailable_diagnostics_are_reported_with_the_reason(
     client: httpx.AsyncClient, agents: FakeAgents
 ) -> None:
-    agents.told[1, "INFO everything"] = "-no answer within 5 s"
+    agents.replies[1, "INFO everything"] = "-no answer within 5 s"
     reply = await client.get("/v1/shards/1/info")
     assert (reply.status_code, reply.json()["description"]) == (
         409,
         "Shard redis:1 does not respond: no answer within 5 s.",
     )
-    agents.told[1, "SLOWLOG GET 32"] = "what?"
+    agents.replies[1, "SLOWLOG GET 32"] = "what?"
     assert (await client.get("/v1/shards/1/slowlog")).status_code == 409
     agents.unreachable.add(1)
     assert (await client.get("/v1/shards/1/info")).json()["error_code"] == "shard_unreachable"

@@ -52,8 +52,8 @@ async def test_primary_that_refuses_requests_is_busy_and_not_in_sync(
     client: httpx.AsyncClient, console: Console
 ) -> None:
     async with console.store.begin() as session:
-        for shard in await shards.of_bdb(session, 1):
-            shard.became(shard.role, datetime.now(UTC), serves=shard.uid != 1)
+        for shard in await shards.list_for_bdb(session, 1):
+            shard.set_role(shard.role, datetime.now(UTC), serves=shard.uid != 1)
     body = (await client.get("/v1/shards/1")).json()
     assert (body["status"], body["detailed_status"]) == ("active", "busy")
     assert body["detail"] == "It rejects requests because its cluster state is not ok"

@@ -21,8 +21,8 @@ PATH = "/v1/bdbs/1/slots/hot"
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
     """Database with primaries 1, 2, 3 on nodes 1, 2, 3. Every request polls the shards."""
-    monkeypatch.setattr(hot_slots, "LEAST_SECONDS", 0)
-    await pairs.active(console, agents)
+    monkeypatch.setattr(hot_slots, "MIN_POLL_SECONDS", 0)
+    await pairs.create_active_database(console, agents)
     count(agents, 1_760_400_010.0, 1_000_000)
 
 

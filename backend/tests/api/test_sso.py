@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 import httpx
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.oidc_provider import (
     BACK,
     COOKIE,
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.store_in_all
 
 def new_browser(console: Console) -> httpx.AsyncClient:
     """Return a browser that is not signed in."""
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app=app_of(console)), base_url="https://console")
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app=app_for(console)), base_url="https://console")
 
 
 async def test_user_of_the_provider_is_signed_in(
@@ -75,8 +75,13 @@ async def test_other_sealed_cookies_are_refused(
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
     token = (await client.post("/v1/users/authorize", json={})).json()["access_token"]
-    forged = tokens.seal("another secret" * 5, "sso", attempt, 60)
-    for cookie in (token, tokens.seal(secret, "other", attempt, 60), tokens.seal(secret, "sso", attempt, -1), forged):
+    forged = tokens.sign_content("another secret" * 5, "sso", attempt, 60)
+    for cookie in (
+        token,
+        tokens.sign_content(secret, "other", attempt, 60),
+        tokens.sign_content(secret, "sso", attempt, -1),
+        forged,
+    ):
         browser.cookies.set(COOKIE, cookie, domain="console.local")
         reply = await browser.get(BACK, params={"code": "c", "state": "s"})
         assert reply.request.headers["cookie"] == f"{COOKIE}={cookie}"

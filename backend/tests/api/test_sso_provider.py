@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import httpx
 import jwt
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.oidc_provider import (
     BACK,
     CLIENT,
@@ -21,13 +21,13 @@ from backend.tests.oidc_provider import (
     SETTINGS,
     START,
     FakeProvider,
-    Signer,
+    SigningKey,
     error_code_of,
     refused_sign_in,
     sign_in_with_provider,
     sign_out,
 )
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from shardboard.console import Console
@@ -87,7 +87,7 @@ async def test_invalid_tokens_are_refused(
 
 
 async def test_token_with_a_wrong_signature_is_refused(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
-    other_signer = Signer("k1")
+    other_signer = SigningKey("k1")
     for forge in (
         lambda: other_signer.sign(jwt.decode(provider.id_token(), options={"verify_signature": False})),
         lambda: jwt.encode(jwt.decode(provider.id_token(), options={"verify_signature": False}), "", "none"),
@@ -106,12 +106,12 @@ async def test_token_with_a_wrong_signature_is_refused(browser: httpx.AsyncClien
 async def test_changed_keys_are_fetched_but_not_repeatedly(
     browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "AGAIN_SECONDS", 0.0)
-    provider.signer = Signer("k2")
+    monkeypatch.setattr(driver, "RETRY_SECONDS", 0.0)
+    provider.signer = SigningKey("k2")
     provider.keys = [*provider.keys, provider.signer.public()]
     assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
-    monkeypatch.setattr(driver, "AGAIN_SECONDS", 1000.0)
-    provider.signer = Signer("k3")
+    monkeypatch.setattr(driver, "RETRY_SECONDS", 1000.0)
+    provider.signer = SigningKey("k3")
     count = len(provider.requests)
     await sign_out(browser)
     assert await refused_sign_in(browser, provider) == "provider_fault"
@@ -182,7 +182,7 @@ async def test_client_secret_is_stored_and_never_returned(
         reply = await client.put("/v1/cluster/oidc", json={**without, **change})
         assert reply.json()["has_client_secret"] is has_secret, "the secret is not used with another client or issuer"
     async with console.store.read() as session:
-        lines = await audit.after(session, 0, 1000)
+        lines = await audit.list_after(session, 0, 1000)
         assert SECRET not in "".join(line.detail for line in lines)
         assert (await cluster.load(session)).oidc is not None
 
@@ -294,7 +294,7 @@ async def test_unreachable_provider_is_not_contacted_for_every_user(
     replies = await asyncio.gather(*(browser.get(START) for _ in range(20)))
     assert {error_code_of(reply) for reply in replies} == {"provider_unreachable"}
     assert len(provider.requests) == 1
-    monkeypatch.setattr(driver, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(driver, "RETRY_SECONDS", 0.0)
     del provider.answers["/.well-known/openid-configuration"]
     assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
 
@@ -303,7 +303,7 @@ async def test_slowly_sent_reply_times_out(
     browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time limit applies to the complete reply, not to each byte."""
-    monkeypatch.setattr(driver, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(driver, "TIMEOUT_SECONDS", 0.05)
 
     async def drops() -> AsyncIterator[bytes]:
         while True:
@@ -335,10 +335,10 @@ async def test_one_network_does_not_block_others(
 
     provider.answers["/token"] = hang
     attempts = [asyncio.create_task(browser.get(BACK, params={"code": "c", "state": state})) for _ in range(60)]
-    await until(lambda: sum(each.url.path == "/token" for each in provider.requests) == 4)
-    await until(lambda: sum(map(asyncio.Task.done, attempts)) == 40)
+    await wait_until(lambda: sum(each.url.path == "/token" for each in provider.requests) == 4)
+    await wait_until(lambda: sum(map(asyncio.Task.done, attempts)) == 40)
     del provider.answers["/token"]
-    transport = httpx.ASGITransport(app=app_of(console), client=("192.0.2.77", 1))
+    transport = httpx.ASGITransport(app=app_for(console), client=("192.0.2.77", 1))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
         assert (await sign_in_with_provider(other_network, provider)).headers["location"] == "/databases"
     release.set()

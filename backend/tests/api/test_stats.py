@@ -9,18 +9,18 @@ from typing import Any
 
 import httpx
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.api import history as api_history
 from shardboard.api import intervals as api_intervals
 from shardboard.collectors.archive import Archive
 from shardboard.console import Console
 from shardboard.domain import endpoints, intervals
-from shardboard.domain.rollup import TOPICS, Frame, columns_of
+from shardboard.domain.rollup import TOPICS, TopicFrame, columns_of
 from shardboard.errors import Unavailable
 from shardboard.queries import budget
 from shardboard.queries import metrics as metrics_queries
-from shardboard.queries.metrics import Found
+from shardboard.queries.metrics import FramesByResolution
 from shardboard.state import metrics
 from shardboard.state.bdbs import Bdb
 from shardboard.state.nodes import Node
@@ -62,7 +62,7 @@ async def stored(console: Console, nodes: list[Node], monkeypatch: pytest.Monkey
                 end = intervals.start(NOW, step)
                 one = frame(topic, end, uids, names)  # all frames have the same values, and building one is slow
                 rows += [
-                    (topic, step, layouts[names], Frame(end - index * step, one.uids, one.columns))
+                    (topic, step, layouts[names], TopicFrame(end - index * step, one.uids, one.columns))
                     for index in range(1, count + 3)
                 ]
             await metrics.write(session, rows)
@@ -70,12 +70,12 @@ async def stored(console: Console, nodes: list[Node], monkeypatch: pytest.Monkey
     return console
 
 
-def frame(topic: str, t: int, uids: list[int], names: tuple[str, ...]) -> Frame:
+def frame(topic: str, t: int, uids: list[int], names: tuple[str, ...]) -> TopicFrame:
     values = {name: array("f", [0.25] * len(uids)) for name in names}
     values["used_memory"] = array("f", [float("nan")] * len(uids))
     if "total_req" in TOPICS[topic]:
         values["total_req"] = array("f", [uid * 100.0 for uid in uids])
-    return Frame(t, array("i", uids), values)
+    return TopicFrame(t, array("i", uids), values)
 
 
 async def test_all_resolutions_are_in_one_list(stored: Console, client: httpx.AsyncClient) -> None:
@@ -198,7 +198,7 @@ async def test_history_does_not_depend_on_how_it_is_read(
 ) -> None:
     query = {"topic": "shards:1", "metrics": "total_req,used_memory", "from": NOW - 3000, "max_points": 400}
     history = (await client.get("/v1/history", params=query)).json()
-    monkeypatch.setattr(metrics_queries, "CHUNK", 7)
+    monkeypatch.setattr(metrics_queries, "FRAMES_PER_READ", 7)
     for columns in (2, 2 * 11, 2 * history["count"]):
         monkeypatch.setattr(metrics_queries, "COLUMNS_CHUNK", columns)
         assert (await client.get("/v1/history", params=query)).json() == history
@@ -238,7 +238,9 @@ async def test_too_large_queries_are_refused_with_a_suggestion_that_fits(
         if "interval" in suggestion:
             reply = await client.get("/v1/shards/stats", params={**query, "interval": suggestion["interval"]})
             assert reply.status_code == 200, message
-    await until(lambda: budget.held._values == 0)  # freed with the last reply, which a thread may still hold
+    await wait_until(
+        lambda: budget.response_memory._values == 0
+    )  # freed with the last reply, which a thread may still hold
 
 
 async def test_size_depends_on_selected_objects_and_metrics(
@@ -265,14 +267,14 @@ async def test_too_large_history_is_refused_with_a_suggestion_that_fits(
 
 
 def test_concurrent_replies_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "MAX_HELD", 100)
-    reserved, first = budget.Held(), Found()
+    monkeypatch.setattr(budget, "MAX_VALUES_IN_MEMORY", 100)
+    reserved, first = budget.ResponseMemory(), FramesByResolution()
     reserved.count(80, first)
     with pytest.raises(Unavailable):
-        reserved.count(21, Found())
-    reserved.count(20, Found())
+        reserved.count(21, FramesByResolution())
+    reserved.count(20, FramesByResolution())
     del first
-    reserved.count(100, Found())
+    reserved.count(100, FramesByResolution())
 
 
 async def test_retention_is_returned(stored: Console, client: httpx.AsyncClient) -> None:

@@ -14,16 +14,16 @@ from starlette.requests import Request
 from shardboard.api import credentials, stream
 from shardboard.api.deps import Principal
 from shardboard.api.feed import Feed
-from shardboard.api.gate import gate, look_again
+from shardboard.api.gate import get_login_state, recheck_logins
 from shardboard.console import Console
 from shardboard.services import sessions
 from shardboard.state import events, users
 
 
-def reader(console: Console, role: str = "admin", token: str = "", user: str = USER) -> stream.Reader:
+def reader(console: Console, role: str = "admin", token: str = "", user: str = USER) -> stream.StreamSubscriber:
     headers = [(b"cookie", f"{credentials.COOKIE}={token}".encode())] if token else []
     request = Request({"type": "http", "method": "GET", "path": "/v1/stream", "headers": headers, "client": ("h", 1)})
-    return stream.Reader(request, Principal(user, role))
+    return stream.StreamSubscriber(request, Principal(user, role))
 
 
 async def create_session(console: Console, name: str = USER) -> str:
@@ -31,7 +31,7 @@ async def create_session(console: Console, name: str = USER) -> str:
     async with console.store.begin() as session:
         user = await users.by_email(session, name)
         assert user is not None
-        return await sessions.begin(session, user, user.passwords[0], "h", "")
+        return await sessions.start(session, user, user.passwords[0], "h", "")
 
 
 class Frames:
@@ -63,7 +63,9 @@ async def open_stream(console: Console) -> AsyncIterator[Any]:
     """A function that opens streams, which are closed at the end of the test."""
     streams: list[Any] = []
 
-    async def open_one(stream_reader: stream.Reader, topics: tuple[str, ...] = ("cluster",), **since: int) -> Frames:
+    async def open_one(
+        stream_reader: stream.StreamSubscriber, topics: tuple[str, ...] = ("cluster",), **since: int
+    ) -> Frames:
         parts = stream._frames(
             console, stream_reader, list(topics), 5, {topic: since.get(topic, 0) for topic in topics}
         )
@@ -79,7 +81,7 @@ async def test_topic_continues_where_its_reader_stopped(console: Console, open_s
     live = console.live
     for t in range(100, 110):
         live.ingest(1, sample(t, {1: shard()}, seq=t))
-        live._tell(t, live._seconds[t])
+        live._publish(t, live._seconds[t])
     frames = await open_stream(reader(console), ("nodes", "bdbs"), nodes=107)
     data = [(await frames.next())[1] for _ in range(3)]
     assert [(frame["topic"], frame["from"], frame["count"]) for frame in data[1:]] == [
@@ -118,24 +120,24 @@ async def test_stream_ends_with_its_session(console: Console, open_stream: Any) 
     ending, staying = await open_stream(reader(console, token=token)), await open_stream(reader(console, token=other))
     for frames in (ending, staying):
         assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
-    assert gate(console.store).streams[USER] == 2
+    assert get_login_state(console.store).open_streams[USER] == 2
     waiting = asyncio.create_task(ending.next())
     change: asyncio.Task[Any] = asyncio.create_task(staying.next_change())
     await asyncio.sleep(0)
     async with console.store.begin() as session:
-        await sessions.log_out(session, (await sessions.find(session, token)).uid, Principal(USER, "admin"))
-    look_again(console.store)
+        await sessions.sign_out(session, (await sessions.get_session(session, token)).uid, Principal(USER, "admin"))
+    recheck_logins(console.store)
     assert await waiting is None
     await Feed(console)._publish([("cluster", 1)])
     assert (await change)["kind"] == "cluster"
-    assert gate(console.store).streams[USER] == 1
+    assert get_login_state(console.store).open_streams[USER] == 1
 
 
 async def test_stream_ends_when_the_permissions_of_its_reader_change(
     console: Console, open_stream: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "PROVE_SECONDS", 0.0)
-    monkeypatch.setattr(stream, "BEAT_SECONDS", 600.0)
+    monkeypatch.setattr(stream, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 600.0)
     token = await create_session(console)
     frames = await open_stream(reader(console, token=token))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
@@ -164,7 +166,7 @@ async def test_stream_ends_immediately_when_its_user_is_changed_or_deleted(
     method: str,
     body: dict[str, str],
 ) -> None:
-    for name in ("PROVE_SECONDS", "BEAT_SECONDS"):
+    for name in ("RECHECK_SECONDS", "HEARTBEAT_SECONDS"):
         monkeypatch.setattr(stream, name, 600.0)
     ann = {"email": "ann@example.org", "password": "a long password", "role": "cluster_viewer"}
     uid = (await client.post("/v1/users", json=ann)).json()["uid"]
@@ -187,6 +189,6 @@ async def test_slow_reader_is_disconnected(console: Console, open_stream: Any, m
 
 
 async def test_number_of_streams_per_user_is_limited(client: httpx.AsyncClient, console: Console) -> None:
-    gate(console.store).streams[USER] = stream.MAX_STREAMS
+    get_login_state(console.store).open_streams[USER] = stream.MAX_STREAMS
     reply = await client.get("/v1/stream", auth=(USER, PASSWORD))
     assert (reply.status_code, reply.json()["error_code"]) == (503, "busy")

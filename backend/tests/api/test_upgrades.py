@@ -25,7 +25,7 @@ PATH = "/v1/bdbs/1/upgrade"
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     """Database with primaries 1, 2, 3 on nodes 1, 2, 3 and replicas 4, 5, 6 on nodes 2, 3, 1. All shards except 6 run Valkey
     8.0.1."""
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
     await set_engine_version(console, "8.0.1", 1, 2, 3, 4, 5)
@@ -76,7 +76,7 @@ async def add_database(console: Console, uid: int, name: str, primaries: dict[in
                 bus_port=25000 + shard,
                 engine_id=f"{shard:040x}",
             )
-            row.became("master", now)
+            row.set_role("master", now)
             session.add(row)
         (await session.get_one(Cluster, 1)).next_shard_uid = 20
     await set_engine_version(console, "8.0.1", *primaries)
@@ -84,7 +84,7 @@ async def add_database(console: Console, uid: int, name: str, primaries: dict[in
 
 async def newest(console: Console) -> Any:
     async with console.store.read() as session:
-        return next(iter(await actions.recent(session)), None)
+        return next(iter(await actions.list_recent(session)), None)
 
 
 async def test_dry_run_returns_the_steps_with_replicas_first(client: httpx.AsyncClient, console: Console) -> None:
@@ -175,7 +175,7 @@ class TestNodeUpgrade:
         started = (await client.post(self.PATH)).json()["databases"]
         assert [{**each, "action_uid": ""} for each in started] == planned
         async with console.store.read() as session:
-            by_uid = {action.uid: action for action in await actions.recent(session)}
+            by_uid = {action.uid: action for action in await actions.list_recent(session)}
             uids = [move["newcomer"] for action in by_uid.values() for move in action.params["moves"]]
         assert {each["action_uid"] for each in started} == set(by_uid)
         assert len(set(uids)) == 7, "every new shard has a unique uid"

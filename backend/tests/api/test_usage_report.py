@@ -14,7 +14,7 @@ from shardboard.state.nodes import Node
 async def test_report_has_a_line_per_database_and_a_checksum(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     reply = await client.get("/v1/usage_report")
     assert reply.headers["content-type"] == "application/x-ndjson"
     *lines, digest = reply.content.splitlines(keepends=True)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import jwt
 import pytest
-from backend.tests.application import app_of
+from backend.tests.application import app_for
 from backend.tests.conftest import PASSWORD
 
 from shardboard.console import Console
@@ -23,7 +23,7 @@ VIEWER = ("viewer@example.org", "a viewer's password")
 
 @pytest.fixture
 async def anonymous(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_of(console)), base_url="https://console") as opened:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_for(console)), base_url="https://console") as opened:
         yield opened
 
 
@@ -34,7 +34,7 @@ async def viewer(console: Console) -> tuple[str, str]:
             User(
                 email=VIEWER[0],
                 name="Viewer",
-                password_hash=await passwords.hashed(VIEWER[1]),
+                password_hash=await passwords.hash_password(VIEWER[1]),
                 role="cluster_viewer",
                 created_at=datetime.now(UTC),
             )
@@ -153,20 +153,20 @@ async def test_password_is_verified_once_a_minute_until_it_changes(
     client: httpx.AsyncClient, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verified = []
-    original = passwords.matching
+    original = passwords.find_matching_hash
 
     async def counting(password: str, password_hashes: Sequence[str]) -> str | None:
         verified.append(password_hashes)
         return await original(password, password_hashes)
 
-    monkeypatch.setattr(passwords, "matching", counting)
+    monkeypatch.setattr(passwords, "find_matching_hash", counting)
     for _ in range(3):
         assert (await client.get("/v1/users")).status_code == 200
     assert len(verified) == 1
     async with console.store.begin() as session:
         admin = await users.by_email(session, console.settings.admin_user)
         assert admin is not None
-        admin.password_hash = await passwords.hashed("changed password")
+        admin.password_hash = await passwords.hash_password("changed password")
     assert (await client.get("/v1/users")).status_code == 401
     assert len(verified) == 2
 
@@ -175,9 +175,9 @@ def test_cached_password_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     verifier = passwords.Verifier()
-    verifier.remember("a", "b", "hash")
-    assert verifier.remembers("a", "b", "hash")
-    assert not verifier.remembers("ab", "", "hash"), "the boundary between the parts matters"
-    assert not verifier.remembers("a", "b", "other hash")
+    verifier.cache_success("a", "b", "hash")
+    assert verifier.is_cached("a", "b", "hash")
+    assert not verifier.is_cached("ab", "", "hash"), "the boundary between the parts matters"
+    assert not verifier.is_cached("a", "b", "other hash")
     clock[0] = 61.0
-    assert not verifier.remembers("a", "b", "hash")
+    assert not verifier.is_cached("a", "b", "hash")

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from shardboard.console import Console
-from shardboard.driver.ports import HookFailed
+from shardboard.driver.ports import DeliveryFailed
 from shardboard.schemas.webhooks import Webhook
 from shardboard.services import webhooks as service
 from shardboard.state.users import User
@@ -70,7 +70,7 @@ async def test_invalid_webhooks_are_refused(client: httpx.AsyncClient, changes: 
 
 
 async def test_number_of_webhooks_is_limited(client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "MOST", 1)
+    monkeypatch.setattr(service, "MAX_WEBHOOKS", 1)
     await create(client)
     assert (await client.post(PATH, json=BODY)).json()["error_code"] == "too_many_webhooks"
 
@@ -84,7 +84,7 @@ async def test_test_message_reports_the_error(
     async def send(_url: str, body: bytes, _headers: object, _ca: str = "") -> None:
         sent.append(body)
         if len(sent) > 1:
-            raise HookFailed("It answered 404 Not Found.")
+            raise DeliveryFailed("It answered 404 Not Found.")
 
     monkeypatch.setattr(console.notifier._courier._hooks, "send", send)
     assert (await client.post(f"{PATH}/{uid}/test")).json() == {}
@@ -147,7 +147,7 @@ async def test_alertmanager_cannot_be_muted(client: httpx.AsyncClient) -> None:
 
 async def test_syslog_webhook_receives_the_audit_log(client: httpx.AsyncClient, console: Console) -> None:
     url = "syslog+tls://siem.example.org:6514"
-    ca = console.authority.ca_pem
+    ca = console.ca.ca_pem
     webhook = await create(client, kind="syslog", url=url, secret="", events="audit", ca=ca)
     assert (webhook["kind"], webhook["events"], webhook["min_severity"], webhook["ca"]) == (
         "syslog",

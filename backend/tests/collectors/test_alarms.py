@@ -11,7 +11,7 @@ from backend.tests.collectors.samples import sample, shard
 from shardboard.agent.contract import NODE_FIELDS, TIER_FIELDS
 from shardboard.collectors import live
 from shardboard.collectors.alarms import AlarmCollector
-from shardboard.collectors.live import members
+from shardboard.collectors.live import shard_places
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.domain import alarms
@@ -28,10 +28,10 @@ LONG = 100.0
 
 @pytest.fixture
 async def pulses(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> Pulses:
-    monkeypatch.setattr(live, "STALE", 3600)  # however long the test takes
-    await pairs.active(console, agents)
+    monkeypatch.setattr(live, "MAX_AGE_SECONDS", 3600)  # however long the test takes
+    await pairs.create_active_database(console, agents)
     async with console.store.read() as session:
-        console.live.set_members(members(await shards.every(session)))
+        console.live.set_members(shard_places(await shards.list_all(session)))
     return Pulses()
 
 
@@ -40,8 +40,8 @@ def make_collector(console: Console, pulses: Pulses) -> AlarmCollector:
 
 
 async def poll(collector: AlarmCollector, now: float) -> None:
-    await collector.read()
-    await collector.look(now)
+    await collector.read_store()
+    await collector.evaluate(now)
 
 
 async def alarm_events(console: Console) -> list[Event]:
@@ -71,7 +71,7 @@ def publish_second(
             if uid in samples
         }
         hub.ingest(node, node_sample.model_copy(update={"tiers": tiers}))
-    hub._tell(now, hub._seconds[now])
+    hub._publish(now, hub._seconds[now])
 
 
 async def test_lost_slots_raise_an_alarm_until_they_are_served(
@@ -80,17 +80,17 @@ async def test_lost_slots_raise_an_alarm_until_they_are_served(
     collector = make_collector(console, pulses)
     await poll(collector, 0)
     assert await alarm_events(console) == []
-    await pairs.die(console, agents, 1)
+    await pairs.kill_shards(console, agents, 1)
     await poll(collector, 1)
     await poll(collector, 2)
     [span] = await alarm_events(console)
     assert (span.type, span.bdb_uid, span.severity, span.source) == ("alarm_slots_uncovered", 1, "ERROR", "bdb")
     assert (span.ended_at, span.details) == (None, {"open": True, "pairs": [0], "slots": 5461})
-    await pairs.die(console, agents, 2)
+    await pairs.kill_shards(console, agents, 2)
     await poll(collector, 3)
     [span] = await alarm_events(console)
     assert span.details["pairs"] == [0, 1]
-    await pairs.observe(console, 4, 5, role="master")
+    await pairs.set_observed_state(console, 4, 5, role="master")
     await poll(collector, 4)
     [span] = await alarm_events(console)
     assert span.ended_at is not None
@@ -103,13 +103,13 @@ async def test_primaries_that_refuse_requests_raise_an_alarm(
     console: Console, agents: FakeAgents, pulses: Pulses
 ) -> None:
     collector = make_collector(console, pulses)
-    await pairs.observe(console, 1, link="cluster_down")
+    await pairs.set_observed_state(console, 1, link="cluster_down")
     for now in (0, 1, 4):
         await poll(collector, now)
     [span] = await alarm_events(console)
     assert (span.type, span.bdb_uid) == ("alarm_shards_refuse", 1)
     assert (span.ended_at, span.details) == (None, {"open": True, "shards": [1]})
-    await pairs.observe(console, 1)
+    await pairs.set_observed_state(console, 1)
     await poll(collector, 5)
     [span] = await alarm_events(console)
     assert span.ended_at is not None
@@ -119,15 +119,15 @@ async def test_a_new_console_continues_open_alarms_without_duplicates(
     console: Console, agents: FakeAgents, pulses: Pulses
 ) -> None:
     first, second = make_collector(console, pulses), make_collector(console, pulses)
-    await pairs.die(console, agents, 1)
+    await pairs.kill_shards(console, agents, 1)
     for collector in (first, second):
         await poll(collector, 0)
     assert len(await alarm_events(console)) == 1
     third = make_collector(console, pulses)
-    await third.resume()
+    await third.load_open_alarms()
     await poll(third, 0)
     assert len(await alarm_events(console)) == 1
-    await pairs.observe(console, 1)
+    await pairs.set_observed_state(console, 1)
     for collector in (third, first):
         await poll(collector, 1)
     [span] = await alarm_events(console)
@@ -138,7 +138,7 @@ async def test_an_alarm_is_raised_once_the_store_is_available_again(
     console: Console, agents: FakeAgents, pulses: Pulses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collector = make_collector(console, pulses)
-    await pairs.die(console, agents, 1)
+    await pairs.kill_shards(console, agents, 1)
 
     async def store_unavailable(*_: object) -> None:
         raise ConnectionRefusedError("no store")
@@ -147,7 +147,7 @@ async def test_an_alarm_is_raised_once_the_store_is_available_again(
         broken.setattr(collector, "_write", store_unavailable)
         with pytest.raises(ConnectionRefusedError):
             await poll(collector, 0)
-    await collector.resume()  # as the restarted loop does
+    await collector.load_open_alarms()  # as the restarted loop does
     await poll(collector, 1)
     assert [span.type for span in await alarm_events(console)] == ["alarm_slots_uncovered"]
 
@@ -163,7 +163,7 @@ async def test_a_primary_that_restarts_without_its_keys_raises_an_alarm(console:
     [span] = await alarm_events(console)
     assert (span.type, span.shard_uid, span.details["keys_before"]) == ("alarm_keys_collapsed", 1, 5000)
     later = make_collector(console, pulses)
-    await later.resume()
+    await later.load_open_alarms()
     await poll(later, 0)
     [span] = await alarm_events(console)
     assert span.ended_at is None, "the condition still holds"
@@ -206,7 +206,7 @@ async def test_full_memory_raises_an_alarm_while_writes_are_refused(console: Con
 
 async def test_unreadable_values_on_flash_raise_an_alarm(console: Console, pulses: Pulses) -> None:
     async with console.store.begin() as session:
-        [bdb] = await bdbs.every(session)
+        [bdb] = await bdbs.list_all(session)
         bdb.config = {**bdb.config, "bigstore": True, "bigstore_ram_size": 2**28}
     collector = make_collector(console, pulses)
     for now, errors in enumerate(({}, {}, {"read_errors": 3.0}, {"read_errors": 3.0, "checksum_errors": 1.0})):
@@ -230,7 +230,7 @@ async def test_a_clock_that_is_ahead_raises_an_alarm(console: Console, pulses: P
 
 async def test_certificates_that_expire_soon_raise_alarms(console: Console, agents: FakeAgents, pulses: Pulses) -> None:
     soon = datetime.now(UTC) + timedelta(days=20)
-    agents.ends = {1: soon, 2: soon + timedelta(days=400)}
+    agents.valid_until = {1: soon, 2: soon + timedelta(days=400)}
     ends = {"server": soon, "ca": soon + timedelta(days=400)}
     collector = AlarmCollector(console.store, console.bus, console.live, pulses, agents, lambda: ends)
     await poll(collector, 100.0)
@@ -239,7 +239,7 @@ async def test_certificates_that_expire_soon_raise_alarms(console: Console, agen
         ("alarm_cluster_certs_about_to_expire", None),
         ("alarm_node_internal_certs_about_to_expire", 1),
     ]
-    agents.ends[1] += timedelta(days=400)  # it joined again
+    agents.valid_until[1] += timedelta(days=400)  # it joined again
     await poll(collector, 101.0)
     assert [
         alarm.ended_at is None for alarm in await alarm_events(console) if alarm.node_uid == 1 and "certs" in alarm.type

@@ -13,14 +13,14 @@ from backend.tests.collectors.samples import sample, shard
 from shardboard.agent.contract import ENDPOINT_FIELDS, EndpointReading, ProxyReading
 from shardboard.bus import Bus
 from shardboard.collectors import archive as archiving
-from shardboard.collectors.archive import FORGET_EVERY, FORGET_ROWS, Archive
-from shardboard.collectors.live import Live
+from shardboard.collectors.archive import DELETE_SECONDS, MAX_DELETED_ROWS, Archive
+from shardboard.collectors.live import LiveMetrics
 from shardboard.db import Store
 from shardboard.domain import cells, endpoints, intervals, rollup
 from shardboard.domain.bdb_rules import MAX_UID
 from shardboard.domain.histogram import Histogram
 from shardboard.domain.intervals import RESOLUTIONS
-from shardboard.domain.rollup import TOPICS, Frame
+from shardboard.domain.rollup import TOPICS, TopicFrame
 from shardboard.queries import metrics as queries
 from shardboard.state import latency, metrics
 from shardboard.state.shards import Shard
@@ -38,26 +38,26 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def live(store: Store, bus: Bus) -> Live:
+async def live(store: Store, bus: Bus) -> LiveMetrics:
     """Metrics of one node with primary 11 of database 1."""
     row = {"pair": 0, "role": "master", "slots": "0-16383", "port": 20000, "bus_port": 25000}
     async with store.begin() as session:
         session.add(Shard(uid=11, bdb_uid=1, node_uid=1, engine_id="0" * 40, **row))
-    return Live(bus)
+    return LiveMetrics(bus)
 
 
 @pytest.fixture
-async def archive(store: Store, bus: Bus, live: Live) -> Archive:
+async def archive(store: Store, bus: Bus, live: LiveMetrics) -> Archive:
     made = Archive(store, bus, live)
     await made.restore()
     return made
 
 
-def deliver(live: Live, t: int, reads: float | None = None) -> None:
+def deliver(live: LiveMetrics, t: int, reads: float | None = None) -> None:
     """Publish second `t` of the node. By default, the read counter of shard 11 rises by ten per second."""
     live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0 if reads is None else reads, keys=float(t - NOW))}))
-    if not live._seconds[t].told:
-        live._tell(t, live._seconds[t])
+    if not live._seconds[t].is_published:
+        live._publish(t, live._seconds[t])
 
 
 async def history(store: Store, topic: str, metric: str, first: int, last: int, step: int) -> list[float | None]:
@@ -68,7 +68,7 @@ async def history(store: Store, topic: str, metric: str, first: int, last: int, 
     return [None if isnan(value) else value for series in found.series(0)[:1] for value in series] if found.uids else []
 
 
-async def test_a_published_second_is_written(store: Store, live: Live, archive: Archive) -> None:
+async def test_a_published_second_is_written(store: Store, live: LiveMetrics, archive: Archive) -> None:
     for t in (NOW, NOW + 1, NOW + 3):
         deliver(live, t)
         await archive.step()
@@ -77,7 +77,9 @@ async def test_a_published_second_is_written(store: Store, live: Live, archive: 
     assert await history(store, "nodes", "ingress_bytes", NOW, NOW + 4, 1) == [None, 100, None, 100]
 
 
-async def test_intervals_are_rolled_up_again_for_late_seconds(store: Store, live: Live, archive: Archive) -> None:
+async def test_intervals_are_rolled_up_again_for_late_seconds(
+    store: Store, live: LiveMetrics, archive: Archive
+) -> None:
     first = NOW
     for t in range(first, first + 21):
         if t not in (first + 4, first + 5):
@@ -99,7 +101,9 @@ async def stored_row(store: Store, topic: str, t: int, step: int = 10) -> dict[s
     return {name: values[0] for name, values in found.columns.items()}
 
 
-async def test_each_resolution_is_rolled_up_from_the_finer_one(store: Store, live: Live, archive: Archive) -> None:
+async def test_each_resolution_is_rolled_up_from_the_finer_one(
+    store: Store, live: LiveMetrics, archive: Archive
+) -> None:
     for t in range(NOW, NOW + 41):
         deliver(live, t)
     await archive.step()
@@ -111,7 +115,7 @@ async def test_each_resolution_is_rolled_up_from_the_finer_one(store: Store, liv
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_intervals_match_their_seconds_in_any_order_of_arrival(
-    store: Store, bus: Bus, live: Live, archive: Archive, seed: int
+    store: Store, bus: Bus, live: LiveMetrics, archive: Archive, seed: int
 ) -> None:
     """One node is late, some seconds are missing, counters are reset, and the console is killed at random."""
     chance, first, last = random.Random(seed), NOW - 25, NOW + 35
@@ -122,7 +126,7 @@ async def test_intervals_match_their_seconds_in_any_order_of_arrival(
         session.add(Shard(uid=12, bdb_uid=1, node_uid=2, engine_id="1" * 40, **row))
     await archive.restore()
 
-    def deliver_both(live: Live, prompt: Sequence[int], late: Sequence[int]) -> None:
+    def deliver_both(live: LiveMetrics, prompt: Sequence[int], late: Sequence[int]) -> None:
         for t in prompt:
             deliver(live, t, (t - first) * 10.0 if t < NOW else (t - NOW) * 7.0)
         for t in late:
@@ -137,7 +141,7 @@ async def test_intervals_match_their_seconds_in_any_order_of_arrival(
         if chance.random() < 0.5:
             await archive.step()
         if chance.random() < 0.1:
-            live = Live(bus)
+            live = LiveMetrics(bus)
             archive = Archive(store, bus, live)
             await archive.restore()
             deliver_both(live, seconds[max(0, count - 20) : count], seconds[max(0, behind - 20) : behind])
@@ -172,12 +176,12 @@ async def check_intervals(store: Store, topic: str, seconds: Sequence[int], now:
 
 
 async def test_a_restarted_console_restores_history_and_overwrites_nothing(
-    store: Store, bus: Bus, live: Live, archive: Archive
+    store: Store, bus: Bus, live: LiveMetrics, archive: Archive
 ) -> None:
     for t in range(NOW, NOW + 15):
         deliver(live, t)
     await archive.step()
-    new = Live(bus)
+    new = LiveMetrics(bus)
     restarted = Archive(store, bus, new)
     await restarted.restore()
     assert new.newest == NOW + 14
@@ -190,7 +194,9 @@ async def test_a_restarted_console_restores_history_and_overwrites_nothing(
     assert await history(store, "bdbs", "read_req", NOW, NOW + 30, 10) == [10, 10, 10]
 
 
-async def test_percentiles_are_computed_from_merged_histograms(store: Store, live: Live, archive: Archive) -> None:
+async def test_percentiles_are_computed_from_merged_histograms(
+    store: Store, live: LiveMetrics, archive: Archive
+) -> None:
     for t in range(NOW, NOW + 11):
         deliver(live, t)
         for node_uid, value in ((1, 100), (2, 200 if t % 2 else 900)):
@@ -206,14 +212,14 @@ async def test_percentiles_are_computed_from_merged_histograms(store: Store, liv
 
 
 async def test_stored_endpoint_latency_survives_a_console_restart(
-    store: Store, bus: Bus, live: Live, archive: Archive
+    store: Store, bus: Bus, live: LiveMetrics, archive: Archive
 ) -> None:
     for t in range(NOW, NOW + 11):
         deliver(live, t)
         for node_uid in (1, 2):
-            live.endpoints.latencies.ingest(t, node_uid, {(1, "read"): Histogram.of([(1_000 * node_uid, 50)])})
+            live.endpoints.latencies.ingest(t, node_uid, {(1, "read"): Histogram.from_pairs([(1_000 * node_uid, 50)])})
     await archive.step()
-    restarted = Live(bus)
+    restarted = LiveMetrics(bus)
     successor = Archive(store, bus, restarted)
     await successor.restore()
     deliver(restarted, NOW + 10)  # the agent sends this second again; its latency is already stored
@@ -233,17 +239,17 @@ async def test_the_highest_uids_are_stored(store: Store, bus: Bus) -> None:
     row = {"pair": 0, "role": "master", "slots": "0-16383", "port": 20000, "bus_port": 25000}
     async with store.begin() as session:
         session.add(Shard(uid=11, bdb_uid=greatest, node_uid=5_000, engine_id="0" * 40, **row))
-    live = Live(bus)
+    live = LiveMetrics(bus)
     archive = Archive(store, bus, live)
     await archive.restore()
     served = EndpointReading(values=[float(n) for n in range(len(ENDPOINT_FIELDS))], errors={}, latency={})
     for t in range(NOW, NOW + 11):
         proxy = ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={greatest: served})
         live.ingest(5_000, sample(t, {11: shard(read_cmds=t * 10.0)}, proxy=proxy))
-        live._tell(t, live._seconds[t])
+        live._publish(t, live._seconds[t])
     await archive.step()
     assert await history(store, "bdbs", "write_req", NOW, NOW + 3, 1) == [1, 1, 1]
-    restarted = Live(bus)
+    restarted = LiveMetrics(bus)
     await Archive(store, bus, restarted).restore()
     endpoint = f"{greatest}:1:5000"
     for step, name in ((1, "write_req"), (10, "write_req_max")):
@@ -263,16 +269,16 @@ async def test_old_rows_are_deleted_in_small_batches(
     values = {name: array("f", [nan]) for name in TOPICS["cluster"]}
     async with store.begin() as session:
         layout = (await metrics.layouts(session))[TOPICS["cluster"]]
-        rows = [("cluster", 1, layout, Frame(t, array("i", [0]), values)) for t in range(old, old + 300)]
+        rows = [("cluster", 1, layout, TopicFrame(t, array("i", [0]), values)) for t in range(old, old + 300)]
         await metrics.write(session, rows)
         assert await metrics.size(session) > 300 * 70
     assert await remaining_rows(store) == (old, 300)
     for _ in range(len(RESOLUTIONS)):
         archive._forgotten = 0.0
         await archive.step()
-    assert await remaining_rows(store) == (old + FORGET_ROWS, 300 - FORGET_ROWS)
+    assert await remaining_rows(store) == (old + MAX_DELETED_ROWS, 300 - MAX_DELETED_ROWS)
     await archive.step()
-    assert (await remaining_rows(store))[1] == 300 - FORGET_ROWS, f"the next deletion is {FORGET_EVERY} s later"
+    assert (await remaining_rows(store))[1] == 300 - MAX_DELETED_ROWS, f"the next deletion is {DELETE_SECONDS} s later"
 
 
 async def remaining_rows(store: Store) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import pytest
 from backend.tests.collectors.samples import sample, shard
 
 from shardboard.collectors import first_writes
-from shardboard.collectors.first_writes import FirstWrites, first_write
+from shardboard.collectors.first_writes import FirstWriteCollector, first_write
 from shardboard.console import Console
 from shardboard.state import events
 from shardboard.state.events import Event
@@ -43,19 +43,19 @@ async def get_event(console: Console, uid: int) -> Event:
 async def test_the_first_write_is_added_to_the_failover_event(console: Console) -> None:
     now = int(time.time()) - 5
     uid = await record_failover(console, datetime.fromtimestamp(now + 0.5, UTC))
-    collector = FirstWrites(console.store, console.bus, console.live)
+    collector = FirstWriteCollector(console.store, console.bus, console.live)
     console.live.ingest(1, sample(now + 1, {4: shard(write_cmds=5.0)}))
-    await collector.look({uid})
+    await collector.update({uid})
     assert "first_write_by" not in (await get_event(console, uid)).details
     console.live.ingest(1, sample(now + 2, {4: shard(write_cmds=6.0)}))
-    await collector.look(set())
+    await collector.update(set())
     first_write_by = (await get_event(console, uid)).details["first_write_by"]
     assert first_write_by == datetime.fromtimestamp(now + 2, UTC).isoformat().replace("+00:00", "Z")
     assert collector._open == set()
 
 
 async def test_without_writes_the_search_is_given_up(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_writes, "GIVE_UP", timedelta(seconds=1))
+    monkeypatch.setattr(first_writes, "MAX_WAIT", timedelta(seconds=1))
     uid = await record_failover(console, datetime.now(UTC) - timedelta(seconds=2))
-    await FirstWrites(console.store, console.bus, console.live).look({uid})
+    await FirstWriteCollector(console.store, console.bus, console.live).update({uid})
     assert (await get_event(console, uid)).details["first_write_by"] is None

@@ -10,10 +10,10 @@ from shardboard.collectors import housekeeping
 from shardboard.collectors.housekeeping import Housekeeping
 from shardboard.db import Store
 from shardboard.orders import queue
-from shardboard.queries.audit import check
+from shardboard.queries.audit import verify
 from shardboard.state import actions, audit, cluster, events
 from shardboard.state.actions import Action
-from shardboard.state.audit import AuditLine, Deed
+from shardboard.state.audit import AuditContext, AuditLine
 from shardboard.state.cluster import Cluster
 from shardboard.state.events import Event
 from shardboard.state.outages import Outage
@@ -63,7 +63,7 @@ async def test_old_events_are_deleted_except_open_spans(store: Store, keeper: Ho
         await add_event(store, days(400), "node_failed", details={"open": True}),
         await add_event(store, days(89)),
     )
-    assert not await keeper.sweep()
+    assert not await keeper.delete_batch()
     assert await event_uids(store) == [open_span, young]
     assert old < span < open_span
 
@@ -71,7 +71,7 @@ async def test_old_events_are_deleted_except_open_spans(store: Store, keeper: Ho
 async def test_the_newest_event_is_kept_at_any_age(store: Store, keeper: Housekeeping) -> None:
     await add_event(store, days(500))
     newest = await add_event(store, days(400))
-    await keeper.sweep()
+    await keeper.delete_batch()
     assert await event_uids(store) == [newest]
     async with store.read() as session:
         assert await events.newest_uid(session) == newest
@@ -82,7 +82,7 @@ async def test_the_number_of_events_per_type_is_limited(store: Store, keeper: Ho
     many = [await add_event(store, days(30 - number), "shard_up") for number in range(8)]
     few = [await add_event(store, days(40), "shard_down") for _ in range(3)]
     flood = [await add_event(store, timedelta(hours=number), "logout") for number in range(12)]
-    await keeper.sweep()
+    await keeper.delete_batch()
     assert await event_uids(store) == [*many[-3:], *few, *flood], (
         "events of the last day are kept because sessions may depend on them"
     )
@@ -92,7 +92,7 @@ async def test_nothing_is_deleted_without_limits_in_the_policy(store: Store, kee
     await set_policy(store, events_keep_days=0, max_saved_events_per_type=0, actions_keep_days=0)
     uids = [await add_event(store, days(1000)) for _ in range(3)]
     await add_action(store, days(1000))
-    await keeper.sweep()
+    await keeper.delete_batch()
     assert await event_uids(store) == uids
     async with store.read() as session:
         assert await actions.count(session) == 1
@@ -105,14 +105,14 @@ async def test_invalid_limits_in_the_store_delete_nothing(store: Store, keeper: 
     )
     await add_event(store, days(10))
     await add_event(store, days(5))
-    await keeper.sweep()
+    await keeper.delete_batch()
     assert len(await event_uids(store)) == 2
 
 
 async def add_action(store: Store, age: timedelta, status: str = "completed") -> str:
     async with store.begin() as session:
         session.info["locked"] = True
-        queued = queue.start(
+        queued = queue.enqueue(
             session, "SMCreateBDB", object_uid=1, description="x", originator="system", deadline=days(1)
         )
         await session.flush()
@@ -130,9 +130,9 @@ async def test_old_actions_are_deleted_except_open_ones(store: Store, keeper: Ho
         await add_action(store, days(365), "running"),
         await add_action(store, days(365), "queued"),
     }
-    await keeper.sweep()
+    await keeper.delete_batch()
     async with store.read() as session:
-        assert {row.uid for row in await actions.recent(session)} == kept
+        assert {row.uid for row in await actions.list_recent(session)} == kept
 
 
 async def add_outage(store: Store, age: timedelta) -> int:
@@ -149,13 +149,13 @@ async def test_outages_are_deleted_by_the_limits_for_events(store: Store, keeper
     await add_outage(store, days(91))
     many = [await add_outage(store, days(10 - number)) for number in range(5)]
     young = await add_outage(store, timedelta(hours=23))
-    await keeper.sweep()
+    await keeper.delete_batch()
     assert await outage_uids(store) == [*many, young]
     await set_policy(store, max_saved_events_per_type=3)
-    await keeper.sweep()
+    await keeper.delete_batch()
     assert await outage_uids(store) == [*many[-2:], young]
     await set_policy(store, max_saved_events_per_type=1, events_keep_days=1)
-    await keeper.sweep()
+    await keeper.delete_batch()
     assert await outage_uids(store) == [young]
 
 
@@ -167,32 +167,32 @@ async def outage_uids(store: Store) -> list[int]:
 async def test_events_are_deleted_in_batches(
     store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "ROWS", 4)
+    monkeypatch.setattr(housekeeping, "BATCH_ROWS", 4)
     uids = [await add_event(store, days(100)) for _ in range(10)]
-    assert await keeper.sweep()
+    assert await keeper.delete_batch()
     assert await event_uids(store) == uids[4:]
-    assert await keeper.sweep()
-    assert not await keeper.sweep()
+    assert await keeper.delete_batch()
+    assert not await keeper.delete_batch()
     assert await event_uids(store) == uids[-1:]
 
 
 async def add_audit_lines(store: Store, count: int) -> None:
     async with store.begin() as session:
-        await audit.begin(session, "1")
+        await audit.record_console_start(session, "1")
         for _ in range(count - 1):
-            await audit.add(session, Deed(source="x", method="PUT", path="/v1/cluster"), "done")
+            await audit.add(session, AuditContext(source="x", method="PUT", path="/v1/cluster"), "done")
 
 
 async def audit_lines(store: Store) -> list[tuple[int, str]]:
-    assert (await check(store)).faults == []
+    assert (await verify(store)).faults == []
     async with store.read() as session:
-        return [(line.uid, line.detail) for line in await audit.after(session, 0, 100)]
+        return [(line.uid, line.detail) for line in await audit.list_after(session, 0, 100)]
 
 
 async def test_removed_audit_lines_are_recorded_in_the_audit_log(store: Store, keeper: Housekeeping) -> None:
     await add_audit_lines(store, 3)
     later = Housekeeping(store, lambda: datetime.now(UTC) + days(402))
-    assert not await later.sweep()
+    assert not await later.delete_batch()
     # The newest line stays, so that the chain continues from it.
     ((third, _), (fourth, detail)) = await audit_lines(store)
     assert (third, fourth) == (3, 4)
@@ -201,19 +201,19 @@ async def test_removed_audit_lines_are_recorded_in_the_audit_log(store: Store, k
 
 async def test_the_audit_log_is_trimmed_at_most_once_a_day(store: Store, keeper: Housekeeping) -> None:
     await add_audit_lines(store, 3)
-    await Housekeeping(store, lambda: datetime.now(UTC) + days(400.5)).sweep()
+    await Housekeeping(store, lambda: datetime.now(UTC) + days(400.5)).delete_batch()
     assert [uid for uid, _ in await audit_lines(store)] == [1, 2, 3]
 
 
 async def test_audit_lines_are_deleted_in_batches(
     store: Store, keeper: Housekeeping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(housekeeping, "ROWS", 2)
+    monkeypatch.setattr(housekeeping, "BATCH_ROWS", 2)
     await add_audit_lines(store, 6)
     later = Housekeeping(store, lambda: datetime.now(UTC) + days(402))
-    assert await later.sweep(), "more lines are left to delete"
+    assert await later.delete_batch(), "more lines are left to delete"
     assert [uid for uid, _ in await audit_lines(store)] == [3, 4, 5, 6, 7]
-    while await later.sweep():
+    while await later.delete_batch():
         await audit_lines(store)
     assert len(await audit_lines(store)) <= 2
 
@@ -221,7 +221,7 @@ async def test_audit_lines_are_deleted_in_batches(
 async def test_the_audit_log_is_kept_without_a_limit_in_the_policy(store: Store, keeper: Housekeeping) -> None:
     await set_policy(store, audit_keep_days=0)
     await add_audit_lines(store, 3)
-    await Housekeeping(store, lambda: datetime.now(UTC) + days(4000)).sweep()
+    await Housekeeping(store, lambda: datetime.now(UTC) + days(4000)).delete_batch()
     assert [uid for uid, _ in await audit_lines(store)] == [1, 2, 3]
 
 
@@ -232,6 +232,6 @@ async def test_a_line_with_a_wrong_date_does_not_delete_other_lines(store: Store
         assert row is not None
         row.time = NOW - days(20_000)
     async with store.begin() as session:
-        assert await audit.forget_before(session, NOW - days(400), 1000) == 0
+        assert await audit.delete_before(session, NOW - days(400), 1000) == 0
     async with store.read() as session:
-        assert len(await audit.after(session, 0, 100)) == 6
+        assert len(await audit.list_after(session, 0, 100)) == 6

@@ -6,16 +6,16 @@ from backend.tests.collectors.samples import sample, shard
 from shardboard.agent.contract import ENDPOINT_FIELDS, EndpointReading, ProxyReading
 from shardboard.bus import Bus
 from shardboard.collectors.latencies import HISTOGRAM_SECONDS, Latencies
-from shardboard.collectors.live import Live, ShardPlace
+from shardboard.collectors.live import LiveMetrics, ShardPlace
 from shardboard.domain import endpoints, latency
 from shardboard.domain.cells import cell
-from shardboard.domain.histogram import Histogram, Key
+from shardboard.domain.histogram import Histogram, HistogramKey
 
 NOW = 1_700_000_000
 
 
-def latency_of(micros: int, count: int = 100, bdb_uid: int = 1) -> dict[Key, Histogram]:
-    return {(bdb_uid, "read"): Histogram.of([(micros, count)])}
+def latency_of(micros: int, count: int = 100, bdb_uid: int = 1) -> dict[HistogramKey, Histogram]:
+    return {(bdb_uid, "read"): Histogram.from_pairs([(micros, count)])}
 
 
 def value(latencies: Latencies, topic: str, uid: str, metric: str, t: int = NOW) -> float | None:
@@ -43,12 +43,12 @@ def test_endpoint_histograms_are_merged_before_percentiles_are_computed(latencie
 def test_the_store_gets_one_histogram_per_endpoint(latencies: Latencies) -> None:
     latencies.ingest(NOW, 1, latency_of(100, 99))
     latencies.ingest(NOW, 2, latency_of(900, 1) | latency_of(900, 100, bdb_uid=2))
-    assert latencies.of_endpoints(NOW) == {
+    assert latencies.endpoint_cells_at(NOW) == {
         (endpoints.number(1, 1), "read"): {cell(100): 99},
         (endpoints.number(1, 2), "read"): {cell(900): 1},
         (endpoints.number(2, 2), "read"): {cell(900): 100},
     }
-    assert latencies.of_endpoints(NOW + 1) == {}
+    assert latencies.endpoint_cells_at(NOW + 1) == {}
 
 
 def test_late_histograms_of_a_node_are_merged(latencies: Latencies) -> None:
@@ -65,17 +65,17 @@ def test_a_stored_second_is_not_added_again(latencies: Latencies) -> None:
     latencies.ingest(NOW, 1, latency_of(900))
     latencies.settle(NOW)
     assert value(latencies, "bdbs", "1", "p99_latency") == 100
-    assert latencies.of(NOW) == latency_of(100)
+    assert latencies.histograms_at(NOW) == latency_of(100)
     assert latencies.totals == {}, "no request was measured since this console started"
 
 
 def test_metrics_outlive_their_histograms(latencies: Latencies) -> None:
     latencies.ingest(NOW, 1, latency_of(100))
     latencies.settle(NOW)
-    latencies.forget(NOW + HISTOGRAM_SECONDS + 1)
-    assert latencies.of(NOW) == {}
+    latencies.evict(NOW + HISTOGRAM_SECONDS + 1)
+    assert latencies.histograms_at(NOW) == {}
     assert value(latencies, "bdbs", "1", "p50_latency") == 100
-    latencies.keep([2])
+    latencies.retain([2])
     assert value(latencies, "bdbs", "1", "p50_latency") is None
     assert value(latencies, "endpoints", "1:1:1", "p50_latency") is None
 
@@ -90,7 +90,7 @@ def reading(requests: float, conns: float, micros: int) -> EndpointReading:
     )
 
 
-def deliver(live: Live, t: int, *, requests: float = 10) -> None:
+def deliver(live: LiveMetrics, t: int, *, requests: float = 10) -> None:
     """Publish one second of two nodes. Node 1 has the primary. Both serve the database, and each counts for half a second."""
     for node_uid in (1, 2):
         proxy = ProxyReading(
@@ -98,17 +98,17 @@ def deliver(live: Live, t: int, *, requests: float = 10) -> None:
         )
         samples = {11: shard(read_cmds=t * 1000.0)} if node_uid == 1 else {}
         live.ingest(node_uid, sample(t, samples, proxy=proxy))
-    live._tell(t, live._seconds[t])
+    live._publish(t, live._seconds[t])
 
 
 @pytest.fixture
-def live() -> Live:
-    made = Live(Bus())
+def live() -> LiveMetrics:
+    made = LiveMetrics(Bus())
     made.set_members({11: ShardPlace(1, 0, 1)})
     return made
 
 
-def test_database_metrics_count_the_requests_of_clients(live: Live) -> None:
+def test_database_metrics_count_the_requests_of_clients(live: LiveMetrics) -> None:
     deliver(live, NOW)
     deliver(live, NOW + 1)
     latest = live.latest("bdbs", "1")
@@ -124,7 +124,7 @@ def test_database_metrics_count_the_requests_of_clients(live: Live) -> None:
     assert live.latest("shards:1", "11")["total_req"] == 1000
 
 
-def test_totals_are_removed_with_the_database(live: Live) -> None:
+def test_totals_are_removed_with_the_database(live: LiveMetrics) -> None:
     deliver(live, NOW)
     deliver(live, NOW + 1)
     totals = live.endpoints.totals[1, 2]
@@ -135,22 +135,22 @@ def test_totals_are_removed_with_the_database(live: Live) -> None:
     assert live.endpoints.latencies.totals == {}
 
 
-def test_a_node_that_is_down_leaves_no_gap_in_its_databases(live: Live) -> None:
+def test_a_node_that_is_down_leaves_no_gap_in_its_databases(live: LiveMetrics) -> None:
     live.set_members({11: ShardPlace(1, 0, 1), 12: ShardPlace(1, 0, 2)})
     for t in (NOW, NOW + 1):
         live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0)}))
-        live._tell(t, live._seconds[t])
-        live.set_down({2})
+        live._publish(t, live._seconds[t])
+        live.set_down_nodes({2})
     assert live.history("bdbs", 2, 0)["series"]["1"][0] == [None, 10.0]
 
 
-def test_starting_and_dead_shards_do_not_hide_cluster_metrics(live: Live) -> None:
+def test_starting_and_dead_shards_do_not_hide_cluster_metrics(live: LiveMetrics) -> None:
     live.set_members({11: ShardPlace(1, 0, 1), 21: ShardPlace(2, 0, 1), 31: ShardPlace(3, 0, 1)})
     for t in (NOW, NOW + 1):  # 21 is not started yet, 31 died
         live.ingest(1, sample(t, {11: shard(read_cmds=t * 10.0)}, died={31: "killed"}))
-        live._tell(t, live._seconds[t])
+        live._publish(t, live._seconds[t])
     assert live.latest("cluster", "cluster")["read_req"] == 10
     assert live.latest("bdbs", "2") == {}
     live.ingest(1, sample(NOW + 2, {11: shard(read_cmds=0.0)}, missing={21: "it did not answer INFO"}))
-    live._tell(NOW + 2, live._seconds[NOW + 2])
+    live._publish(NOW + 2, live._seconds[NOW + 2])
     assert live.latest("cluster", "cluster") == {}, "the sum is unknown while a running shard does not answer"

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from backend.tests.collectors.samples import sample, shard
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.agent.contract import TIER_FIELDS
 from shardboard.bus import Bus, Listener
 from shardboard.collectors import live as hub
-from shardboard.collectors.live import RETENTION, SHARD_RETENTION, Live, ShardPlace
+from shardboard.collectors.live import RETENTION, SHARD_RETENTION, LiveMetrics, ShardPlace
 from shardboard.domain.rollup import TOPICS as METRICS
-from shardboard.frames import Told
+from shardboard.frames import Frame
 
 NOW = 1_700_000_000
 MEMBERS = {11: ShardPlace(1, 0, 1), 12: ShardPlace(1, 1, 2), 13: ShardPlace(1, 0, 2), 21: ShardPlace(2, 0, 1)}
@@ -23,10 +23,10 @@ TOPICS = ("cluster", "nodes", "bdbs", "shards:1", "shards:2")
 
 
 @pytest.fixture
-def live(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> Live:
+def live(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> LiveMetrics:
     """Two nodes and two databases: 1 with primaries 11, 12 and replica 13 of 11, and 2 with primary 21."""
     monkeypatch.setattr(hub, "GRACE", 3600.0)  # every node is waited for unless the test sets a shorter time
-    made = Live(bus)
+    made = LiveMetrics(bus)
     made.set_members(MEMBERS)
     made.connect(1)
     made.connect(2)
@@ -34,7 +34,7 @@ def live(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> Live:
 
 
 @pytest.fixture
-async def running(live: Live) -> AsyncIterator[Live]:
+async def running(live: LiveMetrics) -> AsyncIterator[LiveMetrics]:
     task = asyncio.create_task(live.run())
     yield live
     task.cancel()
@@ -64,24 +64,24 @@ def second_node(t: int, **more: Any) -> Any:
     )
 
 
-async def wait_for_second(running: Live, t: int) -> None:
-    await until(lambda: running.newest >= t)
+async def wait_for_second(running: LiveMetrics, t: int) -> None:
+    await wait_until(lambda: running.newest >= t)
 
 
-def value(live: Live, topic: str, uid: int | str, metric: str, t: int) -> float | None:
+def value(live: LiveMetrics, topic: str, uid: int | str, metric: str, t: int) -> float | None:
     [column] = [
         column
-        for name, column in zip(Live.metrics(topic), columns(live, topic, uid, t, 1), strict=True)
+        for name, column in zip(LiveMetrics.metrics(topic), columns(live, topic, uid, t, 1), strict=True)
         if name == metric
     ]
     return column[0]
 
 
-def columns(live: Live, topic: str, uid: int | str, first: int, count: int) -> list[list[float | None]]:
+def columns(live: LiveMetrics, topic: str, uid: int | str, first: int, count: int) -> list[list[float | None]]:
     """Return the values that a browser gets for these seconds."""
     frame = live._frame(topic, first, count)
     assert frame["from"] == first
-    assert tuple(frame["metrics"]) == Live.metrics(topic)
+    assert tuple(frame["metrics"]) == LiveMetrics.metrics(topic)
     return frame["series"].get(str(uid), [[None] * count for _ in frame["metrics"]])
 
 
@@ -91,7 +91,7 @@ def received(frames: Listener) -> list[tuple[str, str, int]]:
     return [(frame["topic"], kind, frame["t"] if kind == "sample" else frame["from"]) for kind, frame in found]
 
 
-def decoded(item: Told) -> tuple[str, Any]:
+def decoded(item: Frame) -> tuple[str, Any]:
     """Return the kind and content of a frame, as a browser reads them."""
     lines = dict(line.split(": ", 1) for line in item.text.decode().splitlines() if line)
     return lines["event"], json.loads(lines["data"])
@@ -102,7 +102,7 @@ def unread_frames(frames: Listener) -> int:
     return frames._queue.qsize()
 
 
-async def test_a_second_is_published_when_all_nodes_have_delivered_it(running: Live, frames: Listener) -> None:
+async def test_a_second_is_published_when_all_nodes_have_delivered_it(running: LiveMetrics, frames: Listener) -> None:
     running.ingest(1, first_node(NOW))
     await asyncio.sleep(0.1)
     assert running.newest == 0
@@ -111,7 +111,7 @@ async def test_a_second_is_published_when_all_nodes_have_delivered_it(running: L
     assert sorted(received(frames)) == [(topic, "sample", NOW) for topic in sorted(TOPICS)]
 
 
-async def test_flash_metrics_are_kept_in_their_own_topics(running: Live) -> None:
+async def test_flash_metrics_are_kept_in_their_own_topics(running: LiveMetrics) -> None:
     def on_flash(t: int, keys: float) -> dict[int, list[float | None]]:
         counted = {"fetch_ram": keys * 3, "fetch_flash": keys, "flash_used_bytes": 1000.0}
         return {uid: [counted.get(name, 0.0) for name in TIER_FIELDS] for uid in (11, 12, 13) if keys and t}
@@ -135,7 +135,7 @@ async def test_flash_metrics_are_kept_in_their_own_topics(running: Live) -> None
 
 
 async def test_a_slow_node_delays_a_second_only_for_the_grace_time(
-    running: Live, frames: Listener, monkeypatch: pytest.MonkeyPatch
+    running: LiveMetrics, frames: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "GRACE", 0.05)
     running.ingest(1, first_node(NOW))
@@ -145,12 +145,12 @@ async def test_a_slow_node_delays_a_second_only_for_the_grace_time(
     assert value(running, "cluster", "cluster", "used_memory", NOW) is None
     assert received(frames)
     running.ingest(2, second_node(NOW))
-    await until(lambda: unread_frames(frames) >= len(TOPICS))
+    await wait_until(lambda: unread_frames(frames) >= len(TOPICS))
     assert value(running, "bdbs", 1, "used_memory", NOW) == 0
     assert sorted(received(frames)) == [(topic, "history", NOW) for topic in sorted(TOPICS)]
 
 
-async def test_a_second_waits_for_a_clock_that_is_half_a_second_behind(running: Live) -> None:
+async def test_a_second_waits_for_a_clock_that_is_half_a_second_behind(running: LiveMetrics) -> None:
     running.ingest(1, first_node(NOW))
     await asyncio.sleep(0.5)  # the difference of the clocks
     assert running.newest < NOW
@@ -160,7 +160,7 @@ async def test_a_second_waits_for_a_clock_that_is_half_a_second_behind(running: 
     assert running.lateness.share(2) == 0
 
 
-async def test_late_and_incomplete_samples_are_counted(running: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_late_and_incomplete_samples_are_counted(running: LiveMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "GRACE", 0.0)
     now = int(time.time())
     running.ingest(1, first_node(now - 60))
@@ -180,14 +180,14 @@ async def test_late_and_incomplete_samples_are_counted(running: Live, monkeypatc
     assert running.lateness.share(1) == 0, "a lost agent is reported separately"
 
 
-async def test_a_disconnected_node_does_not_delay_a_second(running: Live) -> None:
+async def test_a_disconnected_node_does_not_delay_a_second(running: LiveMetrics) -> None:
     running.ingest(1, first_node(NOW))
     await asyncio.sleep(0)
     running.disconnect(2)
     await wait_for_second(running, NOW)
 
 
-async def test_rates_and_sums_are_computed(running: Live) -> None:
+async def test_rates_and_sums_are_computed(running: LiveMetrics) -> None:
     for t in (NOW, NOW + 1):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
@@ -212,7 +212,7 @@ async def test_rates_and_sums_are_computed(running: Live) -> None:
     assert running.latest("bdbs", "77") == {}
 
 
-async def test_replication_lag_is_relative_to_the_own_primary(running: Live) -> None:
+async def test_replication_lag_is_relative_to_the_own_primary(running: LiveMetrics) -> None:
     for t in (NOW, NOW + 1):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
@@ -222,14 +222,14 @@ async def test_replication_lag_is_relative_to_the_own_primary(running: Live) -> 
     assert value(running, "shards:1", 11, "repl_lag_bytes", NOW) is None
 
 
-async def test_a_replica_ahead_of_the_sample_of_its_primary_has_no_lag(running: Live) -> None:
+async def test_a_replica_ahead_of_the_sample_of_its_primary_has_no_lag(running: LiveMetrics) -> None:
     running.ingest(1, first_node(NOW))
     running.ingest(2, sample(NOW, {13: shard(is_primary=0.0, repl_offset=901.0)}))
     await wait_for_second(running, NOW)
     assert value(running, "shards:1", 13, "repl_lag_bytes", NOW) == 0
 
 
-async def test_a_dead_shard_leaves_no_gap_but_a_missing_sample_does(running: Live) -> None:
+async def test_a_dead_shard_leaves_no_gap_but_a_missing_sample_does(running: LiveMetrics) -> None:
     for t in (NOW, NOW + 1, NOW + 2):
         running.ingest(1, first_node(t))
         without = {NOW + 1: {"died": {13: "killed"}}, NOW + 2: {"missing": {13: "busy"}}}.get(t, {})
@@ -241,7 +241,7 @@ async def test_a_dead_shard_leaves_no_gap_but_a_missing_sample_does(running: Liv
     assert value(running, "bdbs", 1, "total_req", NOW + 1) == 150
 
 
-async def test_a_missing_second_is_a_gap_without_a_spike_after_it(running: Live) -> None:
+async def test_a_missing_second_is_a_gap_without_a_spike_after_it(running: LiveMetrics) -> None:
     for t in (NOW, NOW + 2):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
@@ -249,7 +249,7 @@ async def test_a_missing_second_is_a_gap_without_a_spike_after_it(running: Live)
     assert columns(running, "bdbs", 1, NOW, 3)[0] == [None, None, 150.0]
 
 
-async def test_an_agent_restart_leaves_a_gap_of_one_second(running: Live) -> None:
+async def test_an_agent_restart_leaves_a_gap_of_one_second(running: LiveMetrics) -> None:
     for t, boot in ((NOW, "a"), (NOW + 1, "b"), (NOW + 2, "b")):
         running.ingest(1, first_node(t, boot=boot * 32))
         running.ingest(2, second_node(t))
@@ -258,7 +258,7 @@ async def test_an_agent_restart_leaves_a_gap_of_one_second(running: Live) -> Non
     assert columns(running, "shards:1", 12, NOW, 3)[0] == [None, 50.0, 50.0]
 
 
-async def test_a_shard_restart_leaves_a_gap_of_one_second(running: Live) -> None:
+async def test_a_shard_restart_leaves_a_gap_of_one_second(running: LiveMetrics) -> None:
     for t, started, reads in ((NOW, 1.0, 500.0), (NOW + 1, 2.0, 900.0), (NOW + 2, 2.0, 950.0)):
         running.ingest(1, sample(t, {11: shard(started_at=started, read_cmds=reads), 21: shard()}))
         running.ingest(2, second_node(t))
@@ -266,7 +266,7 @@ async def test_a_shard_restart_leaves_a_gap_of_one_second(running: Live) -> None
     assert columns(running, "shards:1", 11, NOW, 3)[0] == [None, None, 50.0]
 
 
-async def test_a_reconnected_node_fills_its_gap(running: Live, frames: Listener) -> None:
+async def test_a_reconnected_node_fills_its_gap(running: LiveMetrics, frames: Listener) -> None:
     running.disconnect(2)
     for t in range(NOW, NOW + 5):
         running.ingest(1, first_node(t))
@@ -274,29 +274,29 @@ async def test_a_reconnected_node_fills_its_gap(running: Live, frames: Listener)
     received(frames)
     for t in range(NOW, NOW + 5):
         running.ingest(2, second_node(t))
-    await until(lambda: unread_frames(frames))
+    await wait_until(lambda: unread_frames(frames))
     assert columns(running, "bdbs", 1, NOW, 5)[0] == [None, 150.0, 150.0, 150.0, 150.0]
     assert columns(running, "nodes", 2, NOW, 5)[METRICS["nodes"].index("ingress_bytes")] == [None] + [100.0] * 4
     assert ("bdbs", "history", NOW) in received(frames)
 
 
-async def test_seconds_that_arrive_out_of_order_give_the_same_rates(running: Live) -> None:
+async def test_seconds_that_arrive_out_of_order_give_the_same_rates(running: LiveMetrics) -> None:
     for t in (NOW, NOW + 3, NOW + 1, NOW + 2):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
-        await until(lambda t=t: value(running, "bdbs", 1, "used_memory", t) is not None)
+        await wait_until(lambda t=t: value(running, "bdbs", 1, "used_memory", t) is not None)
     rates = columns(running, "bdbs", 1, NOW, 4)[0]
     assert rates == [None, 150.0, 150.0, 150.0]
 
 
-async def test_a_new_console_gets_the_history_of_the_agents(running: Live) -> None:
+async def test_a_new_console_gets_the_history_of_the_agents(running: LiveMetrics) -> None:
     assert running.resume_point(1) == ("", 0)
     for t in range(NOW - 119, NOW + 1):
         running.ingest(1, first_node(t, seq=t - NOW + 500))
     for t in range(NOW - 119, NOW + 1):
         running.ingest(2, second_node(t))
     await wait_for_second(running, NOW)
-    await until(lambda: value(running, "bdbs", 1, "total_req", NOW - 118) is not None)
+    await wait_until(lambda: value(running, "bdbs", 1, "total_req", NOW - 118) is not None)
     frame = running.history("bdbs", 900, 0)
     assert frame["from"] + frame["count"] - 1 == NOW
     known = [rate for rate in frame["series"]["1"][0] if rate is not None]
@@ -304,7 +304,7 @@ async def test_a_new_console_gets_the_history_of_the_agents(running: Live) -> No
     assert running.resume_point(1)[1] == 500
 
 
-async def test_history_contains_only_newer_seconds(running: Live) -> None:
+async def test_history_contains_only_newer_seconds(running: LiveMetrics) -> None:
     for t in range(NOW, NOW + 10):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
@@ -324,7 +324,7 @@ async def test_history_contains_only_newer_seconds(running: Live) -> None:
     assert running.history("shards:99", 5, 0)["series"] == {}
 
 
-async def test_series_of_deleted_databases_are_removed(running: Live) -> None:
+async def test_series_of_deleted_databases_are_removed(running: LiveMetrics) -> None:
     running.ingest(1, first_node(NOW))
     running.ingest(2, second_node(NOW))
     await wait_for_second(running, NOW)
@@ -338,7 +338,7 @@ async def test_series_of_deleted_databases_are_removed(running: Live) -> None:
     assert value(running, "cluster", "cluster", "total_req", NOW + 1) == 10
 
 
-async def test_frames_are_made_only_for_topics_with_listeners(running: Live, bus: Bus) -> None:
+async def test_frames_are_made_only_for_topics_with_listeners(running: LiveMetrics, bus: Bus) -> None:
     with bus.listen("frame:nodes") as listener:
         running.ingest(1, first_node(NOW))
         running.ingest(2, second_node(NOW))
@@ -350,17 +350,17 @@ async def test_frames_are_made_only_for_topics_with_listeners(running: Live, bus
     assert sorted(frame["series"]) == ["1", "2"]
 
 
-async def test_memory_does_not_grow_with_time(running: Live) -> None:
+async def test_memory_does_not_grow_with_time(running: LiveMetrics) -> None:
     for t in range(NOW, NOW + 400):
         running.ingest(1, first_node(t))
         running.ingest(2, second_node(t))
         if t % 50 == 0:
             await wait_for_second(running, t)
     await wait_for_second(running, NOW + 399)
-    await until(lambda: len(running._seconds) <= hub.RAW_RETENTION + 1)
+    await wait_until(lambda: len(running._seconds) <= hub.RAW_RETENTION + 1)
 
 
-async def test_samples_are_kept_for_a_node_that_is_late(running: Live) -> None:
+async def test_samples_are_kept_for_a_node_that_is_late(running: LiveMetrics) -> None:
     """The rates of the node's first late second need the second before the gap, of all nodes."""
     for t in range(NOW - 100, NOW + 1):
         running.ingest(1, first_node(t))
@@ -372,15 +372,15 @@ async def test_samples_are_kept_for_a_node_that_is_late(running: Live) -> None:
     await wait_for_second(running, NOW + 110)
     for t in range(NOW + 1, NOW + 111):
         running.ingest(2, second_node(t))
-    await until(lambda: value(running, "bdbs", 1, "total_req", NOW + 1) == 150.0)
-    await until(lambda: value(running, "bdbs", 1, "total_req", NOW + 110) == 150.0)
+    await wait_until(lambda: value(running, "bdbs", 1, "total_req", NOW + 1) == 150.0)
+    await wait_until(lambda: value(running, "bdbs", 1, "total_req", NOW + 110) == 150.0)
     running.connect(2)
     running.ingest(1, first_node(NOW + 111))
     running.ingest(2, second_node(NOW + 111))
-    await until(lambda: len(running._seconds) <= hub.RAW_RETENTION + 1)
+    await wait_until(lambda: len(running._seconds) <= hub.RAW_RETENTION + 1)
 
 
-async def test_samples_about_shards_of_other_nodes_are_ignored(running: Live) -> None:
+async def test_samples_about_shards_of_other_nodes_are_ignored(running: LiveMetrics) -> None:
     foreign = {12: shard(write_cmds=1e9, keys=99.0), 99: shard()}
     running.ingest(2, second_node(NOW))
     first = first_node(NOW)

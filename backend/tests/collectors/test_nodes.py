@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from backend.tests.collectors.samples import sample, shard
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.collectors import nodes as collector
 from shardboard.collectors import observations
@@ -106,7 +106,7 @@ async def wait_for_status(console: Console, uid: int, status: str) -> Shard:
         found = await shard_row(console, uid)
         return found if found.observed_status == status else None
 
-    found: Shard = await until(there)
+    found: Shard = await wait_until(there)
     return found
 
 
@@ -143,15 +143,15 @@ async def test_a_lost_agent_and_its_return_are_recorded_once(
     monkeypatch.setattr(collector, "LOST_AFTER", 3600)
     started = datetime.now(UTC)
     agents.sample(1, sample(NOW))
-    await until(lambda: console.live.resume_point(1)[1] == NOW)
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW)
     agents.unreachable = {1}
     asked = agents.calls.count(("samples", 1))
     agents.sample(1, None)
-    await until(lambda: agents.calls.count(("samples", 1)) > asked)  # the stream ended, and a new one was refused
+    await wait_until(lambda: agents.calls.count(("samples", 1)) > asked)  # the stream ended, and a new one was refused
     monkeypatch.setattr(collector, "LOST_AFTER", 0)
-    await until(lambda: agent_status_is(console, "lost"))
+    await wait_until(lambda: agent_status_is(console, "lost"))
     calls = len(agents.calls)
-    await until(lambda: len(agents.calls) > calls + 20)
+    await wait_until(lambda: len(agents.calls) > calls + 20)
     gone = await unavailable_since(console)
     assert gone is not None
     assert started <= gone <= datetime.now(UTC)
@@ -163,9 +163,9 @@ async def test_a_lost_agent_and_its_return_are_recorded_once(
     )
     agents.unreachable = set()
     agents.sample(1, sample(NOW + 9))
-    await until(lambda: agent_status_is(console, "connected"))
+    await wait_until(lambda: agent_status_is(console, "connected"))
     agents.sample(1, sample(NOW + 10))
-    await until(lambda: console.live.resume_point(1)[1] == NOW + 10)
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 10)
     [back] = await events_of_types(console, "node_agent_connected")
     assert back.description == "The agent of node 1 reconnected."
     assert await unavailable_since(console) is None
@@ -180,7 +180,7 @@ async def test_an_agent_that_never_connected_is_lost(console: Console, agents: F
         return len(await events_of_types(console, "node_agent_lost")) == 3
 
     try:
-        await until(three)
+        await wait_until(three)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -190,33 +190,33 @@ async def test_a_lost_agent_is_recorded_once_the_store_is_available_again(
     console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agents.sample(1, sample(NOW))
-    await until(lambda: agent_status_is(console, "connected"))
-    failures, lost = [OSError("no store")], observations.agent_lost
+    await wait_until(lambda: agent_status_is(console, "connected"))
+    failures, lost = [OSError("no store")], observations.record_agent_lost
 
     async def failing(session: Any, uid: int, reason: str, silence: float) -> None:
         if failures:
             raise failures.pop()
         await lost(session, uid, reason, silence)
 
-    monkeypatch.setattr(observations, "agent_lost", failing)
+    monkeypatch.setattr(observations, "record_agent_lost", failing)
     agents.sample(1, None)
     agents.unreachable = {1}
-    await until(lambda: agent_status_is(console, "lost"))
+    await wait_until(lambda: agent_status_is(console, "lost"))
     assert failures == []
 
 
 async def test_a_node_that_joins_again_at_another_address_is_followed_there(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
-    await until(lambda: 1 in running._followers)
+    await wait_until(lambda: 1 in running._followers)
     before = running._followers[1]
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 1)
         assert node is not None
         node.agent_port += 1
-    await until(lambda: running._followers.get(1, before) is not before)
-    await until(before.cancelled)
-    assert running._places[1].port == node.agent_port
+    await wait_until(lambda: running._followers.get(1, before) is not before)
+    await wait_until(before.cancelled)
+    assert running._node_refs[1].port == node.agent_port
 
 
 async def test_a_short_interruption_does_not_mark_an_agent_as_lost(
@@ -226,7 +226,7 @@ async def test_a_short_interruption_does_not_mark_an_agent_as_lost(
     agents.sample(1, sample(NOW))
     agents.sample(1, None)
     agents.sample(1, sample(NOW + 1))
-    await until(lambda: console.live.resume_point(1)[1] == NOW + 1)
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 1)
     assert await events_of_types(console, "node_agent_lost", "node_agent_connected") == []
     assert agents.calls.count(("samples", 1)) == 2
 
@@ -237,48 +237,48 @@ async def test_a_node_is_up_again_with_its_next_sample_on_the_same_stream(
     for t in (NOW - 1, NOW):
         agents.sample(1, sample(t))
     # The first sample is always recorded, so wait until it is processed.
-    await until(lambda: console.live.resume_point(1)[1] == NOW)
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW)
     async with console.store.begin() as session:
-        await observations.node_down(session, 1, [2, 3])
-    await until(lambda: 1 in running._down)
+        await observations.record_node_down(session, 1, [2, 3])
+    await wait_until(lambda: 1 in running._down)
     for t in (NOW + 1, NOW + 2):
         agents.sample(1, sample(t))
 
     async def back() -> list[Event]:
         return await events_of_types(console, "node_up")
 
-    [up] = await until(back)
+    [up] = await wait_until(back)
     assert up.node_uid == 1
     [outage] = await events_of_types(console, "node_failed")
     assert outage.ended_at is not None
     assert outage.details["open"] is False
-    await until(lambda: console.live.resume_point(1)[1] == NOW + 2)
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 2)
     assert len(await events_of_types(console, "node_up")) == 1
 
 
 async def test_a_node_marked_down_while_its_agent_is_recorded_is_up_again(
     console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note_seen, found_down = running._note_seen, asyncio.Event()
+    note_seen, found_down = running._record_seen, asyncio.Event()
 
     async def mark_down_after_recording(node: NodeRef, *, restarted: bool | None) -> None:
         await note_seen(node, restarted=restarted)
         if node.uid == 1 and not found_down.is_set():
             async with console.store.begin() as session:
-                await observations.node_down(session, 1, [2, 3])
-            await until(lambda: 1 in running._down)
+                await observations.record_node_down(session, 1, [2, 3])
+            await wait_until(lambda: 1 in running._down)
             found_down.set()
 
-    monkeypatch.setattr(running, "_note_seen", mark_down_after_recording)
+    monkeypatch.setattr(running, "_record_seen", mark_down_after_recording)
     agents.sample(1, sample(NOW))
     await asyncio.wait_for(found_down.wait(), 60)
     agents.sample(1, sample(NOW + 1))
-    await until(lambda: console.live.resume_point(1)[1] == NOW + 1)
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 1)
 
     async def back() -> list[Event]:
         return await events_of_types(console, "node_up")
 
-    assert len(await until(back)) == 1
+    assert len(await wait_until(back)) == 1
 
 
 async def test_a_lost_agent_of_a_node_that_is_down_is_not_recorded(
@@ -286,9 +286,9 @@ async def test_a_lost_agent_of_a_node_that_is_down_is_not_recorded(
 ) -> None:
     started = datetime.now(UTC)
     async with console.store.begin() as session:
-        await observations.node_down(session, 1, [], detected_ms=400)
-        await observations.node_down(session, 1, [])
-        await observations.agent_lost(session, 1, "it is gone")
+        await observations.record_node_down(session, 1, [], detected_ms=400)
+        await observations.record_node_down(session, 1, [])
+        await observations.record_agent_lost(session, 1, "it is gone")
     [lost] = await events_of_types(console, "node_failed", "node_agent_lost")
     found = await unavailable_since(console)
     assert found is not None
@@ -309,7 +309,7 @@ async def test_facts_and_last_seen_are_written_when_a_stream_starts(
             found = await nodes.by_uid(session, 1)
         return found if found is not None and found.facts else None
 
-    found = await until(seen)
+    found = await wait_until(seen)
     assert found.facts == FACTS.model_dump()
     assert found.last_seen.year > 2020
 
@@ -327,7 +327,7 @@ async def test_nodes_are_followed_again_after_a_store_failure(
         raise ConnectionRefusedError("no store")
 
     with monkeypatch.context() as broken:
-        broken.setattr(shards, "conditions", store_unavailable)
+        broken.setattr(shards, "list_conditions", store_unavailable)
         console.bus.publish("change", ("shard", 1))
         with pytest.raises(ConnectionRefusedError):
             await first
@@ -357,17 +357,17 @@ async def test_a_newer_observation_of_a_loop_is_kept_until_the_next_second(
     async with console.store.begin() as session:
         seen = await shards.by_uid(session, 1)
         assert seen is not None
-        seen.became("master", datetime.fromtimestamp(NOW + 0.5, UTC))
+        seen.set_role("master", datetime.fromtimestamp(NOW + 0.5, UTC))
     await deliver_second(agents)
     await wait_for_status(console, 2, "ok")
-    await until(lambda: console.live.resume_point(1)[1] == NOW)
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW)
     assert (await shard_row(console, 1)).observed_pid is None
     await deliver_second(agents, NOW + 1)
 
     async def complete() -> bool:  # the values are the same as in the previous second
         return (await shard_row(console, 1)).observed_pid == 4711
 
-    await until(complete)
+    await wait_until(complete)
 
 
 @pytest.mark.usefixtures("database")
@@ -392,16 +392,16 @@ async def test_metrics_of_a_clock_that_is_far_ahead_are_ignored(
     monkeypatch.setattr(collector, "CLOCK_SKEW", 60.0)
     now = int(time.time())
     agents.sample(1, sample(now, {1: shard()}, seq=1))
-    await until(lambda: console.live.resume_point(1)[1] == 1)
+    await wait_until(lambda: console.live.resume_point(1)[1] == 1)
     agents.sample(1, sample(now + 3600, {1: shard(is_primary=0.0)}, seq=2))
-    await until(lambda: console.live.resume_point(1)[1] == 2)
+    await wait_until(lambda: console.live.resume_point(1)[1] == 2)
     assert console.live._seconds.keys() == {now}
     assert pulses.clocks[1] == pytest.approx(3600, abs=60)
 
     async def follows() -> bool:  # the state of its shards is used, with the current time
         return (await shard_row(console, 1)).observed_role == "slave"
 
-    await until(follows)
+    await wait_until(follows)
     seen = (await shard_row(console, 1)).observed_at
     assert seen is not None
     assert seen <= datetime.now(UTC)
@@ -414,14 +414,14 @@ async def test_seconds_without_a_change_write_nothing(
     with console.bus.listen("change") as changes:
         published: set[Any] = set()
         await deliver_second(agents)
-        await until(
+        await wait_until(
             lambda: (
                 published.update(change for _, change in changes.drain()) or {("shard", 1), ("shard", 2)} <= published
             )
         )
         for t in range(NOW + 1, NOW + 20):
             await deliver_second(agents, t)
-        await until(lambda: console.live.resume_point(2)[1] == NOW + 19)
+        await wait_until(lambda: console.live.resume_point(2)[1] == NOW + 19)
         assert changes.drain() == []
 
 
@@ -432,7 +432,7 @@ async def test_a_dead_shard_is_recorded_once(console: Console, agents: FakeAgent
     for t in range(NOW + 1, NOW + 4):
         agents.sample(1, sample(t, died={1: "killed by signal 9"}))
     dead = await wait_for_status(console, 1, "down")
-    await until(lambda: console.live.resume_point(1)[1] == NOW + 3)
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 3)
     assert (dead.detail, dead.observed_role, dead.observed_pid) == ("killed by signal 9", "master", None)
     [down] = await events_of_types(console, "shard_down")
     assert down.description == ("Shard redis:1 of shop on node 1 (primary) went down: killed by signal 9.")
@@ -448,11 +448,11 @@ async def test_a_new_console_does_not_record_a_dead_shard_again(
     other = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     task = asyncio.create_task(other.run())
     try:
-        await until(lambda: other._followers)
+        await wait_until(lambda: other._followers)
         for t in (NOW + 1, NOW + 2, NOW + 3):
             agents.sample(1, sample(t, died={1: "killed"}))
-        await until(lambda: console.live.resume_point(1)[1] == NOW + 3)
-        await until(lambda: agents._samples[1].empty())
+        await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 3)
+        await wait_until(lambda: agents._samples[1].empty())
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -493,7 +493,7 @@ async def test_a_role_change_is_recorded(console: Console, agents: FakeAgents, r
     async def changed() -> list[Event]:
         return await events_of_types(console, "shard_role_changed")
 
-    [event] = await until(changed)
+    [event] = await wait_until(changed)
     assert event.description == "Shard redis:2 of shop on node 2 became primary of slots 0–16383 in place of redis:1."
     assert (await shard_row(console, 2)).role == "slave", "the collector does not change the desired state"
     assert (await shard_row(console, 2)).observed_role == "master"
@@ -525,7 +525,7 @@ async def test_an_intended_role_change_is_not_a_warning(
     async with console.store.begin() as session:
         await clusters.load_for_update(session)
         for name, kind, uid in names:
-            queue.start(
+            queue.enqueue(
                 session,
                 name,
                 object_type=kind,
@@ -539,7 +539,7 @@ async def test_an_intended_role_change_is_not_a_warning(
     async def changed() -> list[Event]:
         return await events_of_types(console, "shard_role_changed")
 
-    [event] = await until(changed)
+    [event] = await wait_until(changed)
     assert event.severity == severity
 
 
@@ -555,7 +555,7 @@ async def test_a_primary_with_a_failed_cluster_state_is_recorded(
         async def has_link(link: str = link) -> bool:
             return (await shard_row(console, 1)).observed_link == link
 
-        await until(has_link)
+        await wait_until(has_link)
 
 
 @pytest.mark.usefixtures("database")
@@ -571,7 +571,7 @@ async def test_a_lost_and_restored_replication_link_is_recorded(
         found = await events_of_types(console, "replica_link_down", "replica_in_sync")
         return found if len(found) >= 2 else []
 
-    assert [event.description for event in await until(both_events)] == [
+    assert [event.description for event in await wait_until(both_events)] == [
         "Shard redis:2 of shop on node 2 lost the link to its primary.",
         "Shard redis:2 of shop on node 2 was in sync with its primary.",
     ]
@@ -601,7 +601,7 @@ async def test_unknown_shards_are_ignored(console: Console, agents: FakeAgents, 
 async def test_nodes_that_join_or_leave_are_noticed_at_once(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
-    await until(lambda: set(running._followers) == {1, 2, 3})
+    await wait_until(lambda: set(running._followers) == {1, 2, 3})
     async with console.store.begin() as session:
         third = await nodes.by_uid(session, 3)
         assert third is not None
@@ -618,7 +618,7 @@ async def test_nodes_that_join_or_leave_are_noticed_at_once(
         )
         await session.delete(third)
     async with asyncio.timeout(4.5):  # without a change, the collector polls every 5 s
-        await until(lambda: set(running._followers) == {1, 2, 4})
+        await wait_until(lambda: set(running._followers) == {1, 2, 4})
 
 
 async def test_stopping_the_collector_stops_every_follower(
@@ -626,7 +626,7 @@ async def test_stopping_the_collector_stops_every_follower(
 ) -> None:
     made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
     task = asyncio.create_task(made.run())
-    await until(lambda: len(made._followers) == 3)
+    await wait_until(lambda: len(made._followers) == 3)
     followers = list(made._followers.values())
     task.cancel()
     await asyncio.gather(task, *followers, return_exceptions=True)

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from shardboard.collectors.courier import Courier
+from shardboard.collectors.courier import DeliveryClient
 from shardboard.collectors.notifier import Notifier
 from shardboard.console import Console
 from shardboard.domain.mails import MailServer
-from shardboard.driver.ports import HookFailed
+from shardboard.driver.ports import DeliveryFailed
 from shardboard.errors import NotFound, Unavailable
 from shardboard.services import webhooks as service
 from shardboard.services.users import Principal
 from shardboard.state import audit, events, webhooks
 from shardboard.state import cluster as clusters
-from shardboard.state.audit import Deed
+from shardboard.state.audit import AuditContext
 from shardboard.state.events import Event
 from shardboard.state.webhooks import Webhook
 
@@ -39,7 +39,7 @@ class FakeReceiver:
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
         if url in self.broken:
-            raise HookFailed("It answered 500.")
+            raise DeliveryFailed("It answered 500.")
         message = json.loads(body)
         if "lines" in message:
             self.lines += [line["uid"] for line in message["lines"]]
@@ -71,7 +71,7 @@ class FakeSyslogServer:
 
     async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
         if self.broken:
-            raise HookFailed("It cannot be reached.")
+            raise DeliveryFailed("It cannot be reached.")
         self.got += [(url, ca, message) for message in messages]
 
     @property
@@ -115,7 +115,7 @@ def notifier(
     syslog_server: FakeSyslogServer,
     clock: FakeClock,
 ) -> Notifier:
-    return Notifier(console.store, console.bus, Courier(receiver, mail_server, syslog_server), clock)
+    return Notifier(console.store, console.bus, DeliveryClient(receiver, mail_server, syslog_server), clock)
 
 
 async def add_webhook(console: Console, **fields: Any) -> int:
@@ -151,13 +151,13 @@ async def test_an_alarm_and_its_end_are_sent_once(console: Console, notifier: No
     alarm = await record_event(console, open=True)
     await record_event(console, "bdb_created", "INFO")
     for _ in range(2):
-        await notifier.look()
+        await notifier.send_due()
     assert receiver.got == [("raised", "alarm_clock")]
     assert receiver.deliveries == [f"{uid}-{alarm}-raised"]
     assert (await webhook_row(console, uid)).raised == [alarm]
     await end_event(console, alarm)
     for _ in range(2):
-        await notifier.look()
+        await notifier.send_due()
     assert receiver.got[1:] == [("ended", "alarm_clock")]
     assert (await webhook_row(console, uid)).raised == []
 
@@ -168,7 +168,7 @@ async def test_events_are_sent_in_order(console: Console, notifier: Notifier, re
         await record_event(console, f"event_{number}", "INFO")
     ended_alarm = await record_event(console, open=True)
     await end_event(console, ended_alarm)
-    await notifier.look()
+    await notifier.send_due()
     expected = [("event", f"event_{number}") for number in range(5)] + [("ended", "alarm_clock")]
     assert [each for each in receiver.got if each[1] != "webhook_created"] == expected
 
@@ -182,14 +182,14 @@ async def test_a_failed_delivery_is_retried_later_without_losing_events(
     )
     receiver.broken = {URL}
     first, second = await record_event(console, "alarm_a"), await record_event(console, "alarm_b")
-    await notifier.look()
-    await notifier.look()
+    await notifier.send_due()
+    await notifier.send_due()
     broken = await webhook_row(console, uid)
     assert (broken.failures, broken.last_error) == (1, "It answered 500."), "it is not retried at once"
     assert receiver.got == [("event", "alarm_a"), ("event", "alarm_b")], "the other webhook got both events"
     receiver.broken, receiver.got, receiver.deliveries = set(), [], []
     clock.ahead += timedelta(minutes=2)
-    await notifier.look()
+    await notifier.send_due()
     assert receiver.deliveries == [f"{uid}-{first}-event", f"{uid}-{second}-event"]
     recovered = await webhook_row(console, uid)
     assert (recovered.failures, recovered.last_error) == (0, "")
@@ -202,10 +202,12 @@ async def test_a_new_console_continues_after_the_last_sent_event(
 ) -> None:
     uid = await add_webhook(console)
     alarm = await record_event(console, open=True)
-    await notifier.look()
+    await notifier.send_due()
     await end_event(console, alarm)
     later = await record_event(console, "alarm_later")
-    await Notifier(console.store, console.bus, Courier(receiver, FakeMailServer(), FakeSyslogServer()), clock).look()
+    await Notifier(
+        console.store, console.bus, DeliveryClient(receiver, FakeMailServer(), FakeSyslogServer()), clock
+    ).send_due()
     assert receiver.deliveries == [f"{uid}-{alarm}-raised", f"{uid}-{alarm}-ended", f"{uid}-{later}-event"]
 
 
@@ -215,7 +217,7 @@ async def test_old_events_are_not_sent(
     uid = await add_webhook(console)
     await record_event(console, "alarm_old")
     clock.ahead += timedelta(hours=25)
-    await notifier.look()
+    await notifier.send_due()
     assert receiver.got == []
     assert (await webhook_row(console, uid)).told_to > 0
 
@@ -225,13 +227,13 @@ async def test_events_while_a_webhook_is_disabled_are_not_sent(
 ) -> None:
     uid = await add_webhook(console, enabled=False)
     await record_event(console)
-    await notifier.look()
+    await notifier.send_due()
     async with console.store.begin() as session:
         await service.change(session, uid, {"enabled": True}, ADMIN)
-    await notifier.look()
+    await notifier.send_due()
     assert receiver.got == []
     await record_event(console, "alarm_new")
-    await notifier.look()
+    await notifier.send_due()
     assert receiver.got == [("event", "alarm_new")]
 
 
@@ -240,22 +242,22 @@ async def test_a_deleted_alarm_is_removed_from_the_open_alarms(
 ) -> None:
     uid = await add_webhook(console)
     alarm = await record_event(console, open=True)
-    await notifier.look()
+    await notifier.send_due()
     async with console.store.begin() as session:
         await session.delete(await session.get_one(Event, alarm))
-    await notifier.look()
+    await notifier.send_due()
     assert (await webhook_row(console, uid)).raised == []
 
 
 async def test_a_test_message_is_sent_at_once(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
     uid = await add_webhook(console)
-    await notifier.test(uid, "ann")
+    await notifier.send_test(uid, "ann")
     assert receiver.got == [("test", "")]
     receiver.broken = {URL}
     with pytest.raises(Unavailable, match="It answered 500"):
-        await notifier.test(uid, "ann")
+        await notifier.send_test(uid, "ann")
     with pytest.raises(NotFound):
-        await notifier.test(99, "ann")
+        await notifier.send_test(99, "ann")
 
 
 AM = {"kind": "alertmanager", "url": "http://127.0.0.1:9093"}
@@ -266,7 +268,7 @@ async def test_alertmanager_gets_an_open_alarm_repeatedly(
 ) -> None:
     await add_webhook(console, **AM)
     alarm = await record_event(console, open=True)
-    await notifier.look()
+    await notifier.send_due()
     [(url, [first])] = receiver.alerts
     assert url == "http://127.0.0.1:9093/api/v2/alerts"
     assert first["labels"] == {
@@ -277,16 +279,16 @@ async def test_alertmanager_gets_an_open_alarm_repeatedly(
     }
     for _ in range(3):
         clock.ahead += timedelta(seconds=61)
-        await notifier.look()
+        await notifier.send_due()
     assert len(receiver.alerts) == 4
     assert receiver.alerts[3][1][0]["endsAt"] > first["endsAt"]
     await end_event(console, alarm)
-    await notifier.look()
+    await notifier.send_due()
     [last] = receiver.alerts[-1][1]
     assert (last["labels"], last["startsAt"]) == (first["labels"], first["startsAt"])
     assert last["endsAt"] < first["endsAt"], "the alarm has ended"
     clock.ahead += timedelta(seconds=61)
-    await notifier.look()
+    await notifier.send_due()
     assert len(receiver.alerts) == 5
 
 
@@ -303,16 +305,16 @@ async def test_mails_are_sent_for_an_alarm_and_its_end(
         }
     uid = await add_webhook(console, kind="email", url="mailto:ann@example.org, bob@example.org")
     alarm = await record_event(console, open=True)
-    await notifier.look()
+    await notifier.send_due()
     await end_event(console, alarm)
-    await notifier.look()
+    await notifier.send_due()
     [(server, first), (_, last)] = mail_server.got
     assert server == MailServer("mail.example.org", 587, "starttls", "us", "shardboard@shardboard.local")
     assert (first["To"], first["From"]) == ("ann@example.org, bob@example.org", "shardboard@shardboard.local")
     assert first["Subject"] == "[WARNING] shardboard.local: It happened."
     assert last["Subject"] == "[ENDED] shardboard.local: It happened."
     assert last["In-Reply-To"] == first["Message-ID"]
-    await notifier.test(uid, "ann")
+    await notifier.send_test(uid, "ann")
     assert mail_server.got[-1][1].get_content() == "This is a test message, sent by ann.\n"
 
 
@@ -321,17 +323,17 @@ async def test_open_alarms_are_sent_after_a_mute(
 ) -> None:
     uid = await add_webhook(console)
     before = await record_event(console, "alarm_before", open=True)
-    await notifier.look()
+    await notifier.send_due()
     async with console.store.begin() as session:
         await service.change(session, uid, {"silent_minutes": 10}, ADMIN)
     await record_event(console, "alarm_still", open=True)
     ended_alarm = await record_event(console, "alarm_short", open=True)
     await end_event(console, ended_alarm)
     await end_event(console, before)
-    await notifier.look()
+    await notifier.send_due()
     assert receiver.got == [("raised", "alarm_before")]
     clock.ahead += timedelta(minutes=11)
-    await notifier.look()
+    await notifier.send_due()
     assert receiver.got[1:] == [("ended", "alarm_before"), ("raised", "alarm_still")]
 
 
@@ -345,7 +347,7 @@ async def test_alarms_that_ended_during_a_mute_are_not_sent(
     open_alarm = await record_event(console, "alarm_still", open=True)
     async with console.store.begin() as session:
         await service.change(session, uid, {"silent_minutes": 0}, ADMIN)
-    await notifier.look()
+    await notifier.send_due()
     assert receiver.got == [("raised", "alarm_still")]
     assert (await webhook_row(console, uid)).raised == [open_alarm]
 
@@ -356,7 +358,7 @@ SYSLOG = {"kind": "syslog", "url": "syslog+tls://siem.example.org", "ca": ""}
 async def add_audit_lines(console: Console, *outcomes: Any) -> None:
     async with console.store.begin() as session:
         for outcome in outcomes:
-            await audit.add(session, Deed("192.0.2.1", "PUT", "/v1/cluster", "ann"), outcome)
+            await audit.add(session, AuditContext("192.0.2.1", "PUT", "/v1/cluster", "ann"), outcome)
 
 
 async def test_syslog_gets_alarms_and_their_ends(
@@ -364,9 +366,9 @@ async def test_syslog_gets_alarms_and_their_ends(
 ) -> None:
     await add_webhook(console, **SYSLOG)
     alarm = await record_event(console, open=True)
-    await notifier.look()
+    await notifier.send_due()
     await end_event(console, alarm)
-    await notifier.look()
+    await notifier.send_due()
     assert syslog_server.uids == [alarm, alarm]
     assert [b'state="raised"' in syslog_server.got[0][2], b'state="ended"' in syslog_server.got[1][2]] == [True, True]
     assert syslog_server.got[0][:2] == ("syslog+tls://siem.example.org", "")
@@ -379,7 +381,7 @@ async def test_audit_lines_are_sent_in_order_and_complete(
     clock: FakeClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("shardboard.collectors.notifier.LINES_AT_ONCE", 2)
+    monkeypatch.setattr("shardboard.collectors.notifier.AUDIT_LINES_PER_BATCH", 2)
     await add_audit_lines(console, "done")
     uid = await add_webhook(console, **SYSLOG, events="audit", min_severity=None)
     assert (await webhook_row(console, uid)).min_severity == "INFO"
@@ -387,12 +389,12 @@ async def test_audit_lines_are_sent_in_order_and_complete(
     await add_audit_lines(console, "done", "refused", "failed")
     await record_event(console)  # not a line of the audit log
     syslog_server.broken = True
-    await notifier.look()
+    await notifier.send_due()
     assert (await webhook_row(console, uid)).failures == 1
     syslog_server.broken = False
     clock.ahead += timedelta(days=30)  # lines of any age are sent
     for _ in range(4):
-        await notifier.look()
+        await notifier.send_due()
     assert syslog_server.uids == [first, first + 1, first + 2]
     assert [message[:5] for _, _, message in syslog_server.got] == [b"<110>", b"<108>", b"<108>"]
     assert (await webhook_row(console, uid)).failures == 0
@@ -403,13 +405,13 @@ async def test_audit_lines_are_filtered_by_severity(
 ) -> None:
     uid = await add_webhook(console, **SYSLOG, events="audit", min_severity="WARNING")
     await add_audit_lines(console, "done", "refused", "done", "failed", "done")
-    await notifier.look()
+    await notifier.send_due()
     assert [b'outcome="refused"' in syslog_server.got[0][2], b'outcome="failed"' in syslog_server.got[1][2]] == [
         True,
         True,
     ]
     assert len(syslog_server.got) == 2
-    await notifier.look()
+    await notifier.send_due()
     assert len(syslog_server.got) == 2
     assert (await webhook_row(console, uid)).told_to > syslog_server.uids[-1], "lines that do not match are passed"
 
@@ -417,7 +419,7 @@ async def test_audit_lines_are_filtered_by_severity(
 async def test_a_webhook_gets_audit_lines_as_json(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
     uid = await add_webhook(console, events="audit", min_severity="INFO")
     await add_audit_lines(console, "done", "refused")
-    await notifier.look()
+    await notifier.send_due()
     assert len(receiver.lines) == 2
     assert receiver.deliveries == [f"{uid}-audit-{receiver.lines[0]}-{receiver.lines[1]}"]
     assert receiver.got == []
@@ -429,17 +431,17 @@ async def test_a_webhook_that_changes_its_log_starts_with_new_entries(
     await add_audit_lines(console, *["done"] * 20)
     uid = await add_webhook(console, min_severity="INFO")
     await record_event(console, "alarm_before", open=True)
-    await notifier.look()
+    await notifier.send_due()
     receiver.got.clear()
     async with console.store.begin() as session:
         await service.change(session, uid, {"events": "audit"}, ADMIN)
-    await notifier.look()
+    await notifier.send_due()
     await add_audit_lines(console, "done")
-    await notifier.look()
+    await notifier.send_due()
     assert (len(receiver.lines), receiver.got) == (1, [])
     async with console.store.begin() as session:
         await service.change(session, uid, {"events": "all"}, ADMIN)
     await record_event(console, "alarm_after")
-    await notifier.look()
+    await notifier.send_due()
     assert receiver.got[-1] == ("event", "alarm_after")
     assert len(receiver.lines) == 1

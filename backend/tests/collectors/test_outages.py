@@ -56,14 +56,14 @@ async def collector(console: Console, nodes: list[Node]) -> OutageCollector:
 
 async def stored(console: Console) -> list[tuple[Any, ...]]:
     async with console.store.read() as session:
-        rows = await outages.of_node(
+        rows = await outages.list_for_node(
             session, 2, datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC), shard_uid=None, limit=100
         )
     return [(row.seen_by, row.shard_uid, row.noticed_ms, row.first_success_ms, row.waited) for row in rows]
 
 
 async def take(collector: OutageCollector, node: int, *reported: Outage, ahead: int | None = 0) -> None:
-    await collector.take(node, sample(1, outages=list(reported)), ahead)
+    await collector.store(node, sample(1, outages=list(reported)), ahead)
 
 
 async def test_an_outage_is_stored_at_its_start_and_updated(console: Console, collector: OutageCollector) -> None:
@@ -74,7 +74,7 @@ async def test_an_outage_is_stored_at_its_start_and_updated(console: Console, co
     await take(collector, 3, outage(T + 5, first_success_ms=T + 610))
     assert await stored(console) == [(1, 7, T, T + 600, 4), (3, 7, T + 5, T + 610, 0)]
     async with console.store.read() as session:
-        assert [row.watched for row in await outages.seen(session, 1, T)] == [True]
+        assert [row.watched for row in await outages.list_reported_by(session, 1, T)] == [True]
 
 
 async def test_a_repeated_report_writes_nothing(console: Console, collector: OutageCollector) -> None:
@@ -113,13 +113,13 @@ async def test_an_outage_at_an_unknown_address_is_stored(console: Console, colle
 
 def test_clock_offsets_are_measured_from_prompt_samples() -> None:
     clock = NodeClock()
-    clock.sample(-90.0)
+    clock.add(-90.0)
     assert clock.ahead_ms is None, "a sample from the ring of the agent is too old to measure the clock"
-    clock.pulse()
-    clock.sample(0.38)
-    clock.pulse()
-    clock.sample(0.4)
-    clock.sample(5.0)
-    clock.pulse()
-    clock.sample(1e300)
+    clock.mark_caught_up()
+    clock.add(0.38)
+    clock.mark_caught_up()
+    clock.add(0.4)
+    clock.add(5.0)
+    clock.mark_caught_up()
+    clock.add(1e300)
     assert clock.ahead_ms == 400

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from backend.tests import pairs
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.collectors import resync_span, resyncs
-from shardboard.collectors.resync_span import Span
+from shardboard.collectors.resync_span import ResyncSpan
 from shardboard.collectors.resyncs import ResyncCollector
 from shardboard.console import Console
 from shardboard.domain import resync
-from shardboard.domain.resync import Progress
+from shardboard.domain.resync import ResyncPoll
 from shardboard.driver.fake import FakeAgents
 from shardboard.state import events, shards
 from shardboard.state.events import Event
@@ -30,11 +30,17 @@ UP = "role:slave\r\nmaster_link_status:up\r\n"
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOOK_SECONDS", "LOOK_SECONDS_AT_MOST", "SWEEP_SECONDS", "BLINK_SECONDS", "FORGOTTEN_SECONDS"):
+    for name in (
+        "MIN_POLL_SECONDS",
+        "MAX_POLL_SECONDS",
+        "SWEEP_SECONDS",
+        "SHORT_INTERRUPTION_SECONDS",
+        "ORPHANED_AFTER_SECONDS",
+    ):
         monkeypatch.setattr(resyncs, name, 0.01)
-    monkeypatch.setattr(resync, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(resync_span, "TELL_SECONDS", 0.01)
-    await pairs.active(console, agents)
+    monkeypatch.setattr(resync, "MIN_GUESS_SECONDS", 0.0)
+    monkeypatch.setattr(resync_span, "UPDATE_SECONDS", 0.01)
+    await pairs.create_active_database(console, agents)
 
 
 @asynccontextmanager
@@ -65,10 +71,10 @@ async def wait_for_polls(console: Console, agents: FakeAgents, polls: int = 5) -
     """Wait until replica 4 was polled this many more times."""
 
     def count() -> int:
-        return agents.commands.count((4, resyncs.REPLICAS))
+        return agents.commands.count((4, resyncs.REPLICA_INFO))
 
     before = count()
-    await until(lambda: count() >= before + polls)
+    await wait_until(lambda: count() >= before + polls)
 
 
 async def wait_for_phase(console: Console, phase: str, percent: float = 0.0) -> Event:
@@ -79,13 +85,13 @@ async def wait_for_phase(console: Console, phase: str, percent: float = 0.0) -> 
         last = found[-1] if found else None
         return last if last and last.details["phase"] == phase and last.details["percent"] >= percent else None
 
-    event: Event = await until(there)
+    event: Event = await wait_until(there)
     return event
 
 
 async def test_a_resync_passes_all_phases_in_one_span(console: Console, agents: FakeAgents) -> None:
     set_replies(agents, WAITING)
-    await pairs.observe(console, 4, link="link_down")
+    await pairs.set_observed_state(console, 4, link="link_down")
     async with running(console):
         first = await wait_for_phase(console, "waiting")
         assert first.details["percent"] == 0
@@ -111,10 +117,10 @@ async def test_a_resync_passes_all_phases_in_one_span(console: Console, agents: 
         set_replies(agents, UP + "slave_repl_offset:50000000\r\n")
         await wait_for_phase(console, "catching_up", loading.details["percent"])
         set_replies(agents, UP + "slave_repl_offset:89999999\r\n")
-        await pairs.observe(console, 4, link="idle")
+        await pairs.set_observed_state(console, 4, link="idle")
         done = await wait_for_phase(console, "in_sync", 100)
         assert done.uid == first.uid
-        await until(lambda: ended(console))
+        await wait_until(lambda: ended(console))
     [span] = await spans(console)
     assert (span.details["open"], span.details["outcome"], span.details["eta_seconds"]) == (False, "in_sync", None)
     phases = span.details["phases"]
@@ -130,26 +136,26 @@ async def ended(console: Console) -> bool:
 
 async def test_a_resync_of_a_shard_that_dies_is_lost(console: Console, agents: FakeAgents) -> None:
     set_replies(agents, WAITING)
-    await pairs.observe(console, 4, link="link_down")
+    await pairs.set_observed_state(console, 4, link="link_down")
     async with running(console):
         await wait_for_phase(console, "waiting")
-        await pairs.die(console, agents, 4)
-        await until(lambda: ended(console))
+        await pairs.kill_shards(console, agents, 4)
+        await wait_until(lambda: ended(console))
     [span] = await spans(console)
     assert (span.details["outcome"], span.details["open"]) == ("lost", False)
 
 
 async def test_a_new_console_continues_the_same_span_and_percent(console: Console, agents: FakeAgents) -> None:
     set_replies(agents, SYNC, persistence="loading:1\r\nloading_total_bytes:9000\r\nloading_loaded_perc:50.00\r\n")
-    await pairs.observe(console, 4, link="in_progress")
+    await pairs.set_observed_state(console, 4, link="in_progress")
     async with running(console):
         await wait_for_phase(console, "load", 1.0)
     [first] = await spans(console)
     set_replies(agents, WAITING)
     async with running(console) as second:
-        await until(lambda: 4 in second._tasks)
+        await wait_until(lambda: 4 in second._tasks)
         before = len(agents.commands)
-        await until(lambda: len(agents.commands) > before + 20)
+        await wait_until(lambda: len(agents.commands) > before + 20)
     [span] = await spans(console)
     assert (span.uid, span.details["phase"]) == (first.uid, "load")
     assert span.details["percent"] >= first.details["percent"]
@@ -158,12 +164,12 @@ async def test_a_new_console_continues_the_same_span_and_percent(console: Consol
 
 async def test_a_new_console_closes_a_span_of_a_finished_resync(console: Console, agents: FakeAgents) -> None:
     set_replies(agents, WAITING)
-    await pairs.observe(console, 4, link="link_down")
+    await pairs.set_observed_state(console, 4, link="link_down")
     async with running(console):
         await wait_for_phase(console, "waiting")
-    await pairs.observe(console, 4, link="idle")
+    await pairs.set_observed_state(console, 4, link="idle")
     async with running(console):
-        await until(lambda: ended(console))
+        await wait_until(lambda: ended(console))
     [span] = await spans(console)
     assert (span.details["outcome"], span.details["open"]) == ("unknown", False)
 
@@ -171,29 +177,31 @@ async def test_a_new_console_closes_a_span_of_a_finished_resync(console: Console
 async def test_a_span_is_closed_later_if_its_end_cannot_be_written(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = resync_span.Span.tell
+    original = resync_span.ResyncSpan.write
 
-    async def store_unavailable(span: resync_span.Span, *, ended: str = "") -> None:
+    async def store_unavailable(span: resync_span.ResyncSpan, *, ended: str = "") -> None:
         if ended:
             raise ConnectionRefusedError("no store")
         await original(span)
 
-    monkeypatch.setattr(resync_span.Span, "tell", store_unavailable)
+    monkeypatch.setattr(resync_span.ResyncSpan, "write", store_unavailable)
     set_replies(agents, WAITING)
-    await pairs.observe(console, 4, link="link_down")
+    await pairs.set_observed_state(console, 4, link="link_down")
     async with running(console):
         await wait_for_phase(console, "waiting")
         set_replies(agents, UP)
-        await pairs.observe(console, 4, link="idle")
-        await until(lambda: ended(console))
+        await pairs.set_observed_state(console, 4, link="idle")
+        await wait_until(lambda: ended(console))
     [span] = await spans(console)
     assert span.details["open"] is False
 
 
 async def test_shards_without_a_reachable_primary_have_no_resync(console: Console, agents: FakeAgents) -> None:
-    await pairs.die(console, agents, 1)
-    await pairs.observe(console, 4, link="link_down")  # its primary is dead, so there is nothing to copy from
-    await pairs.observe(console, 5, status="timeout", link="link_down")
+    await pairs.kill_shards(console, agents, 1)
+    await pairs.set_observed_state(
+        console, 4, link="link_down"
+    )  # its primary is dead, so there is nothing to copy from
+    await pairs.set_observed_state(console, 5, status="timeout", link="link_down")
     collector = ResyncCollector(console.store, console.bus, console.agents)
     await collector._sweep()
     assert collector._tasks == {}
@@ -203,13 +211,13 @@ async def test_shards_without_a_reachable_primary_have_no_resync(console: Consol
 async def test_a_short_link_failure_is_not_a_resync(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
+    monkeypatch.setattr(resyncs, "SHORT_INTERRUPTION_SECONDS", 60)
     set_replies(agents, WAITING)
-    await pairs.observe(console, 4, link="link_down")
+    await pairs.set_observed_state(console, 4, link="link_down")
     async with running(console) as collector:
         await wait_for_polls(console, agents)
         set_replies(agents, UP)
-        await until(lambda: not collector._tasks)
+        await wait_until(lambda: not collector._tasks)
         polls = len(agents.commands)
         await collector._sweep()
         assert collector._tasks == {}, "the samples are outdated, and the replica is in sync"
@@ -220,26 +228,26 @@ async def test_a_short_link_failure_is_not_a_resync(
 async def test_a_resync_that_copies_data_is_recorded_at_once(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
+    monkeypatch.setattr(resyncs, "SHORT_INTERRUPTION_SECONDS", 60)
     set_replies(agents, SYNC + "master_sync_read_bytes:5000\r\n")
-    await pairs.observe(console, 4, link="link_down")
+    await pairs.set_observed_state(console, 4, link="link_down")
     async with running(console):
-        await until(lambda: spans(console))
+        await wait_until(lambda: spans(console))
     assert (await spans(console))[0].details["phase"] == "transfer"
 
 
 async def test_a_resync_that_ends_before_the_first_poll_is_recorded(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resyncs, "BLINK_SECONDS", 60)
-    monkeypatch.setattr(resyncs, "JUST_BORN", timedelta(hours=1))
+    monkeypatch.setattr(resyncs, "SHORT_INTERRUPTION_SECONDS", 60)
+    monkeypatch.setattr(resyncs, "RECENT_START", timedelta(hours=1))
     born = datetime.now(UTC) - timedelta(seconds=1)
     async with console.store.begin() as session:
         (await session.get_one(Shard, 4)).observed_started_at = born
     set_replies(agents, UP)
-    await pairs.observe(console, 4, link="link_down")
+    await pairs.set_observed_state(console, 4, link="link_down")
     async with running(console):
-        await until(lambda: spans(console))
+        await wait_until(lambda: spans(console))
     [span] = await spans(console)
     assert (span.time, span.details["percent"], span.details["outcome"]) == (born, 100.0, "in_sync")
     assert span.ended_at is not None
@@ -249,7 +257,7 @@ async def test_progress_of_an_empty_replica_is_measured_in_keys(console: Console
     saving = "rdb_bgsave_in_progress:1\r\ncurrent_save_keys_total:1000\r\ncurrent_save_keys_processed:0\r\n"
     streaming = "loading:1\r\nloading_total_bytes:0\r\nloading_loaded_bytes:{0}0\r\nrdb_last_load_keys_loaded:{0}\r\n"
     set_replies(agents, SYNC, persistence=streaming.format(0), primary=saving)
-    await pairs.observe(console, 4, link="in_progress")
+    await pairs.set_observed_state(console, 4, link="in_progress")
     async with running(console):
         await wait_for_phase(console, "transfer")
         set_replies(agents, SYNC, persistence=streaming.format(800), primary=saving)
@@ -278,9 +286,9 @@ async def test_the_load_rate_is_taken_from_the_last_resync(console: Console, age
             details={"phases": phases, "phase": "in_sync", "percent": 100.0, "bytes_total": 9000},
         )
         past.ended_at = datetime.now(UTC)
-        rows = {row.uid: row for row in await shards.every(session)}
-    span = Span(console.store, rows[4], rows[1])
+        rows = {row.uid: row for row in await shards.list_all(session)}
+    span = ResyncSpan(console.store, rows[4], rows[1])
     await span.resume()
     assert span.load_rate == 3000
-    span.advance(Progress("load", 0, total=9000, share=0.0, memory=9000))
-    assert span.course.seconds_left == 3.0
+    span.advance(ResyncPoll("load", 0, total=9000, share=0.0, memory=9000))
+    assert span.progress.seconds_left == 3.0

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from backend.tests import pairs
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.collectors import observations, watch
@@ -40,13 +40,13 @@ class FakePulses(Pulses):
         self.checks += 1
         return self.seconds.get(node_uid, 0.0)
 
-    def unheard(self, node_uid: int) -> float | None:
+    def seconds_since_heard(self, node_uid: int) -> float | None:
         return self.seconds.get(node_uid)
 
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "TICK", 0.002)
+    monkeypatch.setattr(watch, "TICK_SECONDS", 0.002)
     monkeypatch.setattr(watch, "ROUND_SECONDS", 0.002)
 
 
@@ -59,7 +59,7 @@ def pulses() -> FakePulses:
 async def watching(
     console: Console, agents: FakeAgents, pulses: FakePulses, nodes: list[Node]
 ) -> AsyncIterator[NodeWatch]:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     made = NodeWatch(console.store, agents, pulses)
     task = asyncio.create_task(made.run())
     yield made
@@ -86,21 +86,21 @@ async def is_down(console: Console, uid: int = 2) -> bool:
 async def ticks(pulses: FakePulses) -> None:
     """Wait until the watch has read the store again and then checked every node several times."""
     enough = pulses.checks + 100
-    await until(lambda: pulses.checks >= enough)
+    await wait_until(lambda: pulses.checks >= enough)
 
 
 async def rounds(agents: FakeAgents, count: int, witness: int = 1) -> None:
     """Wait until a witness was asked for this many more probes."""
     before = agents.calls.count(("probe", witness))
-    await until(lambda: agents.calls.count(("probe", witness)) >= before + count)
+    await wait_until(lambda: agents.calls.count(("probe", witness)) >= before + count)
 
 
 async def test_only_a_few_shards_are_probed_first_if_many_nodes_are_silent(
     console: Console, agents: FakeAgents, pulses: FakePulses, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If none of the few answers, all are probed."""
-    monkeypatch.setattr(watch, "CROWD", 0)
-    monkeypatch.setattr(watch, "FEW", 1)
+    monkeypatch.setattr(watch, "MAX_SUSPECTS", 0)
+    monkeypatch.setattr(watch, "CROWD_PROBE_SHARDS", 1)
     probed: list[int] = []
 
     async def counted(node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
@@ -113,7 +113,7 @@ async def test_only_a_few_shards_are_probed_first_if_many_nodes_are_silent(
     assert set(probed) == {1}
     assert await health_of(console, 2) == "up"
     agents.silent = set(NODE_2)
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
     assert set(probed) == {1, 2}
     [outage] = await outages(console)
     assert outage.node_uid == 2
@@ -133,14 +133,14 @@ async def test_shards_with_tls_are_probed_with_tls(
     await rounds(agents, 2, witness=3)
     assert probed == {(False, port) for _, port in NODE_2}
     async with console.store.begin() as session:
-        for bdb in await bdbs.every(session):
+        for bdb in await bdbs.list_all(session):
             bdb.shard_certificates = ShardCertificates.issue().stored()
     probed.clear()
-    await until(lambda: {(True, port + BUS_OFFSET) for _, port in NODE_2} <= probed)
+    await wait_until(lambda: {(True, port + BUS_OFFSET) for _, port in NODE_2} <= probed)
     async with console.store.begin() as session:
-        for bdb in await bdbs.every(session):
+        for bdb in await bdbs.list_all(session):
             bdb.sharding = False
-    await until(lambda: {(True, port) for _, port in NODE_2} <= probed)
+    await wait_until(lambda: {(True, port) for _, port in NODE_2} <= probed)
 
 
 async def test_a_node_with_recent_samples_is_not_probed(
@@ -167,7 +167,7 @@ async def test_a_node_is_down_once_after_two_silent_rounds(
 ) -> None:
     agents.silent = set(NODE_2)
     pulses.seconds = {2: 1.0}
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
     [event] = await outages(console)
     assert (event.node_uid, event.source, event.severity, event.ended_at) == (2, "node", "ERROR", None)
     lost = [{"bdb_uid": 1, "slots": "5461-10922"}]
@@ -177,10 +177,10 @@ async def test_a_node_is_down_once_after_two_silent_rounds(
         "Node 2 went down with 1 primary and 1 replica: agents on nodes 1 and 3 reached none of its shards."
     )
     async with console.store.read() as session:
-        status = {row.uid: row.observed_status for row in await shards.every(session)}
+        status = {row.uid: row.observed_status for row in await shards.list_all(session)}
     assert status == {1: "ok", 2: "down", 3: "ok", 4: "down", 5: "ok", 6: "ok"}
     assert agents.calls.count(("probe", 1)) >= health.SENSITIVITY["high"][1]
-    await until(lambda: not watching._inquiries)
+    await wait_until(lambda: not watching._inquiries)
     assert len(await outages(console)) == 1
 
 
@@ -196,7 +196,7 @@ async def test_one_successful_probe_restarts_the_count_of_rounds(
 
     monkeypatch.setattr(agents, "probe", every_other)
     pulses.seconds = {2: 1.0}
-    await until(lambda: probed > 20)
+    await wait_until(lambda: probed > 20)
     assert await health_of(console, 2) == "up"
 
 
@@ -209,7 +209,7 @@ async def test_unreachable_witnesses_are_not_counted(
     await rounds(agents, 5)
     assert await health_of(console, 2) == "up"
     agents.unreachable = {1}  # one reachable witness is enough
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
 
 
 async def test_a_console_without_any_samples_marks_no_node_as_down(
@@ -218,7 +218,7 @@ async def test_a_console_without_any_samples_marks_no_node_as_down(
     """If all agents are silent at once, the console was frozen or is cut off itself."""
     agents.silent = set(NODE_2)
     pulses.seconds = dict.fromkeys((1, 2, 3), 30.0)
-    await until(lambda: watching._inquiries)
+    await wait_until(lambda: watching._inquiries)
     await ticks(pulses)
     assert await outages(console) == []
 
@@ -234,7 +234,7 @@ async def test_without_other_nodes_the_console_probes_the_shards(
     await ticks(pulses)
     assert await outages(console) == [], "its shards still answer the console"
     agents.silent = set(NODE_2)
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
     [event] = await outages(console)
     assert (event.node_uid, event.details["witnesses"]) == (2, [])
     assert event.description.endswith("the console reached none of its shards.")
@@ -244,7 +244,7 @@ async def test_without_other_nodes_the_console_probes_the_shards(
 async def test_shards_that_were_already_down_are_not_probed(
     console: Console, agents: FakeAgents, pulses: FakePulses, watching: NodeWatch
 ) -> None:
-    await pairs.observe(console, 2, 4, status="down")
+    await pairs.set_observed_state(console, 2, 4, status="down")
     agents.silent = set(NODE_2)
     pulses.seconds = {2: 1.0}
     await ticks(pulses)
@@ -256,7 +256,7 @@ async def test_silent_agents_are_not_witnesses(
 ) -> None:
     agents.silent = set(NODE_2)
     pulses.seconds = {2: 1.0, 3: 1.0}
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
     [event] = await outages(console)
     assert event.details["witnesses"] == [1]
 
@@ -272,7 +272,7 @@ async def test_low_sensitivity_waits_longer_and_probes_more_often(
     await ticks(pulses)
     assert [call for call in agents.calls if call[0] == "probe"] == []
     pulses.seconds = {2: 3.1}
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
     assert agents.calls.count(("probe", 1)) >= health.SENSITIVITY["low"][1]
 
 
@@ -295,7 +295,7 @@ async def test_a_node_that_stalls_repeatedly_gets_more_time(
         await ticks(pulses)
         assert [call for call in agents.calls if call[0] == "probe"] == []
         pulses.seconds = {2: 3.1}
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
     assert (agents.calls.count(("probe", 1)) >= health.SENSITIVITY["low"][1]) == gets_more_time
 
 
@@ -313,7 +313,7 @@ async def test_a_node_that_sends_samples_during_the_probes_is_not_down(
 
     monkeypatch.setattr(agents, "probe", recover_in_second_round)
     pulses.seconds = {2: 1.0}
-    await until(lambda: rounds_asked >= 4 and not watching._inquiries)
+    await wait_until(lambda: rounds_asked >= 4 and not watching._inquiries)
     assert await outages(console) == []
 
 
@@ -328,18 +328,18 @@ async def test_a_silent_node_without_running_shards_is_checked_once(
         counted_stalls += 1
         return Counter()
 
-    monkeypatch.setattr(observations, "stalls", counted)
+    monkeypatch.setattr(observations, "recent_stalls", counted)
     async with console.store.begin() as session:
-        for shard in await shards.of_node(session, 2):
+        for shard in await shards.list_for_node(session, 2):
             shard.observed_status = "unknown"
     pulses.seconds = {2: 5.0}
     await ticks(pulses)
     assert counted_stalls == 1
     agents.silent = set(NODE_2)
     async with console.store.begin() as session:
-        for shard in await shards.of_node(session, 2):
+        for shard in await shards.list_for_node(session, 2):
             shard.observed_status = "ok"
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
 
 
 async def test_shards_of_a_pending_database_are_not_probed(
@@ -358,37 +358,37 @@ async def test_shards_of_a_pending_database_are_not_probed(
         row = await bdbs.by_uid(session, 1)
         assert row is not None
         row.status = "active"
-    await until(lambda: is_down(console))
+    await wait_until(lambda: is_down(console))
 
 
 class TestPulses:
     def test_a_broken_stream_is_infinite_silence(self) -> None:
         pulses = Pulses()
-        pulses.heard(1)
+        pulses.record_pulse(1)
         assert pulses.silence(1) < 1
-        pulses.broke(1)
+        pulses.record_stream_end(1)
         assert pulses.silence(1) == float("inf")
-        pulses.heard(1)
+        pulses.record_pulse(1)
         assert pulses.silence(1) < 1
 
     def test_time_when_the_console_could_not_read_is_not_silence(self) -> None:
         pulses = Pulses()
-        pulses.heard(1)
+        pulses.record_pulse(1)
         pulses._heard[1] -= 5
-        pulses.excuse(4.5)
+        pulses.exclude_from_silence(4.5)
         assert 0.5 <= pulses.silence(1) < 1
-        assert (pulses.unheard(1) or 0) >= 5, "the unadjusted time is reported"
-        pulses.excuse(100)
+        assert (pulses.seconds_since_heard(1) or 0) >= 5, "the unadjusted time is reported"
+        pulses.exclude_from_silence(100)
         assert 0 <= pulses.silence(1) < 0.5, "at most the complete silence is excused"
-        pulses.heard(1)
+        pulses.record_pulse(1)
         pulses._heard[1] -= 5
         assert pulses.silence(1) >= 5, "a new silence counts"
-        pulses.broke(1)
-        pulses.excuse(1)
+        pulses.record_stream_end(1)
+        pulses.exclude_from_silence(1)
         assert pulses.silence(1) == float("inf")
 
     def test_a_node_gets_time_for_its_first_sample(self) -> None:
         assert Pulses().silence(1) < 0
         pulses = Pulses()
-        pulses.broke(1)
+        pulses.record_stream_end(1)
         assert pulses.silence(1) < 0, "it never had a stream that could break"

@@ -7,7 +7,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Line:
+class AuditEntry:
     uid: int
     time: datetime = NOON
     username: str = "admin@example.org"

@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from shardboard.domain.layout import Copy, Layout, LayoutDatabase
 from shardboard.domain.moves import Move
-from shardboard.domain.placement import Room
+from shardboard.domain.placement import NodeCapacity
 
 
-def rooms(nodes: int, *, max_shards: int = 100) -> dict[int, Room]:
-    return {uid: Room(uid, 2**40, 0, max_shards) for uid in range(1, nodes + 1)}
+def node_capacities(nodes: int, *, max_shards: int = 100) -> dict[int, NodeCapacity]:
+    return {uid: NodeCapacity(uid, 2**40, 0, max_shards) for uid in range(1, nodes + 1)}
 
 
 @st.composite
-def boards(
+def random_layouts(
     draw: st.DrawFn, *, nodes: int = 5, dense: bool | None = None, databases: int = 2, replicated: bool | None = None
 ) -> tuple[Layout, int]:
     """Return a layout with copies on random nodes, and its number of nodes."""
@@ -28,50 +28,50 @@ def boards(
         for pair in range(draw(st.integers(1, 6))):
             holders = draw(st.permutations(range(1, count + 1)))[: 2 if copied else 1]
             copies += [
-                Copy(1000 * bdb + 10 * pair + place, bdb, pair, node, leads=place == 0)
+                Copy(1000 * bdb + 10 * pair + place, bdb, pair, node, is_primary=place == 0)
                 for place, node in enumerate(holders)
             ]
-    return fill(copies, bases, rooms(count)), count
+    return layout_of(copies, bases, node_capacities(count)), count
 
 
-def fill(copies: list[Copy], bases: list[LayoutDatabase], free: dict[int, Room]) -> Layout:
+def layout_of(copies: list[Copy], bases: list[LayoutDatabase], free: dict[int, NodeCapacity]) -> Layout:
     """Return a layout in which the copies count toward the number of shards of their nodes."""
     capacities = {
-        uid: Room(uid, room.free_memory, sum(copy.node == uid for copy in copies), room.max_shards)
+        uid: NodeCapacity(uid, room.free_memory, sum(copy.node == uid for copy in copies), room.max_shards)
         for uid, room in free.items()
     }
     return Layout(copies, bases, capacities)
 
 
-def clone(layout: Layout, without: int | None = None) -> Layout:
+def copy_layout(layout: Layout, without: int | None = None) -> Layout:
     """Return a copy of the layout, in which the node `without` accepts no shards."""
     free = {uid: room for uid, room in layout._rooms.items() if uid != without}
     return Layout(layout.copies.values(), layout.databases.values(), free)
 
 
-def play(layout: Layout, moves: list[Move]) -> None:
+def apply_moves(layout: Layout, moves: list[Move]) -> None:
     """Apply the moves one by one. At every step each pair has one primary and no two copies on the same node."""
     for move in moves:
         if move.leads is not None:
             assert layout.copies[move.leads].ready
-            layout.lead(move.leads)
+            layout.promote(move.leads)
         if move.to is not None:
             removed = layout.copies[move.leaves] if move.leaves is not None else None
             newcomer = layout.add(move.bdb, move.pair, move.to)
-            if move.takes_lead or (removed is not None and removed.leads):
-                layout.lead(newcomer.uid)
+            if move.takes_lead or (removed is not None and removed.is_primary):
+                layout.promote(newcomer.uid)
         if move.leaves is not None:
-            assert not layout.copies[move.leaves].leads
-            layout.drop(move.leaves)
-        check(layout)
+            assert not layout.copies[move.leaves].is_primary
+            layout.remove(move.leaves)
+        check_layout(layout)
 
 
-def check(layout: Layout) -> None:
+def check_layout(layout: Layout) -> None:
     for bdb, pair in {(copy.bdb, copy.pair) for copy in layout.copies.values()}:
         members = layout.pair(bdb, pair)
-        assert sum(copy.leads for copy in members) == 1
+        assert sum(copy.is_primary for copy in members) == 1
         assert len({copy.node for copy in members}) == len(members)
 
 
-def places(layout: Layout) -> set[tuple[int, int, int, bool]]:
-    return {(copy.bdb, copy.pair, copy.node, copy.leads) for copy in layout.copies.values()}
+def copy_positions(layout: Layout) -> set[tuple[int, int, int, bool]]:
+    return {(copy.bdb, copy.pair, copy.node, copy.is_primary) for copy in layout.copies.values()}

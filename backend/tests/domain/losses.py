@@ -35,7 +35,7 @@ class Event:
 
 
 @dataclass
-class SeenOutage:
+class OutageReport:
     """Outage reported by a proxy, by default on node 1. Times are in seconds of the clock of that node."""
 
     noticed: float
@@ -67,14 +67,16 @@ class SeenOutage:
         return None if self.first is None else ms(self.first)
 
 
-def failed(uid: int = 10, seconds: float = 0, back: float | None = 41, node: int = 2, **details: Any) -> Event:
+def node_failed_event(
+    uid: int = 10, seconds: float = 0, back: float | None = 41, node: int = 2, **details: Any
+) -> Event:
     usual = {"open": back is None, "witnesses": [1, 3], "primaries": 2, "replicas": 2, "detected_ms": 400}
     lost = {"databases": [{"bdb_uid": 1, "slots": "0-5460,8000"}]}
     ended = None if back is None else at(back)
     return Event(uid, at(seconds), "node_failed", ended, "ERROR", node_uid=node, details=usual | lost | details)
 
 
-def down(uid: int, seconds: float, shard: int = 2, node: int = 2, role: str | None = "master") -> Event:
+def shard_down_event(uid: int, seconds: float, shard: int = 2, node: int = 2, role: str | None = "master") -> Event:
     details = {"slots": "0-5460"} | ({"role": role} if role else {})
     return Event(
         uid,
@@ -90,7 +92,7 @@ def down(uid: int, seconds: float, shard: int = 2, node: int = 2, role: str | No
     )
 
 
-def failover(uid: int, lost: int, promoted: int, seconds: float = 0.22, behind: int | None = 0) -> Event:
+def failover_event(uid: int, lost: int, promoted: int, seconds: float = 0.22, behind: int | None = 0) -> Event:
     details = {
         "pair": lost - 1,
         "lost": lost,
@@ -112,7 +114,7 @@ def failover(uid: int, lost: int, promoted: int, seconds: float = 0.22, behind: 
     )
 
 
-def resync(uid: int, shard: int, seconds: float, took: float | None = 10, **details: Any) -> Event:
+def resync_event(uid: int, shard: int, seconds: float, took: float | None = 10, **details: Any) -> Event:
     defaults = {
         "pair": shard - 1,
         "primary": shard + 6,
@@ -134,20 +136,23 @@ def resync(uid: int, shard: int, seconds: float, took: float | None = 10, **deta
     )
 
 
-def drill(uid: int = 9, seconds: float = -2, shard: int | None = None) -> Event:
+def drill_event(uid: int = 9, seconds: float = -2, shard: int | None = None) -> Event:
     return Event(
         uid, at(seconds), "drill_started", originator="ann", node_uid=2, shard_uid=shard, details={"kind": "reboot"}
     )
 
 
-STORY = [
-    drill(),
-    failed(),
-    failover(11, 2, 8),
-    failover(12, 5, 11),
+NODE_FAILURE_EVENTS = [
+    drill_event(),
+    node_failed_event(),
+    failover_event(11, 2, 8),
+    failover_event(12, 5, 11),
     Event(13, at(41), "node_up", node_uid=2),
-    *(resync(14 + index, shard, 42 + index * 0.5) for index, shard in enumerate((2, 5, 7, 10))),
+    *(resync_event(14 + index, shard, 42 + index * 0.5) for index, shard in enumerate((2, 5, 7, 10))),
     Event(20, at(20), "bdb_created", source="bdb", bdb_uid=2),
     Event(21, at(50), "node_agent_lost", severity="WARNING", node_uid=3),
 ]
-SEEN = [SeenOutage(-0.3, -0.31, 0.32, waited=5, failed=2), SeenOutage(-0.29, -0.3, 0.3, seen_by=3, waited=3, lost=1)]
+NODE_FAILURE_OUTAGES = [
+    OutageReport(-0.3, -0.31, 0.32, waited=5, failed=2),
+    OutageReport(-0.29, -0.3, 0.3, seen_by=3, waited=3, lost=1),
+]

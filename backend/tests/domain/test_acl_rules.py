@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from shardboard.agent.contract import APPLICATION_RIGHTS
 from shardboard.domain import acl_rules
-from shardboard.domain.acl_rules import GUARD, Malformed, for_engine, parse
+from shardboard.domain.acl_rules import GUARD, InvalidAcl, engine_rules, parse
 
 
 @pytest.mark.parametrize("built_in", acl_rules.BUILT_IN.values(), ids=lambda each: each.name)
@@ -44,18 +44,18 @@ def test_rules_are_normalized_to_the_engine_syntax() -> None:
     ],
 )
 def test_invalid_rules_are_rejected_with_a_reason(acl: str, expected: str) -> None:
-    with pytest.raises(Malformed, match=expected):
+    with pytest.raises(InvalidAcl, match=expected):
         parse(acl)
 
 
 def test_error_does_not_contain_the_password() -> None:
-    with pytest.raises(Malformed) as error:
+    with pytest.raises(InvalidAcl) as error:
         parse("+@all >correct-horse")
     assert "correct" not in str(error.value)
 
 
 def test_administration_commands_are_always_denied() -> None:
-    words = for_engine("+@all ~* (+@all ~x)", all_channels=False)
+    words = engine_rules("+@all ~* (+@all ~x)", all_channels=False)
     assert words == ["+@all", "~*", f"(+@all ~x {' '.join(GUARD)})", *GUARD]
 
 
@@ -64,21 +64,21 @@ def test_default_user_has_the_same_restrictions() -> None:
 
 
 def test_channels_follow_the_policy_unless_the_rules_name_them() -> None:
-    assert for_engine("+@all ~*", all_channels=True)[0] == "allchannels"
-    assert "allchannels" not in for_engine("+@all ~* &news", all_channels=True)
-    assert "allchannels" not in for_engine("+@all ~* resetchannels", all_channels=True)
+    assert engine_rules("+@all ~*", all_channels=True)[0] == "allchannels"
+    assert "allchannels" not in engine_rules("+@all ~* &news", all_channels=True)
+    assert "allchannels" not in engine_rules("+@all ~* resetchannels", all_channels=True)
 
 
 @given(st.text())
 def test_arbitrary_rules_are_rejected_or_end_with_the_guard(acl: str) -> None:
     try:
-        words = for_engine(acl, all_channels=False)
-    except Malformed:
+        words = engine_rules(acl, all_channels=False)
+    except InvalidAcl:
         return
     assert tuple(words[-len(GUARD) :]) == GUARD
     assert all(word.endswith(f" {' '.join(GUARD)})") for word in words if word.startswith("("))
 
 
 def test_disabled_commands_come_last_in_every_selector() -> None:
-    words = for_engine("+@all ~* (+get ~x)", all_channels=False, disabled=("-flushall",))
+    words = engine_rules("+@all ~* (+get ~x)", all_channels=False, disabled=("-flushall",))
     assert words == ["+@all", "~*", f"(+get ~x {' '.join(GUARD)} -flushall)", *GUARD, "-flushall"]

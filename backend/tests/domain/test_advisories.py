@@ -2,14 +2,14 @@
 
 import pytest
 
-from shardboard.domain.advisories import ADVISORIES, of_version
+from shardboard.domain.advisories import ADVISORIES, affecting_version
 
 
 def test_first_fixed_release_of_a_series_is_not_affected() -> None:
     for advisory in ADVISORIES:
         for (major, minor), patch in advisory.fixed.items():
-            assert advisory not in of_version(f"{major}.{minor}.{patch}")
-            assert advisory in of_version(f"{major}.{minor}.{patch - 1}")
+            assert advisory not in affecting_version(f"{major}.{minor}.{patch}")
+            assert advisory in affecting_version(f"{major}.{minor}.{patch - 1}")
 
 
 def test_advisories_are_sorted_by_publication_date() -> None:
@@ -18,4 +18,4 @@ def test_advisories_are_sorted_by_publication_date() -> None:
 
 @pytest.mark.parametrize("version", ["9.1.2", "9.2.0", "10.0.0", "", "unknown", "9.1"])
 def test_fixed_and_unknown_versions_have_no_advisories(version: str) -> None:
-    assert of_version(version) == []
+    assert affecting_version(version) == []

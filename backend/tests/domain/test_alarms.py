@@ -5,34 +5,37 @@ from hypothesis import strategies as st
 
 from shardboard.domain.alarms import (
     FEW_KEYS,
-    WAIT,
+    RAISE_DELAY,
     Alarm,
-    Board,
-    Keys,
-    Part,
-    collapse,
-    collapsed,
-    lagging,
-    of_database,
-    of_engine,
-    of_node,
+    AlarmTracker,
+    KeyCount,
+    ShardStatus,
+    database_alarms,
+    engine_alarms,
+    key_loss_alarms,
+    lost_most_keys,
+    node_alarms,
+    replication_lag_alarms,
     samples_late,
 )
 
 PARTS = [
-    Part(uid=1, node_uid=1, pair=0, role="master", status="ok", in_sync=False, slots=8192),
-    Part(uid=2, node_uid=2, pair=1, role="master", status="ok", in_sync=False, slots=8192),
-    Part(uid=3, node_uid=2, pair=0, role="slave", status="ok", in_sync=True, slots=8192),
-    Part(uid=4, node_uid=1, pair=1, role="slave", status="ok", in_sync=True, slots=8192),
+    ShardStatus(uid=1, node_uid=1, pair=0, role="master", status="ok", in_sync=False, slots=8192),
+    ShardStatus(uid=2, node_uid=2, pair=1, role="master", status="ok", in_sync=False, slots=8192),
+    ShardStatus(uid=3, node_uid=2, pair=0, role="slave", status="ok", in_sync=True, slots=8192),
+    ShardStatus(uid=4, node_uid=1, pair=1, role="slave", status="ok", in_sync=True, slots=8192),
 ]
 
 
-def alarms_by_type(parts: list[Part], *, replicated: bool = True, sharded: bool = True) -> dict[str, Alarm]:
-    return {alarm.type: alarm for alarm in of_database(7, "shop", replicated=replicated, sharded=sharded, parts=parts)}
+def alarms_by_type(parts: list[ShardStatus], *, replicated: bool = True, sharded: bool = True) -> dict[str, Alarm]:
+    return {
+        alarm.type: alarm
+        for alarm in database_alarms(7, "shop", replicated=replicated, sharded=sharded, shard_statuses=parts)
+    }
 
 
-def parts_with(uid: int, **fields: object) -> list[Part]:
-    return [Part(**(vars(part) | fields)) if part.uid == uid else part for part in PARTS]
+def parts_with(uid: int, **fields: object) -> list[ShardStatus]:
+    return [ShardStatus(**(vars(part) | fields)) if part.uid == uid else part for part in PARTS]
 
 
 def test_healthy_database_has_no_alarms() -> None:
@@ -51,12 +54,12 @@ def test_unserved_slots_raise_an_alarm() -> None:
 
 
 def test_running_primaries_that_reject_requests_raise_an_alarm() -> None:
-    alarm = alarms_by_type(parts_with(2, refuses=True))["alarm_shards_refuse"]
+    alarm = alarms_by_type(parts_with(2, rejects_requests=True))["alarm_shards_refuse"]
     assert (alarm.bdb_uid, alarm.severity, alarm.details) == (7, "ERROR", {"shards": [2]})
     assert alarm.description == (
         "Primaries of shop were up but rejected requests because their cluster state was not ok: redis:2."
     )
-    assert "alarm_shards_refuse" not in alarms_by_type(parts_with(2, refuses=True, status="down")), (
+    assert "alarm_shards_refuse" not in alarms_by_type(parts_with(2, rejects_requests=True, status="down")), (
         "its slots are not served at all"
     )
 
@@ -85,34 +88,34 @@ def test_pair_on_one_node_raises_an_alarm() -> None:
 
 def test_lagging_replica_raises_an_alarm() -> None:
     replica = PARTS[2]
-    [alarm] = lagging(7, "shop", replica, 101.0, 100)
+    [alarm] = replication_lag_alarms(7, "shop", replica, 101.0, 100)
     assert alarm.description == "Replica redis:3 of shop on node 2 was more than 100 bytes behind its primary."
-    assert lagging(7, "shop", replica, 100.0, 100) == []
-    assert lagging(7, "shop", replica, None, 100) == []
-    assert lagging(7, "shop", PARTS[0], 101.0, 100) == []
+    assert replication_lag_alarms(7, "shop", replica, 100.0, 100) == []
+    assert replication_lag_alarms(7, "shop", replica, None, 100) == []
+    assert replication_lag_alarms(7, "shop", PARTS[0], 101.0, 100) == []
 
 
 def test_keys_lost_in_a_restart_raise_an_alarm() -> None:
-    before = Keys(started_at=1.0, count=1000)
-    assert collapsed(before, Keys(2.0, 0))
-    assert collapsed(before, Keys(2.0, 99))
-    assert not collapsed(before, Keys(2.0, 100)), "10 % of the keys are left"
-    assert not collapsed(before, Keys(1.0, 0)), "in the same process the keys were deleted"
-    assert not collapsed(Keys(1.0, FEW_KEYS - 1), Keys(2.0, 0))
-    assert not collapsed(None, Keys(2.0, 0))
-    [alarm] = collapse(7, "shop", PARTS[0], 1000, Keys(2.0, 0))
+    before = KeyCount(started_at=1.0, count=1000)
+    assert lost_most_keys(before, KeyCount(2.0, 0))
+    assert lost_most_keys(before, KeyCount(2.0, 99))
+    assert not lost_most_keys(before, KeyCount(2.0, 100)), "10 % of the keys are left"
+    assert not lost_most_keys(before, KeyCount(1.0, 0)), "in the same process the keys were deleted"
+    assert not lost_most_keys(KeyCount(1.0, FEW_KEYS - 1), KeyCount(2.0, 0))
+    assert not lost_most_keys(None, KeyCount(2.0, 0))
+    [alarm] = key_loss_alarms(7, "shop", PARTS[0], 1000, KeyCount(2.0, 0))
     assert (
         alarm.description == "Primary redis:1 of shop had 1,000 keys and lost most of them when its process restarted."
     )
-    assert collapse(7, "shop", PARTS[0], 1000, Keys(2.0, 500)) == [], "the keys are loaded again"
-    assert collapse(7, "shop", PARTS[2], 1000, Keys(2.0, 0)) == [], "the shard is now a replica"
+    assert key_loss_alarms(7, "shop", PARTS[0], 1000, KeyCount(2.0, 500)) == [], "the keys are loaded again"
+    assert key_loss_alarms(7, "shop", PARTS[2], 1000, KeyCount(2.0, 0)) == [], "the shard is now a replica"
 
 
 def test_node_conditions_raise_alarms() -> None:
-    healthy = {"ahead": 0.0, "stalls": 0, "most_stalls": 5, "storage_left": 0.5}
+    healthy = {"ahead": 0.0, "stalls": 0, "max_stalls": 5, "storage_left": 0.5}
 
     def types(**changed: object) -> list[str]:
-        return [alarm.type for alarm in of_node(3, **(healthy | changed))]  # type: ignore[arg-type]
+        return [alarm.type for alarm in node_alarms(3, **(healthy | changed))]  # type: ignore[arg-type]
 
     assert types() == []
     assert types(ahead=3600.0) == ["alarm_clock"]
@@ -136,8 +139,8 @@ def test_late_samples_are_reported_with_the_state_of_the_cpu() -> None:
 
 
 def test_short_condition_raises_no_alarm() -> None:
-    board, lag = Board(), Alarm("alarm_replication_lag", "behind", shard_uid=3)
-    wait = WAIT[lag.type]
+    board, lag = AlarmTracker(), Alarm("alarm_replication_lag", "behind", shard_uid=3)
+    wait = RAISE_DELAY[lag.type]
     assert board.update(0, [lag]) == ([], [], [])
     assert board.update(wait / 2, []) == ([], [], [])
     assert board.update(wait, [lag]) == ([], [], [])
@@ -148,16 +151,16 @@ def test_short_condition_raises_no_alarm() -> None:
 
 
 def test_changed_description_updates_the_same_alarm() -> None:
-    board = Board()
+    board = AlarmTracker()
     board.update(0, [Alarm("alarm_slots_uncovered", "2 slots", bdb_uid=7)])
     more = Alarm("alarm_slots_uncovered", "4 slots", bdb_uid=7)
     assert board.update(1, [more]) == ([], [more], [])
     assert board.update(2, [more]) == ([], [], [])
 
 
-@given(st.lists(st.sets(st.tuples(st.sampled_from(sorted(WAIT)), st.integers(1, 3))), max_size=30))
+@given(st.lists(st.sets(st.tuples(st.sampled_from(sorted(RAISE_DELAY)), st.integers(1, 3))), max_size=30))
 def test_every_raised_alarm_ends_once(snapshots: list[set[tuple[str, int]]]) -> None:
-    board, active = Board(), set()
+    board, active = AlarmTracker(), set()
     for now, snapshot in enumerate([*snapshots, *([set()] * 12)]):
         new_alarms, _, ended = board.update(now, [Alarm(type_, "", bdb_uid=uid) for type_, uid in snapshot])
         for alarm in new_alarms:
@@ -169,7 +172,7 @@ def test_every_raised_alarm_ends_once(snapshots: list[set[tuple[str, int]]]) -> 
 
 
 def test_engine_with_security_advisories_raises_an_alarm() -> None:
-    (alarm,) = of_engine(2, "8.0.1")
+    (alarm,) = engine_alarms(2, "8.0.1")
     assert (alarm.type, alarm.node_uid, alarm.source, alarm.severity) == (
         "alarm_engine_advisories",
         2,
@@ -179,4 +182,4 @@ def test_engine_with_security_advisories_raises_an_alarm() -> None:
     assert alarm.description.startswith("Valkey 8.0.1 of node 2 has published vulnerabilities, unless")
     assert "a script can run arbitrary code in the server (CVE-2025-49844" in alarm.description
     assert "CVE-2025-21605" in alarm.details["advisories"]
-    assert of_engine(2, "9.1.2") == of_engine(2, "") == []
+    assert engine_alarms(2, "9.1.2") == engine_alarms(2, "") == []

@@ -4,39 +4,41 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from backend.tests.domain.audit_lines import NOON, Line
+from backend.tests.domain.audit_lines import NOON, AuditEntry
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.audit import LONGEST, MOST_FAULTS, Check, Ends, fit, link, seal
+from shardboard.domain.audit import MAX_FAULTS, MAX_LENGTHS, ChainEnds, ChainVerification, link, seal, truncate
 
 KEY, OTHER = "0" * 64, "1" * 64
 
 
-def chain(lines: list[Line], key: str = KEY) -> list[tuple[Line, str]]:
+def chain(lines: list[AuditEntry], key: str = KEY) -> list[tuple[AuditEntry, str]]:
     links: list[str] = []
     for line in lines:
         links.append(link(key, links[-1] if links else "", line))
     return list(zip(lines, links, strict=True))
 
 
-def check(stored: list[tuple[Line, str]], ends: Ends, sealed: str | None = None, key: str = KEY) -> list[str]:
-    found = Check(key, ends, seal(key, ends) if sealed is None else sealed)
+def check(
+    stored: list[tuple[AuditEntry, str]], ends: ChainEnds, sealed: str | None = None, key: str = KEY
+) -> list[str]:
+    found = ChainVerification(key, ends, seal(key, ends) if sealed is None else sealed)
     for line, link_ in stored:
-        found.follow(line, link_)
-    found.end()
+        found.verify_line(line, link_)
+    found.finish()
     return found.faults
 
 
-def intact_log(count: int = 5) -> tuple[list[tuple[Line, str]], Ends]:
-    stored = chain([Line(uid, time=NOON + timedelta(seconds=uid)) for uid in range(1, count + 1)])
-    return stored, Ends(first=1, before="", last=count, link=stored[-1][1] if stored else "")
+def intact_log(count: int = 5) -> tuple[list[tuple[AuditEntry, str]], ChainEnds]:
+    stored = chain([AuditEntry(uid, time=NOON + timedelta(seconds=uid)) for uid in range(1, count + 1)])
+    return stored, ChainEnds(first=1, before="", last=count, link=stored[-1][1] if stored else "")
 
 
 def test_intact_log_has_no_faults() -> None:
     stored, ends = intact_log()
     assert check(stored, ends) == []
-    assert check([], Ends()) == []
+    assert check([], ChainEnds()) == []
 
 
 def test_oldest_entries_can_be_deleted() -> None:
@@ -67,7 +69,7 @@ def test_every_change_of_an_entry_is_detected(change: dict[str, str], at: int) -
 
 
 def test_text_moved_between_fields_changes_the_link() -> None:
-    assert link(KEY, "", Line(1, code="ab", detail="c")) != link(KEY, "", Line(1, code="a", detail="bc"))
+    assert link(KEY, "", AuditEntry(1, code="ab", detail="c")) != link(KEY, "", AuditEntry(1, code="a", detail="bc"))
 
 
 def test_forged_link_is_detected_in_the_next_entry() -> None:
@@ -100,8 +102,10 @@ def test_ends_cannot_be_moved_without_the_key() -> None:
 
 
 def test_log_cannot_be_forged_without_the_key() -> None:
-    forged = chain([Line(1), Line(2, username="somebody")], OTHER)
-    faults = check(forged, Ends(last=2, link=forged[-1][1]), sealed=seal(OTHER, Ends(last=2, link=forged[-1][1])))
+    forged = chain([AuditEntry(1), AuditEntry(2, username="somebody")], OTHER)
+    faults = check(
+        forged, ChainEnds(last=2, link=forged[-1][1]), sealed=seal(OTHER, ChainEnds(last=2, link=forged[-1][1]))
+    )
     assert len(faults) == 3
 
 
@@ -111,35 +115,35 @@ def test_entries_outside_the_ends_are_detected() -> None:
         "Line 1 is from before the start of the audit log.",
         "Line 2 is from before the start of the audit log.",
     ]
-    beyond = [*stored, (Line(9), "0" * 64)]
+    beyond = [*stored, (AuditEntry(9), "0" * 64)]
     assert check(beyond, ends) == ["Line 9 is from after the end of the audit log."]
 
 
 def test_restarted_log_is_reported() -> None:
-    stored = chain([Line(1)])
-    lost = Ends(before="lost", last=1, link=link(KEY, "lost", Line(1)))
+    stored = chain([AuditEntry(1)])
+    lost = ChainEnds(before="lost", last=1, link=link(KEY, "lost", AuditEntry(1)))
     expected = "The stored positions of the first and last line were removed and created again."
     assert check([(stored[0][0], lost.link)], lost) == [expected]
 
 
 def test_missing_key_is_reported() -> None:
     stored, ends = intact_log()
-    found = Check(None, ends, seal(KEY, ends))
+    found = ChainVerification(None, ends, seal(KEY, ends))
     for line, entry_link in stored:
-        found.follow(line, entry_link)
-    found.end()
+        found.verify_line(line, entry_link)
+    found.finish()
     assert found.faults == ["The key of the audit log was removed from the store."]
 
 
 def test_number_of_faults_is_limited() -> None:
     stored, ends = intact_log(200)
-    assert len(check([(replace(line, code="x"), entry_link) for line, entry_link in stored], ends)) == MOST_FAULTS
+    assert len(check([(replace(line, code="x"), entry_link) for line, entry_link in stored], ends)) == MAX_FAULTS
 
 
 @given(st.lists(st.text(max_size=20), min_size=2, max_size=12), st.data())
 def test_every_removed_entry_is_detected(details: list[str], data: st.DataObject) -> None:
-    stored = chain([Line(uid, detail=detail) for uid, detail in enumerate(details, 1)])
-    ends = Ends(last=len(stored), link=stored[-1][1])
+    stored = chain([AuditEntry(uid, detail=detail) for uid, detail in enumerate(details, 1)])
+    ends = ChainEnds(last=len(stored), link=stored[-1][1])
     assert check(stored, ends) == []
     kept_indexes = data.draw(
         st.lists(st.sampled_from(range(len(stored))), unique=True).filter(lambda it: len(it) < len(stored))
@@ -147,10 +151,10 @@ def test_every_removed_entry_is_detected(details: list[str], data: st.DataObject
     assert check([stored[index] for index in sorted(kept_indexes)], ends) != []
 
 
-@given(st.sampled_from(sorted(LONGEST)), st.text(max_size=3000))
+@given(st.sampled_from(sorted(MAX_LENGTHS)), st.text(max_size=3000))
 def test_texts_are_shortened_to_one_line(name: str, text: str) -> None:
-    shortened = fit(name, text)
-    assert len(shortened) <= LONGEST[name]
+    shortened = truncate(name, text)
+    assert len(shortened) <= MAX_LENGTHS[name]
     assert shortened.isprintable()
-    if text.isprintable() and len(text) <= LONGEST[name]:
+    if text.isprintable() and len(text) <= MAX_LENGTHS[name]:
         assert shortened == text

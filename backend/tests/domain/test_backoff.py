@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.backoff import MOST_SECONDS, wait
+from shardboard.domain.backoff import MAX_SECONDS, wait
 
 
 def test_wait_doubles_after_each_failure() -> None:
@@ -12,4 +12,4 @@ def test_wait_doubles_after_each_failure() -> None:
 
 @given(st.integers(0, 10**9))
 def test_wait_never_decreases_and_is_at_most_a_minute(failures: int) -> None:
-    assert wait(failures) <= wait(failures + 1) <= MOST_SECONDS
+    assert wait(failures) <= wait(failures + 1) <= MAX_SECONDS

@@ -7,31 +7,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardboard.domain import bdb_rules, flash
-from shardboard.domain.bdb_rules import Surroundings
+from shardboard.domain.bdb_rules import ClusterContext
 from shardboard.domain.policy import Policy
-from shardboard.services.bdb_creation import complete
+from shardboard.services.bdb_creation import with_defaults
 
 GIB = 2**30
 
 
 def complete_spec(**spec: Any) -> dict[str, Any]:
-    return complete({"name": "db", "memory_size": GIB, **spec}, Policy())
+    return with_defaults({"name": "db", "memory_size": GIB, **spec}, Policy())
 
 
-def cluster_context(**changes: Any) -> Surroundings:
+def cluster_context(**changes: Any) -> ClusterContext:
     empty: dict[str, Any] = {
         "taken_uids": set(),
-        "reached_uids": set(),
+        "uids_in_roles": set(),
         "taken_ports": (),
         "reserved_ports": (10050,),
         "eligible_nodes": (1, 2, 3),
         "known_nodes": (1, 2, 3),
     }
-    return Surroundings(**{**empty, **changes})
+    return ClusterContext(**{**empty, **changes})
 
 
 def code_of(**spec: Any) -> str | None:
-    fault = bdb_rules.of_itself(complete_spec(**spec))
+    fault = bdb_rules.check_fields(complete_spec(**spec))
     return fault.code if fault else None
 
 
@@ -71,7 +71,7 @@ def code_of(**spec: Any) -> str | None:
     ],
 )
 def test_valid_databases_are_accepted(spec: dict[str, Any]) -> None:
-    assert bdb_rules.of_itself(complete_spec(**spec)) is None
+    assert bdb_rules.check_fields(complete_spec(**spec)) is None
 
 
 @pytest.mark.parametrize(
@@ -154,25 +154,25 @@ def test_invalid_databases_are_rejected(spec: dict[str, Any], code: str) -> None
 def test_memory_is_shared_between_shards_on_flash() -> None:
     spec = complete_spec(bigstore=True, memory_size=40 * GIB, sharding=True, shards_count=2, replication=True)
     assert spec["bigstore_ram_size"] == 4 * GIB
-    assert bdb_rules.share(spec) == flash.Share(GIB, 9 * GIB)
-    assert bdb_rules.share(complete_spec(memory_size=20 * GIB, replication=True)) == flash.Share(10 * GIB)
+    assert bdb_rules.shard_memory(spec) == flash.ShardMemory(GIB, 9 * GIB)
+    assert bdb_rules.shard_memory(complete_spec(memory_size=20 * GIB, replication=True)) == flash.ShardMemory(10 * GIB)
 
 
 def test_error_for_ram_size_explains_the_calculation() -> None:
-    fault = bdb_rules.of_itself(complete_spec(bigstore=True, bigstore_ram_size=2**20, replication=True))
+    fault = bdb_rules.check_fields(complete_spec(bigstore=True, bigstore_ram_size=2**20, replication=True))
     assert fault is not None
-    assert "divided among 2 shards" in fault.sentence
-    assert f"Set it to {2 * flash.MIN_SHARD_RAM} or more" in fault.sentence
+    assert "divided among 2 shards" in fault.message
+    assert f"Set it to {2 * flash.MIN_SHARD_RAM} or more" in fault.message
 
 
 def test_conflicts_with_the_cluster_are_rejected() -> None:
-    def code(cluster_context: Surroundings, **spec: Any) -> str | None:
-        fault = bdb_rules.among_others(complete_spec(**spec), cluster_context)
+    def code(cluster_context: ClusterContext, **spec: Any) -> str | None:
+        fault = bdb_rules.check_conflicts(complete_spec(**spec), cluster_context)
         return fault.code if fault else None
 
     assert code(cluster_context()) is None
     assert code(cluster_context(taken_uids={7}), uid=7) == "uid_exists"
-    assert code(cluster_context(reached_uids={7}), uid=7) == "uid_exists"
+    assert code(cluster_context(uids_in_roles={7}), uid=7) == "uid_exists"
     assert code(cluster_context(taken_ports=(12000,)), port=12000) == "port_unavailable"
     assert code(cluster_context(reserved_ports=(12000,)), port=12000) == "port_unavailable"
     assert code(cluster_context(eligible_nodes=(1,)), replication=True) == "replication_node_violation"
@@ -211,11 +211,11 @@ def test_port_assignment_wraps_and_reports_exhaustion() -> None:
     )
 )
 def test_every_fault_has_a_sentence_a_code_and_a_field(spec: dict[str, Any]) -> None:
-    fault = bdb_rules.of_itself(complete_spec(**spec))
+    fault = bdb_rules.check_fields(complete_spec(**spec))
     if fault is None:
         assert 1 <= spec["shards_count"] <= 512
         assert spec["memory_size"] >= 0
     else:
         assert fault.code.replace("_", "").isalpha()
-        assert fault.sentence.endswith(".")
+        assert fault.message.endswith(".")
         assert fault.field

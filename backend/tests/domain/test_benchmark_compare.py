@@ -51,10 +51,10 @@ def test_only_different_settings_are_listed() -> None:
 
 def test_highest_throughput_within_a_limit_is_selected() -> None:
     found = [*results(100, average=0.2), *results(300, average=0.9), *results(500, average=1.4)]
-    best = benchmark_compare.within(found, "average_ms", 1.0)
+    best = benchmark_compare.best_within_limit(found, "average_ms", 1.0)
     assert best is not None
     assert best["ops_per_second"] == 300
-    assert benchmark_compare.within(found, "average_ms", 0.1) is None
+    assert benchmark_compare.best_within_limit(found, "average_ms", 0.1) is None
 
 
 def test_verdict_requires_a_measurement() -> None:

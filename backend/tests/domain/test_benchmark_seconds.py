@@ -3,11 +3,14 @@
 from backend.tests import load_double
 
 from shardboard.domain import benchmark_plan, benchmark_results, benchmark_seconds
-from shardboard.domain.benchmark_plan import Step
+from shardboard.domain.benchmark_plan import PlanStep
 
 
 def test_percentiles_are_computed_from_added_histograms() -> None:
-    fast, slow = load_double.second(0, 1.0, ops=990, micros=100), load_double.second(0, 1.2, ops=10, micros=9000)
+    fast, slow = (
+        load_double.second_line(0, 1.0, ops=990, micros=100),
+        load_double.second_line(0, 1.2, ops=10, micros=9000),
+    )
     [(t, both)] = benchmark_seconds.by_second([fast, slow])
     row = both.row()
     assert (t, row["ops"], row["p50_ms"], row["p99_ms"], row["p999_ms"]) == (0, 1000, 0.1, 0.1, 9.0)
@@ -15,7 +18,7 @@ def test_percentiles_are_computed_from_added_histograms() -> None:
 
 
 def test_second_without_report_is_a_gap() -> None:
-    seconds = benchmark_seconds.by_second([load_double.second(t, 10.0 + t) for t in (0, 1, 4)])
+    seconds = benchmark_seconds.by_second([load_double.second_line(t, 10.0 + t) for t in (0, 1, 4)])
     assert benchmark_seconds.columns(seconds)["ops"] == [1000, 1000, None, None, 1000]
     assert benchmark_seconds.times(seconds) == [10.0, 11.0, 12.0, 13.0, 14.0]
 
@@ -33,23 +36,23 @@ def test_values_missing_from_seconds_are_unknown() -> None:
     reported = benchmark_seconds.columns(benchmark_seconds.by_second(lines))
     assert (reported["ops"], reported["average_ms"]) == ([100, 100], [0.2, 0.2])
     assert (reported["reads"], reported["redirected"], reported["p99_ms"]) == ([None, None],) * 3
-    ended = load_double.end(2.0, 2.0, 200, reads=150, writes=50, redirected=3, histogram={"190": 198, "900": 2})
-    found = benchmark_results.result(lines, [load_double.begin(0.0)], [ended])
+    ended = load_double.end_line(2.0, 2.0, 200, reads=150, writes=50, redirected=3, histogram={"190": 198, "900": 2})
+    found = benchmark_results.result(lines, [load_double.begin_line(0.0)], [ended])
     assert (found["reads"], found["writes"], found["redirected"]) == (150, 50, 3)
     assert (found["p90_ms"], found["percentiles"][-1]["ms"]) == (0.19, 0.9)
 
 
 def test_end_totals_are_used_if_seconds_were_discarded() -> None:
-    lines = [load_double.second(t, t + 1.0) for t in range(4)]
-    ended = load_double.end(4.0, 2.0, 2000)
-    found = benchmark_results.result(lines, [load_double.begin(0.0)], [ended])
+    lines = [load_double.second_line(t, t + 1.0) for t in range(4)]
+    ended = load_double.end_line(4.0, 2.0, 2000)
+    found = benchmark_results.result(lines, [load_double.begin_line(0.0)], [ended])
     assert (found["ops"], found["ops_per_second"]) == (2000, 1000.0)
-    lost = benchmark_results.result(lines, [load_double.begin(0.0)] * 2, [ended])
+    lost = benchmark_results.result(lines, [load_double.begin_line(0.0)] * 2, [ended])
     assert lost["ops"] == 4000, "another generator ended without an end line"
 
 
 def test_outage_and_its_verdict_are_reported() -> None:
-    lines = [load_double.second(0, 1.0), load_double.second(1, 2.0, ops=0, errors={"CLUSTERDOWN": 7})]
+    lines = [load_double.second_line(0, 1.0), load_double.second_line(1, 2.0, ops=0, errors={"CLUSTERDOWN": 7})]
     outage = {
         "shard": "a:1",
         "began": 1.0,
@@ -59,8 +62,8 @@ def test_outage_and_its_verdict_are_reported() -> None:
         "lost": 2,
         "retried": 0,
     }
-    ended = load_double.end(2.0, 2.0, 1000, outages=[outage])
-    found = benchmark_results.result(lines, [load_double.begin(0.0)], [ended])
+    ended = load_double.end_line(2.0, 2.0, 1000, outages=[outage])
+    found = benchmark_results.result(lines, [load_double.begin_line(0.0)], [ended])
     assert (found["ops"], found["errors"], found["longest_outage_seconds"]) == (1000, {"CLUSTERDOWN": 7}, 0.9)
     assert found["outages"] == [outage]
     verdict = benchmark_results.verdict([found], {"max_outage_seconds": 0.5, "max_errors": 10})
@@ -68,16 +71,16 @@ def test_outage_and_its_verdict_are_reported() -> None:
 
 
 def test_generator_with_saturated_cpu_is_a_bottleneck() -> None:
-    busy = [load_double.second(t, t + 1.0, threads_cpu=[0.2, 0.97]) for t in range(3)]
+    busy = [load_double.second_line(t, t + 1.0, threads_cpu=[0.2, 0.97]) for t in range(3)]
     assert benchmark_results.result(busy, [], [])["generator"]["is_bottleneck"] is True
-    idle = [load_double.second(t, t + 1.0, threads_cpu=[0.2, 0.3]) for t in range(3)]
+    idle = [load_double.second_line(t, t + 1.0, threads_cpu=[0.2, 0.3]) for t in range(3)]
     assert benchmark_results.result(idle, [], [])["generator"]["is_bottleneck"] is False
 
 
 def test_steps_and_shares_of_generators_are_planned() -> None:
-    assert benchmark_plan.steps(2, 2) == [Step(0, 0), Step(1, 0), Step(1, 1)]
+    assert benchmark_plan.steps(2, 2) == [PlanStep(0, 0), PlanStep(1, 0), PlanStep(1, 1)]
     options = {"rate": 90, "key_pattern": "P:P", "key_minimum": 1, "key_maximum": 10}
-    shares = [benchmark_plan.share(options, index, 3) for index in range(3)]
+    shares = [benchmark_plan.workload_share(options, index, 3) for index in range(3)]
     assert [(each["rate"], each["key_minimum"], each["key_maximum"]) for each in shares] == [
         (30, 1, 3),
         (30, 4, 7),

@@ -23,14 +23,16 @@ def test_memtier_benchmark_gets_one_address_and_no_zero_values() -> None:
 
 
 def test_only_the_built_in_generator_supports_a_fixed_rate() -> None:
-    assert benchmark_tools.fault(OWN, {"rate": 5.0}) is None
-    fault = benchmark_tools.fault(MEMTIER, {"rate": 5.0})
+    assert benchmark_tools.validation_error(OWN, {"rate": 5.0}) is None
+    fault = benchmark_tools.validation_error(MEMTIER, {"rate": 5.0})
     assert fault is not None
     assert fault.option == "rate"
-    assert benchmark_tools.fault(MEMTIER, {"rate": None, "rate_limiting": 5}) is None
+    assert benchmark_tools.validation_error(MEMTIER, {"rate": None, "rate_limiting": 5}) is None
 
 
 def test_only_memtier_benchmark_warns_about_passwords() -> None:
-    assert benchmark_tools.concerns(OWN, password=True) == []
-    assert benchmark_tools.concerns(MEMTIER, password=False) == []
-    assert [each.agree for each in benchmark_tools.concerns(MEMTIER, password=True)] == ["password_in_arguments"]
+    assert benchmark_tools.preflight_warnings(OWN, password=True) == []
+    assert benchmark_tools.preflight_warnings(MEMTIER, password=False) == []
+    assert [each.agree for each in benchmark_tools.preflight_warnings(MEMTIER, password=True)] == [
+        "password_in_arguments"
+    ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardboard.domain.benchmark_words import setting
+from shardboard.domain.benchmark_words import setting_label
 
 RUN = {
     "phases": [{"name": "populate"}, {"name": "measure"}],
@@ -30,4 +30,4 @@ OTHER = {"phases": [{"name": "fill"}, {"name": "measure"}], "facts": {"nodes": [
     ],
 )
 def test_setting_paths_have_readable_names(path: str, words: str) -> None:
-    assert setting(path, [RUN, OTHER]) == words
+    assert setting_label(path, [RUN, OTHER]) == words

@@ -16,21 +16,23 @@ def latencies(seed: int, count: int = 2_000) -> list[int]:
 
 @pytest.mark.parametrize("micros", [50, 100, 333, 2_047, 2_048, 31_415, 59_999_999])
 def test_value_is_near_the_middle_of_its_cell(micros: int) -> None:
-    [(index, count)] = cells.of(Histogram.of([(micros, 7)])).items()
+    [(index, count)] = cells.from_histogram(Histogram.from_pairs([(micros, 7)])).items()
     assert count == 7
-    median = cells.histogram({index: count}).quantile(0.5)
+    median = cells.to_histogram({index: count}).quantile(0.5)
     assert median == pytest.approx(micros, rel=ROUGH + 1 / micros)
 
 
 def test_first_cell_contains_all_smaller_values() -> None:
-    assert cells.of(Histogram.of([(0, 1), (1, 2)])) == {0: 3}
+    assert cells.from_histogram(Histogram.from_pairs([(0, 1), (1, 2)])) == {0: 3}
 
 
 def test_percentiles_of_added_cells_match_all_values() -> None:
     parts = [latencies(1), latencies(5_000), latencies(10_000, 10)]
-    combined = cells.merged({(1, "read"): cells.of(Histogram.of((value, 1) for value in part))} for part in parts)
+    combined = cells.merged(
+        {(1, "read"): cells.from_histogram(Histogram.from_pairs((value, 1) for value in part))} for part in parts
+    )
     everything = sorted(value for part in parts for value in part)
-    found = cells.histogram(combined[1, "read"])
+    found = cells.to_histogram(combined[1, "read"])
     assert found.count == len(everything)
     for q in (0.5, 0.99, 0.999):
         exact = everything[max(0, round(q * len(everything)) - 1)]

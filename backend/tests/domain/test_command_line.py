@@ -3,7 +3,7 @@
 import pytest
 
 from shardboard.domain import workload
-from shardboard.domain.command_line import NotUnderstood, parse
+from shardboard.domain.command_line import CommandLineError, parse
 
 PRINTED = [
     (
@@ -68,5 +68,5 @@ def test_options_after_a_command_belong_to_it() -> None:
     ],
 )
 def test_invalid_command_lines_are_rejected_with_a_reason(text: str, expected_error: str) -> None:
-    with pytest.raises(NotUnderstood, match=expected_error):
+    with pytest.raises(CommandLineError, match=expected_error):
         parse(text)

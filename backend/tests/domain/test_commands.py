@@ -2,14 +2,18 @@
 
 import pytest
 
-from shardboard.domain.commands import Count, Told, interval, most_used
+from shardboard.domain.commands import CommandCounters, ProxyCommandCounts, interval, most_used
 
 
 def test_rates_use_the_interval_of_each_proxy() -> None:
     reports = [
-        Told(1, seconds=60, counts=[Count("get", 600, 6, 60_000, [(100, 594), (2_000, 6)])]),
-        Told(2, seconds=30, counts=[Count("get", 300, 0, 300_000, [(1_000, 300)]), Count("set", 30, 30, 0)]),
-        Told(3, reason="its proxy does not run"),
+        ProxyCommandCounts(1, seconds=60, counts=[CommandCounters("get", 600, 6, 60_000, [(100, 594), (2_000, 6)])]),
+        ProxyCommandCounts(
+            2,
+            seconds=30,
+            counts=[CommandCounters("get", 300, 0, 300_000, [(1_000, 300)]), CommandCounters("set", 30, 30, 0)],
+        ),
+        ProxyCommandCounts(3, reason="its proxy does not run"),
     ]
     get, set_ = most_used(reports)
     assert (get.name, get.calls, get.errors) == ("get", 20.0, 0.1)
@@ -22,7 +26,7 @@ def test_rates_use_the_interval_of_each_proxy() -> None:
 
 
 def test_commands_are_sorted_by_usage_then_name() -> None:
-    counts = [Count(name, calls, 0, 0) for name, calls in (("b", 5), ("a", 5), ("c", 9))]
-    assert [each.name for each in most_used([Told(1, seconds=1, counts=counts)], 2)] == ["c", "a"]
+    counts = [CommandCounters(name, calls, 0, 0) for name, calls in (("b", 5), ("a", 5), ("c", 9))]
+    assert [each.name for each in most_used([ProxyCommandCounts(1, seconds=1, counts=counts)], 2)] == ["c", "a"]
     assert most_used([]) == []
-    assert most_used([Told(1, seconds=0, counts=counts)]) == []
+    assert most_used([ProxyCommandCounts(1, seconds=0, counts=counts)]) == []

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.creation import PATIENCE, ShardCondition, Step, Wanted, next_step
+from shardboard.domain.creation import PROMOTE_AFTER_SECONDS, CreationStep, DesiredShard, ShardCondition, next_step
 
 
-def planned_shards(pairs: int, *, replication: bool) -> list[Wanted]:
-    primaries = [Wanted(pair + 1, pair % 3 + 1, "master", pair) for pair in range(pairs)]
-    replicas = [Wanted(pairs + pair + 1, (pair + 1) % 3 + 1, "slave", pair) for pair in range(pairs)]
+def planned_shards(pairs: int, *, replication: bool) -> list[DesiredShard]:
+    primaries = [DesiredShard(pair + 1, pair % 3 + 1, "master", pair) for pair in range(pairs)]
+    replicas = [DesiredShard(pairs + pair + 1, (pair + 1) % 3 + 1, "slave", pair) for pair in range(pairs)]
     return primaries + (replicas if replication else [])
 
 
@@ -20,7 +20,7 @@ def planned_shards(pairs: int, *, replication: bool) -> list[Wanted]:
 class SimulatedShards:
     """Simulated agents and engines. In each poll a shard can advance by one stage, but never goes back."""
 
-    shards: list[Wanted]
+    shards: list[DesiredShard]
     random: Random
     start_as_replicas: bool
     stage: dict[int, int] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class SimulatedShards:
     ever_started: set[int] = field(default_factory=set)
     polls: dict[int, int] = field(default_factory=dict)
 
-    def start(self, step: Step) -> None:
+    def start(self, step: CreationStep) -> None:
         by_uid = {shard.uid: shard for shard in self.shards}
         primaries = {shard.pair: shard.uid for shard in self.shards if shard.role == "master"}
         for node_uid, uids in step.start.items():
@@ -43,10 +43,10 @@ class SimulatedShards:
                 self.stage[uid] = 0
                 self.polls[uid] = 0
 
-    def promote(self, step: Step) -> None:
+    def promote(self, step: CreationStep) -> None:
         for uid in step.promote:
             condition = self.conditions()[uid]
-            assert condition.serves or condition.age > PATIENCE, (
+            assert condition.serves or condition.age > PROMOTE_AFTER_SECONDS, (
                 "a shard that does not serve its slots must not be promoted"
             )
             assert next(shard for shard in self.shards if shard.uid == uid).role == "master"
@@ -136,8 +136,8 @@ READY, UNPROMOTED = (
         (ShardCondition(running=True, promoted=False), []),
         (ShardCondition(running=True, promoted=False, serves=True), [1]),
         # All shards started as replicas and wait for each other, because the console was unavailable.
-        (ShardCondition(running=True, promoted=False, age=PATIENCE + 1), [1]),
-        (ShardCondition(running=False, promoted=False, age=PATIENCE + 1), []),
+        (ShardCondition(running=True, promoted=False, age=PROMOTE_AFTER_SECONDS + 1), [1]),
+        (ShardCondition(running=False, promoted=False, age=PROMOTE_AFTER_SECONDS + 1), []),
         (ShardCondition(running=True, promoted=True, serves=True), []),
     ],
 )

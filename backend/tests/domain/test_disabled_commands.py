@@ -3,7 +3,7 @@
 import pytest
 
 from shardboard.domain import disabled_commands
-from shardboard.domain.disabled_commands import NAMES, NEEDED, Malformed
+from shardboard.domain.disabled_commands import NAMES, REQUIRED_COMMANDS, InvalidCommandList
 
 
 @pytest.mark.parametrize(
@@ -22,16 +22,16 @@ def test_names_are_separated_by_commas_or_spaces(text: str, names: tuple[str, ..
 
 @pytest.mark.parametrize("text", ["nosuch", "+flushall", "@all", "keys|all", "~*", "fluſhall", "a\0b", "keys " * 2000])
 def test_names_that_the_engine_rejects_are_rejected(text: str) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(InvalidCommandList):
         disabled_commands.parse(text)
     assert disabled_commands.rules(text) == ()
 
 
 @pytest.mark.parametrize("text", ["AUTH", "client|list", "keys, hello"])
 def test_commands_that_clients_need_cannot_be_disabled(text: str) -> None:
-    with pytest.raises(Malformed, match="cannot be disabled"):
+    with pytest.raises(InvalidCommandList, match="cannot be disabled"):
         disabled_commands.parse(text)
 
 
 def test_required_commands_exist() -> None:
-    assert NEEDED <= NAMES
+    assert REQUIRED_COMMANDS <= NAMES

@@ -4,16 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardboard.domain.failover import (
-    Broken,
-    Elected,
     ObservedShard,
+    PairWithoutPrimary,
     ShardRoles,
+    UnrequestedElection,
     best,
     broken_pairs,
-    dispensable,
     elected,
     method,
-    revivable,
+    recoverable_shards,
+    replaceable_hung_shards,
 )
 
 STATUSES = ("ok", "loading", "timeout", "down", "unknown")
@@ -54,7 +54,7 @@ def test_primary_that_is_only_unreachable_is_not_replaced() -> None:
     for status in ("timeout", "loading", "unknown"):
         assert broken_pairs([ObservedShard(1, 0, "master", status), ObservedShard(2, 0, "slave", "ok")]) == []
     down = [ObservedShard(1, 0, "master", "down"), ObservedShard(2, 0, "slave", "ok")]
-    assert broken_pairs(down) == [Broken(0, 1, (2,))]
+    assert broken_pairs(down) == [PairWithoutPrimary(0, 1, (2,))]
 
 
 @given(st.integers(1, 512), st.data())
@@ -77,7 +77,7 @@ def test_best_replica_has_the_highest_offset(offsets: list[tuple[int, int]]) -> 
 
 @given(observed_shards)
 def test_dead_shard_is_restarted_only_if_its_pair_has_a_primary(shards: list[ObservedShard]) -> None:
-    found = revivable(shards)
+    found = recoverable_shards(shards)
     for shard in shards:
         has_primary = any(each.pair == shard.pair and (each.role, each.status) == ("master", "ok") for each in shards)
         assert (shard.uid in found) == (shard.status == "down" and has_primary)
@@ -89,7 +89,7 @@ shard_roles = st.lists(
         ShardRoles,
         uid=st.integers(1, 1000),
         pair=st.integers(0, 2),
-        wanted=st.sampled_from(("master", "slave")),
+        desired_role=st.sampled_from(("master", "slave")),
         seen=st.sampled_from(("master", "slave")),
         status=st.sampled_from(STATUSES),
     ),
@@ -103,17 +103,17 @@ def test_elected_primary_replaces_the_wanted_primary(roles: list[ShardRoles]) ->
     by_uid = {shard.uid: shard for shard in roles}
     for each in elected(roles):
         promoted, lost = by_uid[each.promoted], by_uid[each.lost]
-        assert (promoted.pair, promoted.seen, promoted.status) == (lost.pair, "master", "ok")
-        assert lost.wanted == "master"
-        assert lost.seen == "slave" or lost.status == "down"
+        assert (promoted.pair, promoted.observed_role, promoted.status) == (lost.pair, "master", "ok")
+        assert lost.desired_role == "master"
+        assert lost.observed_role == "slave" or lost.status == "down"
 
 
 def test_election_of_another_primary_is_detected() -> None:
     lost, promoted = ShardRoles(1, 0, "master", "master", "down"), ShardRoles(4, 0, "slave", "master", "ok")
-    assert elected([lost, promoted]) == [Elected(promoted=4, lost=1)]
-    assert elected([ShardRoles(1, 0, "master", "slave", "ok"), promoted]) == [Elected(promoted=4, lost=1)], (
-        "the lost primary returned as a replica"
-    )
+    assert elected([lost, promoted]) == [UnrequestedElection(promoted=4, lost=1)]
+    assert elected([ShardRoles(1, 0, "master", "slave", "ok"), promoted]) == [
+        UnrequestedElection(promoted=4, lost=1)
+    ], "the lost primary returned as a replica"
     assert elected([ShardRoles(1, 0, "master", "master", "ok"), promoted]) == [], "two shards act as primary"
     assert elected([ShardRoles(1, 0, "master", "master", "timeout"), promoted]) == [], (
         "the wanted primary might still act as primary"
@@ -126,7 +126,7 @@ def test_election_of_another_primary_is_detected() -> None:
 
 @given(observed_shards)
 def test_hung_shard_is_dispensable_only_beside_a_complete_copy(shards: list[ObservedShard]) -> None:
-    chosen = set(dispensable(shards))
+    chosen = set(replaceable_hung_shards(shards))
     for shard in shards:
         others = [other for other in shards if other.pair == shard.pair and other.status == "ok"]
         leads = any(other.role == "master" for other in others)

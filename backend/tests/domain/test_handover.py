@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from shardboard.domain.handover import FAR_BEHIND, Stand, again_after, hindrance, limits
+from shardboard.domain.handover import FAR_BEHIND, ReplicationState, limits, obstacle, retry_delay
 
-READY = Stand(answers=True, linked=True, epoch=7, epochs={1: 7, 2: 6, 3: 7}, voters=3)
+READY = ReplicationState(answers=True, linked=True, epoch=7, epochs={1: 7, 2: 6, 3: 7}, voters=3)
 
 
 def test_ready_replica_has_no_hindrance() -> None:
-    assert hindrance(READY) == ""
+    assert obstacle(READY) == ""
 
 
 @pytest.mark.parametrize(
@@ -18,17 +18,17 @@ def test_ready_replica_has_no_hindrance() -> None:
     [
         ({"answers": False}, "does not respond"),
         ({"linked": False}, "not in sync"),
-        ({"behind": FAR_BEHIND + 1}, "8 MiB behind"),
+        ({"lag_bytes": FAR_BEHIND + 1}, "8 MiB behind"),
         ({"epochs": {1: 7}}, "only 1 of 3 primaries"),
         ({"epochs": {1: 7, 2: 8, 3: 7}}, "newest epoch"),
     ],
 )
 def test_planned_failover_that_would_fail_is_refused(change: dict[str, object], expected: str) -> None:
-    assert expected in hindrance(replace(READY, **change))  # type: ignore[arg-type]
+    assert expected in obstacle(replace(READY, **change))  # type: ignore[arg-type]
 
 
 def test_votes_are_not_required_outside_cluster_mode() -> None:
-    assert hindrance(Stand(answers=True, linked=True)) == ""
+    assert obstacle(ReplicationState(answers=True, linked=True)) == ""
 
 
 def test_primary_waits_longer_than_its_replica_tries() -> None:
@@ -40,6 +40,6 @@ def test_primary_waits_longer_than_its_replica_tries() -> None:
 
 
 def test_failed_attempt_is_repeated_when_the_engine_permits_it() -> None:
-    assert [again_after(attempts, bounded=True, node_timeout_ms=5000) for attempts in (1, 2, 3, 9)] == [2, 4, 8, 30]
-    assert again_after(1, bounded=False, node_timeout_ms=5000) > 20
-    assert again_after(1, bounded=False, node_timeout_ms=60000) > 240
+    assert [retry_delay(attempts, bounded=True, node_timeout_ms=5000) for attempts in (1, 2, 3, 9)] == [2, 4, 8, 30]
+    assert retry_delay(1, bounded=False, node_timeout_ms=5000) > 20
+    assert retry_delay(1, bounded=False, node_timeout_ms=60000) > 240

@@ -12,7 +12,7 @@ PAPER = (r".*\{(?!<tag>.*\}\}\}.*", "(?!<tag>.*)")
 
 
 def test_standard_rules_are_accepted() -> None:
-    assert hashing.judge(hashing.STANDARD) == hashing.Verdict()
+    assert hashing.judge(hashing.STANDARD) == hashing.HashingVerdict()
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ def test_standard_rules_are_accepted() -> None:
     ],
 )
 def test_other_spellings_are_accepted(rules: tuple[str, ...]) -> None:
-    assert hashing.judge(rules) == hashing.Verdict()
+    assert hashing.judge(rules) == hashing.HashingVerdict()
 
 
 def test_published_misprint_is_accepted() -> None:
-    assert hashing.judge(PAPER) == hashing.Verdict(misprint=True)
-    assert hashing.judge((r".*\{(?!<tag>.*)\}.*", "(?<tag>.*)")) == hashing.Verdict(misprint=True)
+    assert hashing.judge(PAPER) == hashing.HashingVerdict(misprint=True)
+    assert hashing.judge((r".*\{(?!<tag>.*)\}.*", "(?<tag>.*)")) == hashing.HashingVerdict(misprint=True)
 
 
 def test_unbalanced_braces_are_accepted_only_in_the_misprint() -> None:
@@ -59,7 +59,7 @@ def test_unsupported_rules_are_refused_with_a_reason(rules: tuple[str, ...]) -> 
 
 
 def test_last_rule_is_optional_when_unmatched_keys_are_hashed_whole() -> None:
-    assert hashing.judge(hashing.STANDARD[:1], implicit_shard_key=True) == hashing.Verdict()
+    assert hashing.judge(hashing.STANDARD[:1], implicit_shard_key=True) == hashing.HashingVerdict()
     assert hashing.judge(("other",), implicit_shard_key=True).refusal
 
 

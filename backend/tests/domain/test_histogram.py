@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardboard.domain import histogram
-from shardboard.domain.histogram import ERROR, Histogram, bucket, decode, encode, ends, merged
+from shardboard.domain.histogram import ERROR, Histogram, bucket, bucket_bounds, decode, encode, merged
 
 values = st.integers(0, 3) | st.integers(0, 5_000) | st.integers(0, 10**9)
 lists = st.lists(values, max_size=60)
@@ -23,7 +23,7 @@ def histogram_of(recorded: list[int]) -> Histogram:
 
 @given(st.integers(0, 10**12))
 def test_bucket_contains_its_values_and_is_narrow(value: int) -> None:
-    low, high = ends(bucket(value))
+    low, high = bucket_bounds(bucket(value))
     assert low <= value <= high
     assert bucket(low) == bucket(high) == bucket(value)
     assert bucket(high + 1) == bucket(value) + 1
@@ -43,7 +43,7 @@ def test_percentiles_of_merged_histograms_match_all_values(parts: list[list[int]
 
 
 @given(st.dictionaries(st.tuples(st.integers(1, 9), st.sampled_from(["read", "write", "other"])), lists, max_size=4))
-def test_encoded_histograms_are_decoded_unchanged(recorded: dict[histogram.Key, list[int]]) -> None:
+def test_encoded_histograms_are_decoded_unchanged(recorded: dict[histogram.HistogramKey, list[int]]) -> None:
     recorded_histograms = {key: histogram_of(part) for key, part in recorded.items()}
     assert decode(encode(recorded_histograms)) == recorded_histograms
 

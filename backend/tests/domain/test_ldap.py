@@ -29,7 +29,7 @@ GOOD = Directory(
     ],
 )
 def test_valid_settings_are_accepted(change: dict[str, Any]) -> None:
-    assert ldap.fault(replace(GOOD, **change)) is None
+    assert ldap.validation_error(replace(GOOD, **change)) is None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_valid_settings_are_accepted(change: dict[str, Any]) -> None:
     ],
 )
 def test_invalid_settings_are_rejected(change: dict[str, Any], field: str) -> None:
-    found = ldap.fault(replace(GOOD, **change))
+    found = ldap.validation_error(replace(GOOD, **change))
     assert found is not None
     assert found[0] == field
 
@@ -87,7 +87,7 @@ def test_invalid_settings_are_rejected(change: dict[str, Any], field: str) -> No
 )
 def test_equal_names_are_recognized(one: str, other: str) -> None:
     assert ldap.same_dn(one, other)
-    assert ldap.one_way(one) == ldap.one_way(other)
+    assert ldap.normalized_dn(one) == ldap.normalized_dn(other)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_equal_names_are_recognized(one: str, other: str) -> None:
 )
 def test_different_names_are_distinguished(one: str, other: str) -> None:
     assert not ldap.same_dn(one, other)
-    assert one == other or ldap.one_way(one) != ldap.one_way(other)
+    assert one == other or ldap.normalized_dn(one) != ldap.normalized_dn(other)
 
 
 def test_stored_settings_are_restored() -> None:

@@ -44,12 +44,12 @@ class Event:
     ],
 )
 def test_mailto_urls_are_validated(url: str, fault: str) -> None:
-    assert mails.url_fault(url).startswith(fault)
-    assert bool(mails.url_fault(url)) == bool(fault)
+    assert mails.url_error(url).startswith(fault)
+    assert bool(mails.url_error(url)) == bool(fault)
 
 
 def test_mail_contains_description_cluster_and_time() -> None:
-    message = mails.of_event(Event(), "raised", "prod", "3-812-raised")
+    message = mails.event_mail(Event(), "raised", "prod", "3-812-raised")
     assert message["Subject"] == "[WARNING] prod: It happened."
     assert message["Message-ID"] == "<shardboard-3-812-raised@prod>"
     assert message.get_content().splitlines() == [
@@ -64,14 +64,14 @@ def test_mail_contains_description_cluster_and_time() -> None:
 
 
 def test_end_mail_replies_to_the_first_mail() -> None:
-    message = mails.of_event(Event(ended_at=BEGAN), "ended", "prod", "3-812-ended")
+    message = mails.event_mail(Event(ended_at=BEGAN), "ended", "prod", "3-812-ended")
     assert message["In-Reply-To"] == "<shardboard-3-812-raised@prod>"
     assert "Ended: 2026-11-26 10:00:00 UTC" in message.get_content()
 
 
 @given(st.text(max_size=400))
 def test_headers_stay_on_one_line_for_any_text(text: str) -> None:
-    message = mails.of_event(Event(text), "event", "prod", "1-2-event")
+    message = mails.event_mail(Event(text), "event", "prod", "1-2-event")
     assert "\n" not in message["Subject"]
-    assert len(message["Subject"]) <= mails.LONGEST_SUBJECT
+    assert len(message["Subject"]) <= mails.MAX_SUBJECT_LENGTH
     assert message.as_bytes()

@@ -6,43 +6,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.moves import Move, Next, PairMember, first_of_pairs, next_step
+from shardboard.domain.moves import Move, NextStep, PairMember, first_of_pairs, next_step
 
 MOVE = Move(bdb=1, pair=0, title="", leaves=1, newcomer=9, to=3)
-PRIMARY = PairMember(1, wanted=True, answers=True, leads=True)
-REPLICA = PairMember(4, wanted=True, answers=True, in_sync=True, follows=1)
-NEWCOMER = PairMember(9, wanted=True, answers=True, in_sync=True, follows=1)
+PRIMARY = PairMember(1, is_desired=True, answers=True, is_primary=True)
+REPLICA = PairMember(4, is_desired=True, answers=True, in_sync=True, follows=1)
+NEWCOMER = PairMember(9, is_desired=True, answers=True, in_sync=True, follows=1)
 
 
-def step(move: Move, *members: PairMember) -> Next:
+def step(move: Move, *members: PairMember) -> NextStep:
     return next_step(move, {member.uid: member for member in members})
 
 
 def test_primary_moves_step_by_step() -> None:
-    assert step(MOVE, PRIMARY, REPLICA) == Next("wait")
-    assert step(MOVE, PRIMARY, REPLICA, replace(NEWCOMER, answers=False)) == Next("start")
-    assert step(MOVE, PRIMARY, REPLICA, replace(NEWCOMER, in_sync=False)) == Next("copy")
-    assert step(MOVE, PRIMARY, REPLICA, NEWCOMER) == Next("hand_over", 9)
-    promoted_newcomer = PairMember(9, wanted=True, answers=True, leads=True)
-    demoted = replace(PRIMARY, leads=False, follows=9)
-    assert step(MOVE, demoted, REPLICA, promoted_newcomer) == Next("follow")
+    assert step(MOVE, PRIMARY, REPLICA) == NextStep("wait")
+    assert step(MOVE, PRIMARY, REPLICA, replace(NEWCOMER, answers=False)) == NextStep("start")
+    assert step(MOVE, PRIMARY, REPLICA, replace(NEWCOMER, in_sync=False)) == NextStep("copy")
+    assert step(MOVE, PRIMARY, REPLICA, NEWCOMER) == NextStep("hand_over", 9)
+    promoted_newcomer = PairMember(9, is_desired=True, answers=True, is_primary=True)
+    demoted = replace(PRIMARY, is_primary=False, follows=9)
+    assert step(MOVE, demoted, REPLICA, promoted_newcomer) == NextStep("follow")
     following_replica = replace(REPLICA, follows=9)
-    assert step(MOVE, demoted, following_replica, promoted_newcomer) == Next("retire")
-    assert step(MOVE, replace(demoted, wanted=False), following_replica, promoted_newcomer) == Next("end")
-    assert step(MOVE, replace(demoted, wanted=False, away=True), following_replica, promoted_newcomer) == Next("done")
-    assert step(MOVE, following_replica, promoted_newcomer) == Next("done")
+    assert step(MOVE, demoted, following_replica, promoted_newcomer) == NextStep("retire")
+    assert step(MOVE, replace(demoted, is_desired=False), following_replica, promoted_newcomer) == NextStep("end")
+    assert step(
+        MOVE, replace(demoted, is_desired=False, is_unreachable=True), following_replica, promoted_newcomer
+    ) == NextStep("done")
+    assert step(MOVE, following_replica, promoted_newcomer) == NextStep("done")
 
 
 def test_replica_moves_without_switchover() -> None:
     move = replace(MOVE, leaves=4)
-    assert step(move, PRIMARY, REPLICA, NEWCOMER) == Next("retire")
-    assert step(move, PRIMARY, replace(REPLICA, answers=False, away=True), NEWCOMER) == Next("retire"), (
+    assert step(move, PRIMARY, REPLICA, NEWCOMER) == NextStep("retire")
+    assert step(move, PRIMARY, replace(REPLICA, answers=False, is_unreachable=True), NEWCOMER) == NextStep("retire"), (
         "a dead replica can be removed"
     )
 
 
 def test_move_is_blocked_without_a_primary() -> None:
-    dead = replace(PRIMARY, answers=False, leads=False)
+    dead = replace(PRIMARY, answers=False, is_primary=False)
     assert step(MOVE, dead).blocked
     assert step(MOVE, dead, NEWCOMER).blocked
     assert step(MOVE, dead, REPLICA, replace(NEWCOMER, answers=False)).blocked
@@ -50,25 +52,25 @@ def test_move_is_blocked_without_a_primary() -> None:
 
 def test_requested_switchover_happens_first() -> None:
     move = replace(MOVE, leads=4)
-    assert step(move, PRIMARY, REPLICA) == Next("hand_over", 4)
+    assert step(move, PRIMARY, REPLICA) == NextStep("hand_over", 4)
     assert step(move, PRIMARY, replace(REPLICA, in_sync=False)).blocked
     switched_over = (
-        replace(PRIMARY, leads=False, in_sync=True, follows=4),
-        PairMember(4, wanted=True, answers=True, leads=True),
+        replace(PRIMARY, is_primary=False, in_sync=True, follows=4),
+        PairMember(4, is_desired=True, answers=True, is_primary=True),
     )
-    assert step(move, *switched_over) == Next("wait")
-    assert step(move, *switched_over, replace(NEWCOMER, follows=4)) == Next("retire")
+    assert step(move, *switched_over) == NextStep("wait")
+    assert step(move, *switched_over, replace(NEWCOMER, follows=4)) == NextStep("retire")
     switchover_only = replace(move, leaves=None, newcomer=None, to=None)
-    assert step(switchover_only, PRIMARY, REPLICA) == Next("hand_over", 4)
-    assert step(switchover_only, *switched_over) == Next("done")
+    assert step(switchover_only, PRIMARY, REPLICA) == NextStep("hand_over", 4)
+    assert step(switchover_only, *switched_over) == NextStep("done")
 
 
 def test_copies_are_added_and_removed() -> None:
     addition = replace(MOVE, leaves=None)
-    assert step(addition, PRIMARY) == Next("wait")
-    assert step(addition, PRIMARY, NEWCOMER) == Next("done")
+    assert step(addition, PRIMARY) == NextStep("wait")
+    assert step(addition, PRIMARY, NEWCOMER) == NextStep("done")
     removal = Move(bdb=1, pair=0, title="", leaves=4)
-    assert step(removal, PRIMARY, REPLICA) == Next("retire")
+    assert step(removal, PRIMARY, REPLICA) == NextStep("retire")
     assert step(replace(removal, leaves=1), PRIMARY, REPLICA).blocked, "a primary is not removed without a switchover"
 
 
@@ -84,26 +86,28 @@ def test_a_complete_copy_always_remains(leaves: int, events: list[str]) -> None:
     move = replace(MOVE, leaves=leaves)
     members = {1: PRIMARY, 4: REPLICA}
     for event in events:
-        leader = next((each.uid for each in members.values() if each.leads), None)
+        leader = next((each.uid for each in members.values() if each.is_primary), None)
         if event == "act":
             found = next_step(move, members)
             if found.step == "retire" and not found.blocked:
-                assert not members[leaves].leads
-                assert [each for each in members.values() if each.uid != leaves and (each.leads or each.in_sync)]
+                assert not members[leaves].is_primary
+                assert [each for each in members.values() if each.uid != leaves and (each.is_primary or each.in_sync)]
             members = _apply_step(members, move, found, leader)
         elif event == "primary dies" and leader is not None:
-            members[leader] = replace(members[leader], answers=False, leads=False, in_sync=False)
+            members[leader] = replace(members[leader], answers=False, is_primary=False, in_sync=False)
         elif event == "newcomer dies" and 9 in members and leader != 9:
             members[9] = replace(members[9], answers=False, in_sync=False)
         elif event.startswith("promote") and leader is None:
             members = _promote(members, int(event[-1]))
 
 
-def _apply_step(members: dict[int, PairMember], move: Move, found: Next, leader: int | None) -> dict[int, PairMember]:
+def _apply_step(
+    members: dict[int, PairMember], move: Move, found: NextStep, leader: int | None
+) -> dict[int, PairMember]:
     if found.blocked:
         return members
     if found.step == "wait":
-        return members | {9: PairMember(9, wanted=True)}
+        return members | {9: PairMember(9, is_desired=True)}
     if found.step == "start":
         return members | {9: replace(members[9], answers=True, follows=leader)}
     if found.step == "copy":
@@ -111,7 +115,7 @@ def _apply_step(members: dict[int, PairMember], move: Move, found: Next, leader:
     if found.step == "hand_over" and found.promoted is not None:
         return _promote(members, found.promoted)
     if found.step == "follow":
-        return {uid: each if each.leads else replace(each, follows=leader) for uid, each in members.items()}
+        return {uid: each if each.is_primary else replace(each, follows=leader) for uid, each in members.items()}
     if found.step == "retire" and move.leaves is not None:
         return {uid: each for uid, each in members.items() if uid != move.leaves}
     return members
@@ -123,7 +127,7 @@ def _promote(members: dict[int, PairMember], promoted: int) -> dict[int, PairMem
     return {
         uid: replace(
             each,
-            leads=uid == promoted,
+            is_primary=uid == promoted,
             in_sync=each.answers and uid != promoted,
             follows=None if uid == promoted else promoted,
         )

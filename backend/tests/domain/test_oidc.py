@@ -3,7 +3,7 @@
 import pytest
 
 from shardboard.domain import oidc
-from shardboard.domain.oidc import Provider, Refused
+from shardboard.domain.oidc import Provider, SignInRefused
 
 PROVIDER = Provider("https://login.example.org", "shardboard", "", roles=(("dba", 1), ("shop", 17)))
 
@@ -19,8 +19,8 @@ PROVIDER = Provider("https://login.example.org", "shardboard", "", roles=(("dba"
     ],
 )
 def test_secure_and_local_urls_are_accepted(url: str) -> None:
-    assert oidc.url_fault(url) is None
-    assert oidc.issuer_fault(url) is None
+    assert oidc.url_error(url) is None
+    assert oidc.issuer_error(url) is None
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_secure_and_local_urls_are_accepted(url: str) -> None:
     ],
 )
 def test_insecure_and_invalid_urls_are_rejected(url: str) -> None:
-    assert oidc.url_fault(url) is not None
+    assert oidc.url_error(url) is not None
 
 
 def test_issuer_must_not_have_query_or_fragment() -> None:
     for end in ("?x=1", "#x", "?"):
-        assert oidc.url_fault(PROVIDER.issuer + end) is None
-        assert oidc.issuer_fault(PROVIDER.issuer + end) is not None
+        assert oidc.url_error(PROVIDER.issuer + end) is None
+        assert oidc.issuer_error(PROVIDER.issuer + end) is not None
 
 
 def test_first_matching_group_of_the_mapping_sets_the_role() -> None:
@@ -69,5 +69,5 @@ def test_user_is_derived_from_claims() -> None:
 
 @pytest.mark.parametrize("claims", [{}, {"email": ""}, {"email": 7}, {"email": "a@b", "email_verified": False}])
 def test_claims_without_verified_email_are_rejected(claims: dict[str, object]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(SignInRefused):
         oidc.identity(PROVIDER, {"sub": "x", **claims})

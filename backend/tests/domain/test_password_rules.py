@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.password_rules import fault
+from shardboard.domain.password_rules import validation_error
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from shardboard.domain.password_rules import fault
     ],
 )
 def test_weak_passwords_are_rejected_with_a_reason(password: str, expected: str) -> None:
-    assert expected in (fault(password, "ann@example.org") or "")
+    assert expected in (validation_error(password, "ann@example.org") or "")
 
 
 @given(
@@ -37,8 +37,8 @@ def test_password_with_all_character_kinds_is_accepted(
     random.shuffle(characters)  # type: ignore[attr-defined]
     password = "".join(characters)
     repeats = any(letter * 4 in password for letter in set(password))
-    assert (fault(password, "ab") is not None) == repeats
+    assert (validation_error(password, "ab") is not None) == repeats
 
 
 def test_short_user_name_in_the_password_is_accepted() -> None:
-    assert fault("Correct-horse-1", "rs") is None
+    assert validation_error("Correct-horse-1", "rs") is None

@@ -6,29 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.placement import NoRoom, Placed, Room, place
+from shardboard.domain.placement import InsufficientCapacity, NodeCapacity, PlacedShard, place
 
 GIB = 2**30
 
 rooms = st.lists(
-    st.builds(Room, st.just(0), st.integers(-GIB, 20 * GIB), st.integers(0, 8), st.integers(0, 12)), max_size=7
-).map(lambda drawn: [Room(uid, room.free_memory, room.shards, room.max_shards) for uid, room in enumerate(drawn, 1)])
+    st.builds(NodeCapacity, st.just(0), st.integers(-GIB, 20 * GIB), st.integers(0, 8), st.integers(0, 12)), max_size=7
+).map(
+    lambda drawn: [
+        NodeCapacity(uid, room.free_memory, room.shards, room.max_shards) for uid, room in enumerate(drawn, 1)
+    ]
+)
 policies = st.sampled_from(["sparse", "dense"])
 
 
-def equal_rooms(count: int, *, free: int = 100 * GIB, most: int = 512) -> list[Room]:
-    return [Room(uid, free, 0, most) for uid in range(1, count + 1)]
+def equal_rooms(count: int, *, free: int = 100 * GIB, most: int = 512) -> list[NodeCapacity]:
+    return [NodeCapacity(uid, free, 0, most) for uid in range(1, count + 1)]
 
 
 def plan(
-    nodes: list[Room],
+    nodes: list[NodeCapacity],
     pairs: int,
     *,
     replication: bool = True,
     policy: str = "sparse",
     memory: int = 0,
     overbooking: bool = False,
-) -> list[Placed]:
+) -> list[PlacedShard]:
     return place(
         nodes, pairs=pairs, replication=replication, policy=policy, shard_memory=memory, overbooking=overbooking
     )
@@ -36,11 +40,11 @@ def plan(
 
 @given(rooms, st.integers(1, 12), st.booleans(), policies, st.integers(0, 4 * GIB), st.booleans())
 def test_every_plan_is_complete_and_respects_limits(
-    nodes: list[Room], pairs: int, replication: bool, policy: str, memory: int, overbooking: bool
+    nodes: list[NodeCapacity], pairs: int, replication: bool, policy: str, memory: int, overbooking: bool
 ) -> None:
     try:
         placed = plan(nodes, pairs, replication=replication, policy=policy, memory=memory, overbooking=overbooking)
-    except NoRoom:
+    except InsufficientCapacity:
         return
     primary = {shard.pair: shard.node_uid for shard in placed if shard.role == "master"}
     replica = {shard.pair: shard.node_uid for shard in placed if shard.role == "slave"}
@@ -55,7 +59,7 @@ def test_every_plan_is_complete_and_respects_limits(
 
 @given(rooms, st.integers(1, 8), st.booleans(), policies, st.randoms(use_true_random=False))
 def test_plan_does_not_depend_on_the_order_of_nodes(
-    nodes: list[Room], pairs: int, replication: bool, policy: str, random: object
+    nodes: list[NodeCapacity], pairs: int, replication: bool, policy: str, random: object
 ) -> None:
     shuffled = list(nodes)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -63,7 +67,7 @@ def test_plan_does_not_depend_on_the_order_of_nodes(
     for ordered_nodes in (nodes, shuffled):
         try:
             outcomes.append(plan(ordered_nodes, pairs, replication=replication, policy=policy, memory=GIB))
-        except NoRoom as refusal:
+        except InsufficientCapacity as refusal:
             outcomes.append(str(refusal))
     assert outcomes[0] == outcomes[1]
 
@@ -96,7 +100,7 @@ def test_load_of_a_failed_node_is_shared_by_all_others(count: int, pairs: int) -
 def test_dense_uses_the_fewest_possible_nodes(count: int, fit: int, pairs: int) -> None:
     nodes = equal_rooms(count, free=fit * GIB)
     if pairs > count * fit:
-        with pytest.raises(NoRoom):
+        with pytest.raises(InsufficientCapacity):
             plan(nodes, pairs, replication=False, policy="dense", memory=GIB)
         return
     placed = plan(nodes, pairs, replication=False, policy="dense", memory=GIB)
@@ -117,18 +121,18 @@ def test_dense_with_replicas_uses_two_nodes() -> None:
 
 
 def test_dense_prefers_the_node_with_most_free_memory() -> None:
-    nodes = [Room(1, 4 * GIB, 0, 512), Room(2, 9 * GIB, 0, 512)]
+    nodes = [NodeCapacity(1, 4 * GIB, 0, 512), NodeCapacity(2, 9 * GIB, 0, 512)]
     assert {shard.node_uid for shard in plan(nodes, 3, replication=False, policy="dense", memory=GIB)} == {2}
 
 
 def test_memory_is_ignored_when_overbooking_is_allowed() -> None:
     nodes = equal_rooms(2, free=GIB)
-    with pytest.raises(NoRoom):
+    with pytest.raises(InsufficientCapacity):
         plan(nodes, 2, memory=GIB)
     assert len(plan(nodes, 2, memory=GIB, overbooking=True)) == 4
 
 
-def on_flash(nodes: list[Room], shard_flash: int, pairs: int = 2) -> set[int]:
+def on_flash(nodes: list[NodeCapacity], shard_flash: int, pairs: int = 2) -> set[int]:
     placed = place(
         nodes,
         pairs=pairs,
@@ -142,14 +146,21 @@ def on_flash(nodes: list[Room], shard_flash: int, pairs: int = 2) -> set[int]:
 
 
 def test_flash_database_is_placed_on_nodes_with_free_flash() -> None:
-    nodes = [Room(1, GIB, 0, 9), Room(2, GIB, 0, 9, 10 * GIB), Room(3, GIB, 0, 9, 3 * GIB), Room(4, GIB, 0, 9, GIB)]
+    nodes = [
+        NodeCapacity(1, GIB, 0, 9),
+        NodeCapacity(2, GIB, 0, 9, 10 * GIB),
+        NodeCapacity(3, GIB, 0, 9, 3 * GIB),
+        NodeCapacity(4, GIB, 0, 9, GIB),
+    ]
     assert on_flash(nodes, 2 * GIB, pairs=1) == {2, 3}
     assert on_flash(nodes, 0) == {2, 3, 4}, (
         "a database without flash size is placed on flash nodes, because values can move to flash later"
     )
-    with pytest.raises(NoRoom, match=r"node 3 has 1.0 GiB and 3.0 GiB of flash available"):
+    with pytest.raises(InsufficientCapacity, match=r"node 3 has 1.0 GiB and 3.0 GiB of flash available"):
         on_flash(nodes, 2 * GIB)
-    with pytest.raises(NoRoom, match="at least two nodes with flash that accept shards, but there is one"):
+    with pytest.raises(
+        InsufficientCapacity, match="at least two nodes with flash that accept shards, but there is one"
+    ):
         on_flash(nodes[:2], GIB)
 
 
@@ -160,10 +171,10 @@ def test_flash_database_is_placed_on_nodes_with_free_flash() -> None:
         (equal_rooms(1), 0, "Replication needs at least two nodes"),
         (equal_rooms(2, most=1), 0, "node 1 has 100.0 GiB available and runs 0 of at most 1 shards"),
         (equal_rooms(2, free=3 * GIB), 2 * GIB, "no capacity left after 2 shards: node 1 has 3.0 GiB available"),
-        ([Room(1, -GIB, 3, 9), Room(2, -GIB, 3, 9)], GIB, "node 1 has 0.0 GiB available"),
+        ([NodeCapacity(1, -GIB, 3, 9), NodeCapacity(2, -GIB, 3, 9)], GIB, "node 1 has 0.0 GiB available"),
     ],
 )
-def test_refusal_contains_the_reason(nodes: list[Room], memory: int, message: str) -> None:
-    with pytest.raises(NoRoom) as refusal:
+def test_refusal_contains_the_reason(nodes: list[NodeCapacity], memory: int, message: str) -> None:
+    with pytest.raises(InsufficientCapacity) as refusal:
         plan(nodes, 2, memory=memory)
     assert message in str(refusal.value)

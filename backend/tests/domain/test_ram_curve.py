@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.ram_curve import STEPS, ShardCurve, at, curve, is_telling, parse
+from shardboard.domain.ram_curve import STEPS, ShardCurve, curve, has_data, hit_ratio_at, parse
 
 # 1,000 values of 1,000 bytes, 300 of them in RAM, and 50,000 bytes of other data.
 SHARD = ShardCurve(
@@ -34,7 +34,7 @@ def test_curve_ranges_from_ten_percent_to_all_memory() -> None:
 
 def test_shards_are_weighted_by_usage() -> None:
     idle = ShardCurve(2, "", 30_000, [(1, 1.0)], 1, 1, 1_000, 1_000)
-    assert at([SHARD, idle], 350_000) == pytest.approx((10_000 * 0.6 + 30_000) / 40_000)
+    assert hit_ratio_at([SHARD, idle], 350_000) == pytest.approx((10_000 * 0.6 + 30_000) / 40_000)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_shards_are_weighted_by_usage() -> None:
     ids=["no report", "no reuse", "too few uses", "nothing on flash"],
 )
 def test_shards_without_meaningful_data_have_no_curve(shard: ShardCurve) -> None:
-    assert not is_telling(shard)
+    assert not has_data(shard)
     assert curve([shard], 10**9, 2) == []
 
 

@@ -1,19 +1,19 @@
 """Tests of when lost replicas are rebuilt."""
 
-from shardboard.domain.replica_ha import Candidate, Rebuilt, Rules, due
+from shardboard.domain.replica_ha import PastRebuild, RebuildCandidate, ReplicaHaPolicy, due
 
-RULES = Rules(grace=10, cooldown=100, bdb_cooldown=200)
+RULES = ReplicaHaPolicy(grace=10, cooldown=100, bdb_cooldown=200)
 
 
-def candidate(bdb: int = 1, *nodes: int, priority: int = 0) -> Candidate:
-    return Candidate(bdb, priority, frozenset(nodes or (2,)))
+def candidate(bdb: int = 1, *nodes: int, priority: int = 0) -> RebuildCandidate:
+    return RebuildCandidate(bdb, priority, frozenset(nodes or (2,)))
 
 
 def test_rebuild_waits_for_the_grace_period() -> None:
     assert due([candidate()], {2: 9.9}, [], RULES) == []
     assert due([candidate()], {2: 10.0}, [], RULES) == [(1, 2)]
     assert due([candidate()], {}, [], RULES) == []
-    assert due([candidate()], {2: 99}, [], Rules(enabled=False)) == []
+    assert due([candidate()], {2: 99}, [], ReplicaHaPolicy(enabled=False)) == []
 
 
 def test_databases_with_higher_priority_come_first() -> None:
@@ -23,11 +23,11 @@ def test_databases_with_higher_priority_come_first() -> None:
 
 def test_failure_of_another_node_waits_for_the_cooldown() -> None:
     down = {2: 50.0, 3: 50.0}
-    assert due([candidate(1, 3)], down, [Rebuilt(9, 2, 99)], RULES) == []
-    assert due([candidate(1, 3)], down, [Rebuilt(9, 2, 100)], RULES) == [(1, 3)]
-    assert due([candidate(1, 3)], down, [Rebuilt(1, 2, 199)], RULES) == []
-    assert due([candidate(1, 3)], down, [Rebuilt(1, 2, 200)], RULES) == [(1, 3)]
+    assert due([candidate(1, 3)], down, [PastRebuild(9, 2, 99)], RULES) == []
+    assert due([candidate(1, 3)], down, [PastRebuild(9, 2, 100)], RULES) == [(1, 3)]
+    assert due([candidate(1, 3)], down, [PastRebuild(1, 2, 199)], RULES) == []
+    assert due([candidate(1, 3)], down, [PastRebuild(1, 2, 200)], RULES) == [(1, 3)]
 
 
 def test_other_databases_of_the_same_node_do_not_wait() -> None:
-    assert due([candidate(1), candidate(2)], {2: 50}, [Rebuilt(1, 2, 1)], RULES) == [(1, 2), (2, 2)]
+    assert due([candidate(1), candidate(2)], {2: 50}, [PastRebuild(1, 2, 1)], RULES) == [(1, 2), (2, 2)]

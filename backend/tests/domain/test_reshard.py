@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardboard.domain import reshard, slots
-from shardboard.domain.reshard import SlotBatch, Spread, count
+from shardboard.domain.reshard import SlotBatch, SlotDistribution, count
 
 
 def even_spread(pairs: int) -> dict[int, slots.Ranges]:
@@ -23,7 +23,7 @@ def spreads(draw: st.DrawFn) -> dict[int, slots.Ranges]:
     return {pair: slots.gather(numbers) for pair, numbers in current.items()}
 
 
-def minimum_moves(current: Spread, target_pairs: set[int]) -> int:
+def minimum_moves(current: SlotDistribution, target_pairs: set[int]) -> int:
     """Return the minimum number of slots to move: those of removed pairs and the surplus of remaining pairs, if the largest
     pairs get the larger shares."""
     size, odd = divmod(slots.SLOTS, len(target_pairs))
@@ -37,8 +37,8 @@ def slot_count(batches: list[SlotBatch]) -> int:
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12))
-def test_every_slot_is_assigned_once_with_the_fewest_moves(current: Spread, target_pairs: set[int]) -> None:
-    desired = reshard.spread(current, target_pairs)
+def test_every_slot_is_assigned_once_with_the_fewest_moves(current: SlotDistribution, target_pairs: set[int]) -> None:
+    desired = reshard.distribute(current, target_pairs)
     assert set(desired) == target_pairs
     assert sorted(slot for ranges in desired.values() for slot in slots.each(ranges)) == list(range(slots.SLOTS))
     sizes = [count(ranges) for ranges in desired.values()]
@@ -51,9 +51,9 @@ def test_every_slot_is_assigned_once_with_the_fewest_moves(current: Spread, targ
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12), st.data())
 def test_interrupted_plan_continues_with_the_remaining_slots(
-    current: Spread, target_pairs: set[int], data: st.DataObject
+    current: SlotDistribution, target_pairs: set[int], data: st.DataObject
 ) -> None:
-    desired = reshard.spread(current, target_pairs)
+    desired = reshard.distribute(current, target_pairs)
     batches = reshard.batches(current, desired)
     completed = [
         SlotBatch(
@@ -65,14 +65,14 @@ def test_interrupted_plan_continues_with_the_remaining_slots(
     ]
     halfway = reshard.after(current, completed)
     assert slot_count(reshard.batches(halfway, desired)) == slot_count(batches) - slot_count(completed)
-    assert slot_count(reshard.batches(halfway, reshard.spread(halfway, target_pairs))) == slot_count(
+    assert slot_count(reshard.batches(halfway, reshard.distribute(halfway, target_pairs))) == slot_count(
         batches
     ) - slot_count(completed)
 
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), spreads(), st.integers(0, 7))
-def test_only_slots_with_another_owner_move(current: Spread, desired: Spread, lost: int) -> None:
+def test_only_slots_with_another_owner_move(current: SlotDistribution, desired: SlotDistribution, lost: int) -> None:
     """This holds for all assignments. Slots of an unknown pair stay where they are."""
     known = {pair: ranges for pair, ranges in current.items() if pair != lost}
     owners, goals = ({slot: pair for pair in of for slot in slots.each(of[pair])} for of in (known, desired))
@@ -83,34 +83,34 @@ def test_only_slots_with_another_owner_move(current: Spread, desired: Spread, lo
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12))
-def test_each_pair_is_in_one_batch_at_a_time(current: Spread, target_pairs: set[int]) -> None:
-    waiting = reshard.batches(current, reshard.spread(current, target_pairs))
-    chosen = reshard.at_once(waiting)
+def test_each_pair_is_in_one_batch_at_a_time(current: SlotDistribution, target_pairs: set[int]) -> None:
+    waiting = reshard.batches(current, reshard.distribute(current, target_pairs))
+    chosen = reshard.parallel_batches(waiting)
     ends = [end for batch in chosen for end in (batch.source, batch.target)]
     assert len(ends) == len(set(ends))
     assert bool(chosen) == bool(waiting)
 
 
 def test_doubling_the_shards_splits_each_range() -> None:
-    desired = reshard.spread(even_spread(3), range(6))
+    desired = reshard.distribute(even_spread(3), range(6))
     assert all(len(ranges) == 1 for ranges in desired.values())
     batches = reshard.batches(even_spread(3), desired)
     assert slot_count(batches) == 8191
-    assert len(reshard.at_once(batches)) == 3
+    assert len(reshard.parallel_batches(batches)) == 3
 
 
 def test_new_pair_takes_slots_from_each_pair() -> None:
-    desired = reshard.spread(even_spread(3), range(4))
+    desired = reshard.distribute(even_spread(3), range(4))
     assert [len(desired[pair]) for pair in range(4)] == [1, 1, 1, 2]
     assert slot_count(reshard.batches(even_spread(3), desired)) == 4096
 
 
 def test_removed_pair_returns_slots_to_adjacent_ranges() -> None:
-    grown = reshard.spread(even_spread(3), range(4))
-    restored = reshard.spread(grown, range(3))
+    grown = reshard.distribute(even_spread(3), range(4))
+    restored = reshard.distribute(grown, range(3))
     assert sum(len(ranges) for ranges in restored.values()) <= 5
 
 
 def test_balanced_assignment_is_not_changed() -> None:
-    assert reshard.spread(even_spread(5), range(5)) == even_spread(5)
+    assert reshard.distribute(even_spread(5), range(5)) == even_spread(5)
     assert reshard.batches(even_spread(5), even_spread(5)) == []

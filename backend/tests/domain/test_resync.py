@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.resync import PHASES, Course, Progress, advance, follow, load_seconds, look, start
+from shardboard.domain.resync import (
+    PHASES,
+    ResyncPoll,
+    ResyncProgress,
+    advance,
+    load_seconds,
+    never_behind,
+    parse_poll,
+    start,
+)
 
 numbers = st.integers(-(10**12), 10**12).map(str)
 flags = st.sampled_from(("0", "1"))
@@ -39,7 +48,7 @@ primaries = st.fixed_dictionaries(
 
 @given(replicas, primaries)
 def test_progress_of_one_poll_is_within_bounds(replica: dict[str, str], primary: dict[str, str]) -> None:
-    seen = look(replica, primary)
+    seen = parse_poll(replica, primary)
     assert seen.share is None or 0 <= seen.share <= 1
     assert seen.transferred >= 0
     assert (seen.phase in ("catching_up", "in_sync")) == (replica.get("master_link_status") == "up")
@@ -53,27 +62,27 @@ def test_progress_never_decreases(
     polls: list[tuple[dict[str, str], dict[str, str], float]], load_rate: float | None
 ) -> None:
     """Progress does not decrease, even if the clock is set back."""
-    before, when = Course(), 1000.0
+    before, when = ResyncProgress(), 1000.0
     for replica, primary, seconds in polls:
         when += seconds
-        now = advance(before, look(replica, primary), when, load_rate)
+        now = advance(before, parse_poll(replica, primary), when, load_rate)
         assert before.percent <= now.percent <= 100
-        assert (now.percent == 100) >= (now.progress.phase == "in_sync")
-        assert now.progress.share is None or 0 <= now.progress.share <= 1
+        assert (now.percent == 100) >= (now.poll.phase == "in_sync")
+        assert now.poll.share is None or 0 <= now.poll.share <= 1
         assert now.seconds_left is None or now.seconds_left >= 0
-        assert now.progress.transferred >= before.progress.transferred
-        assert PHASES.index(now.progress.phase) >= PHASES.index(before.progress.phase)
+        assert now.poll.transferred >= before.poll.transferred
+        assert PHASES.index(now.poll.phase) >= PHASES.index(before.poll.phase)
         before = now
 
 
 @given(st.lists(st.floats(0.1, 3), min_size=8, max_size=40), st.floats(0.001, 0.1))
 def test_percent_and_time_left_are_exact_at_constant_speed(pauses: list[float], speed: float) -> None:
-    resync_state, when = Course(), 0.0
+    resync_state, when = ResyncProgress(), 0.0
     for pause in pauses:
         share = when * speed
         if share >= 1:
             break
-        resync_state = advance(resync_state, Progress("transfer", 1, share=share), when)
+        resync_state = advance(resync_state, ResyncPoll("transfer", 1, share=share), when)
         if resync_state.seconds_left is not None:
             assert resync_state.seconds_left == pytest.approx(1 / speed - when, rel=1e-6)
             assert resync_state.percent == pytest.approx(min(99, 100 * share), rel=1e-6, abs=1e-6)
@@ -81,23 +90,25 @@ def test_percent_and_time_left_are_exact_at_constant_speed(pauses: list[float], 
 
 
 def test_new_attempt_does_not_reduce_reported_progress() -> None:
-    loading = Progress("load", 900)
-    assert follow(loading, Progress("transfer", 10)) == loading, "the share is the same but the phase is earlier"
-    assert follow(loading, Progress("waiting", 0)) == loading
-    assert follow(None, loading) == loading
+    loading = ResyncPoll("load", 900)
+    assert never_behind(loading, ResyncPoll("transfer", 10)) == loading, (
+        "the share is the same but the phase is earlier"
+    )
+    assert never_behind(loading, ResyncPoll("waiting", 0)) == loading
+    assert never_behind(None, loading) == loading
 
 
 def test_speed_is_based_on_recent_progress() -> None:
     pace = start(0, 0.0)
     assert pace.left(0.1, 0.05) is None, "too early for an estimate"
     for when in range(1, 9):
-        pace = pace.on(when, when / 80)  # 80 s in total
+        pace = pace.updated(when, when / 80)  # 80 s in total
     assert pace.left(8, 0.1) == pytest.approx(72)
     for when in range(9, 25):
-        pace = pace.on(when, 0.1 + (when - 8) / 20)  # four times as fast
+        pace = pace.updated(when, 0.1 + (when - 8) / 20)  # four times as fast
     assert pace.left(24, 0.9) == pytest.approx(2)
     assert pace.left(25, 1.0) == 0
-    restarted = pace.on(26, 0.1)
+    restarted = pace.updated(26, 0.1)
     assert restarted == start(26, 0.1), "a new attempt resets the speed"
 
 
@@ -125,7 +136,7 @@ def loaded(keys: int, count: int) -> dict[str, str]:
 
 def test_empty_replica_loads_from_the_connection() -> None:
     """Percent and time reported by the replica are guesses based on the memory of the primary. Progress is derived from keys."""
-    resync_state = Course()
+    resync_state = ResyncProgress()
     steps = [
         (0.0, DOWN | {"master_sync_in_progress": "0"}, {"rdb_bgsave_in_progress": "0"}, "waiting", 0, None),
         (4.0, loaded(0, 0), processed(0), "transfer", 0, None),
@@ -136,10 +147,10 @@ def test_empty_replica_loads_from_the_connection() -> None:
         (15.0, {"master_link_status": "up"}, {}, "in_sync", 100, None),
     ]
     for when, replica, primary, phase, percent, left in steps:
-        resync_state = advance(resync_state, look(replica, primary), when)
-        assert (resync_state.progress.phase, round(resync_state.percent, 3)) == (phase, percent), when
+        resync_state = advance(resync_state, parse_poll(replica, primary), when)
+        assert (resync_state.poll.phase, round(resync_state.percent, 3)) == (phase, percent), when
         assert resync_state.seconds_left == (left if left is None else pytest.approx(left)), when
-    assert resync_state.progress.transferred == 410
+    assert resync_state.poll.transferred == 410
 
 
 def test_non_empty_replica_loads_from_disk() -> None:
@@ -149,7 +160,7 @@ def test_non_empty_replica_loads_from_disk() -> None:
     def received_info(count: int) -> dict[str, str]:
         return read | {"master_sync_read_bytes": str(count), "master_sync_left_bytes": str(-count)}
 
-    resync_state = Course()
+    resync_state = ResyncProgress()
     steps = [
         (0.0, read | {"master_sync_read_bytes": "0"}, processed(0), "transfer", 0, None),
         (1.0, received_info(48_000_000), processed(0), "transfer", 0, None),
@@ -162,69 +173,69 @@ def test_non_empty_replica_loads_from_disk() -> None:
         (10.0, {"master_link_status": "up"}, {}, "in_sync", 100, None),
     ]
     for when, replica, primary, phase, percent, left in steps:
-        resync_state = advance(resync_state, look(replica, primary), when, load_rate=240e6)
-        assert (resync_state.progress.phase, round(resync_state.percent, 3)) == (phase, percent), when
+        resync_state = advance(resync_state, parse_poll(replica, primary), when, load_rate=240e6)
+        assert (resync_state.poll.phase, round(resync_state.percent, 3)) == (phase, percent), when
         assert resync_state.seconds_left == (left if left is None else pytest.approx(left)), when
-    assert resync_state.progress.transferred == 480_000_000
-    assert resync_state.progress.total == 480_000_000
+    assert resync_state.poll.transferred == 480_000_000
+    assert resync_state.poll.total == 480_000_000
 
 
 def test_disk_based_sync_has_a_size_once_it_is_sent() -> None:
     saving = SYNC | {"master_sync_total_bytes": "-1", "master_sync_left_bytes": "-1", "master_sync_perc": "-0.00"}
-    seen = look(saving, processed(400000))
+    seen = parse_poll(saving, processed(400000))
     assert (seen.phase, seen.share, seen.transferred) == ("transfer", 0.8, 0)
-    assert follow(None, seen).share == 0.8
+    assert never_behind(None, seen).share == 0.8
     sending = SYNC | {"master_sync_total_bytes": "82000000", "master_sync_left_bytes": "20500000"}
-    seen = look(sending, {"rdb_bgsave_in_progress": "0"})
+    seen = parse_poll(sending, {"rdb_bgsave_in_progress": "0"})
     assert (seen.phase, seen.share, seen.transferred) == ("transfer", 0.75, 61_500_000)
 
 
 def test_online_state_reported_by_the_primary_is_ignored() -> None:
     """The primary reports `online` before the replica has loaded any data."""
     primary = {"slave0": "ip=127.0.0.1,port=20001,state=online,offset=1,lag=0,type=replica"}
-    assert look(SENT | {"loading_loaded_perc": "1.00"}, primary).phase == "load"
+    assert parse_poll(SENT | {"loading_loaded_perc": "1.00"}, primary).phase == "load"
 
 
 def test_connected_replica_catches_up_with_later_writes() -> None:
     replica = {"master_link_status": "up", "slave_repl_offset": "1000000"}
-    assert look(replica, {"master_repl_offset": "90000000"}) == Progress("catching_up", 0, lag=89_000_000)
-    assert look(replica, {"master_repl_offset": "1500000"}).phase == "in_sync", "a small lag is normal under load"
-    assert look({"master_link_status": "up"}, {"master_repl_offset": "90000000"}).phase == "in_sync"
+    assert parse_poll(replica, {"master_repl_offset": "90000000"}) == ResyncPoll("catching_up", 0, lag=89_000_000)
+    assert parse_poll(replica, {"master_repl_offset": "1500000"}).phase == "in_sync", "a small lag is normal under load"
+    assert parse_poll({"master_link_status": "up"}, {"master_repl_offset": "90000000"}).phase == "in_sync"
 
 
 def test_lag_determines_the_time_left_while_catching_up() -> None:
-    resync_state = advance(Course(), Progress("catching_up", 0, lag=100), 0.0)
+    resync_state = advance(ResyncProgress(), ResyncPoll("catching_up", 0, lag=100), 0.0)
     assert resync_state.seconds_left is None
-    resync_state = advance(resync_state, Progress("catching_up", 0, lag=25), 3.0)
+    resync_state = advance(resync_state, ResyncPoll("catching_up", 0, lag=25), 3.0)
     assert resync_state.seconds_left == pytest.approx(1.0)
     assert resync_state.percent == pytest.approx(75)
-    resync_state = advance(resync_state, Progress("catching_up", 0, lag=200), 4.0)
+    resync_state = advance(resync_state, ResyncPoll("catching_up", 0, lag=200), 4.0)
     assert resync_state.seconds_left is None, "the lag increases"
     assert resync_state.percent == pytest.approx(75)
 
 
 def test_total_size_is_kept_and_at_least_the_received_bytes() -> None:
-    loading = follow(Progress("transfer", 1040), Progress("load", 0, total=1000))
+    loading = never_behind(ResyncPoll("transfer", 1040), ResyncPoll("load", 0, total=1000))
     assert (loading.total, loading.transferred) == (1040, 1040)
-    assert follow(loading, Progress("catching_up", 0)).total == 1040
+    assert never_behind(loading, ResyncPoll("catching_up", 0)).total == 1040
 
 
 def test_progress_between_key_counts_is_derived_from_bytes() -> None:
     """The primary updates its key count every one or two seconds. Progress between updates is derived from received bytes."""
     saving = {"rdb_bgsave_in_progress": "1", "current_save_keys_total": "100", "current_save_keys_processed": "25"}
 
-    def received_info(count: int, **changes: str) -> Progress:
-        return look(SYNC | {"master_sync_read_bytes": str(count)}, saving | changes)
+    def received_info(count: int, **changes: str) -> ResyncPoll:
+        return parse_poll(SYNC | {"master_sync_read_bytes": str(count)}, saving | changes)
 
-    first = follow(None, received_info(1000))
+    first = never_behind(None, received_info(1000))
     assert first.share == 0.25
-    later = follow(first, received_info(2000))
+    later = never_behind(first, received_info(2000))
     assert later.share == 0.5
-    assert follow(later, received_info(9000)).share == 0.99, (
+    assert never_behind(later, received_info(9000)).share == 0.99, (
         "progress is below 100 % until the primary reports completion"
     )
-    updated = follow(later, received_info(2200, current_save_keys_processed="50"))
-    assert (updated.share, updated.whole) == (0.5, 4400)
+    updated = never_behind(later, received_info(2200, current_save_keys_processed="50"))
+    assert (updated.share, updated.phase_bytes) == (0.5, 4400)
 
 
 @given(st.floats(0, 10**12), st.integers(0, 10**12), st.integers(0, 10**9), st.none() | st.floats(1, 10**9))

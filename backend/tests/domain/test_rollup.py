@@ -16,7 +16,7 @@ from shardboard.domain.rollup import (
     PEAKS,
     SHARES,
     TOPICS,
-    Frame,
+    TopicFrame,
     columns_of,
     is_mean,
     merge,
@@ -46,16 +46,16 @@ def random_seconds(topic: str) -> st.SearchStrategy[tuple[str, list[dict[int, li
     return st.tuples(st.just(topic), st.lists(st.dictionaries(st.integers(1, 3), rows(topic)), min_size=1, max_size=20))
 
 
-def frame(t: int, found: dict[int, list[Value]], topic: str = "bdbs") -> Frame:
+def frame(t: int, found: dict[int, list[Value]], topic: str = "bdbs") -> TopicFrame:
     uids = sorted(found)
     values = {
         name: array("f", [nan if (value := found[uid][index]) is None else value for uid in uids])
         for index, name in enumerate(TOPICS[topic])
     }
-    return Frame(t, array("i", uids), values)
+    return TopicFrame(t, array("i", uids), values)
 
 
-def value(found: Frame, name: str, uid: int) -> Value:
+def value(found: TopicFrame, name: str, uid: int) -> Value:
     number = found.columns[name][found.uids.index(uid)]
     return None if isnan(number) else number
 
@@ -105,7 +105,7 @@ def test_stepwise_roll_up_equals_direct_roll_up(
             assert value(top, weight_of(topic, metric), uid) == counted
 
 
-def frames_between(frames: list[Frame], t: int, length: int) -> list[Frame]:
+def frames_between(frames: list[TopicFrame], t: int, length: int) -> list[TopicFrame]:
     return [found for found in frames if t <= found.t < t + length]
 
 
@@ -123,13 +123,13 @@ def test_intervals_are_weighted_by_their_known_seconds() -> None:
 
 def test_all_columns_of_each_topic_are_computed() -> None:
     for topic, metrics in TOPICS.items():
-        raw = Frame(0, array("i", [1]), {name: array("f", [1.0]) for name in metrics})
+        raw = TopicFrame(0, array("i", [1]), {name: array("f", [1.0]) for name in metrics})
         assert set(merge(topic, 0, [raw], 1).columns) == set(columns_of(topic, 10))
         assert columns_of(topic, 1) == metrics
 
 
 def test_metrics_missing_from_older_data_are_unknown() -> None:
-    old = Frame(0, array("i", [1]), {"total_req": array("f", [5.0])})
+    old = TopicFrame(0, array("i", [1]), {"total_req": array("f", [5.0])})
     found = merge("bdbs", 0, [old, frame(1, {1: [7.0] * len(METRICS)})], 1)
     assert (value(found, "total_req", 1), value(found, "conns", 1), value(found, "#conns", 1)) == (6, 7, 1)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.scrubbing import HIDDEN, Scrubber, secrets_of
+from shardboard.domain.scrubbing import PLACEHOLDER, Scrubber, secrets_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -35,7 +35,7 @@ def test_scrubbed_json_keeps_its_shape_and_contains_no_secret(value: object, sec
     assert shape(scrubbed) == shape(value)
     for text in strings(scrubbed):
         assert not any(
-            secret in text.replace(HIDDEN, "\0") for secret in secrets if "*" not in secret and "\0" not in secret
+            secret in text.replace(PLACEHOLDER, "\0") for secret in secrets if "*" not in secret and "\0" not in secret
         )
 
 

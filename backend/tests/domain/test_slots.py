@@ -48,7 +48,7 @@ SETS = st.sets(st.one_of(st.integers(0, 60), st.integers(slots.SLOTS - 40, slots
 def test_range_operations_match_set_operations(one: set[int], other: set[int], size: int) -> None:
     a, b = slots.gather(one), slots.gather(other)
     assert slots.joined(a, b) == slots.joined(b, a) == slots.gather(one | other)
-    assert slots.without(a, b) == slots.gather(one - other)
+    assert slots.subtract(a, b) == slots.gather(one - other)
     assert slots.head(a, size) == slots.gather(sorted(one)[: max(0, size)])
 
 

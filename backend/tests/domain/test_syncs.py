@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.domain.syncs import CLUSTERS, Transfer, admit, limit
+from shardboard.domain.syncs import USE_CLUSTER_POLICY, Transfer, admit, limit
 
 transfers = st.lists(
     st.builds(Transfer, uid=st.integers(1, 30), to_node=st.integers(1, 4), from_node=st.integers(1, 4)),
@@ -40,4 +40,4 @@ def test_source_and_target_node_are_limited() -> None:
 
 
 def test_node_without_limit_uses_the_cluster_limit() -> None:
-    assert [limit(CLUSTERS, 2), limit(0, 2), limit(5, 2)] == [2, 0, 5]
+    assert [limit(USE_CLUSTER_POLICY, 2), limit(0, 2), limit(5, 2)] == [2, 0, 5]

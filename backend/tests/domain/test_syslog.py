@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from backend.tests.domain.audit_lines import Line
+from backend.tests.domain.audit_lines import AuditEntry
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shardboard.domain import syslog
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
-LINE = Line(7, NOON, "ann", "session", detail="Database demo was ordered.")
+LINE = AuditEntry(7, NOON, "ann", "session", detail="Database demo was ordered.")
 MESSAGE = re.compile(
     rb"<(?P<pri>\d{1,3})>1 (?P<time>\S+) (?P<host>[!-~]{1,255}) (?P<app>[!-~]{1,48}) - (?P<kind>[!-~]{1,32}) "
     rb'\[shardboard@32473(?P<data>(?: [^\s="\]]{1,32}="(?:[^"\\\]]|\\["\\\]])*")*)\] \xef\xbb\xbf(?P<text>[^\n]*)',
@@ -38,7 +38,7 @@ class Event:
 
 
 def test_audit_log_entry_is_formatted() -> None:
-    assert syslog.of_line(LINE, "ab12", "prod.example.org") == (
+    assert syslog.audit_line_message(LINE, "ab12", "prod.example.org") == (
         b"<110>1 2026-03-01T12:00:00.250000Z prod.example.org shardboard - audit "
         b'[shardboard@32473 uid="7" username="ann" proof="session" source="192.0.2.1" method="POST" path="/v1/bdbs" '
         b'outcome="done" code="" link="ab12"] '
@@ -47,25 +47,25 @@ def test_audit_log_entry_is_formatted() -> None:
 
 
 def test_refused_request_has_severity_warning() -> None:
-    assert syslog.of_line(replace(LINE, outcome="refused", username=""), "", "c").startswith(b"<108>1 ")
+    assert syslog.audit_line_message(replace(LINE, outcome="refused", username=""), "", "c").startswith(b"<108>1 ")
 
 
 def test_event_and_its_end_are_formatted() -> None:
-    message = syslog.of_event(Event(), "raised", "c")
+    message = syslog.event_message(Event(), "raised", "c")
     assert message.startswith(b"<28>1 2026-03-01T12:00:00.250000Z c shardboard - alarm_clock ")
     assert b'uid="9" state="raised" originator="system" bdb="3"' in message
-    ended = syslog.of_event(Event(ended_at=NOON.replace(hour=13)), "ended", "c")
+    ended = syslog.event_message(Event(ended_at=NOON.replace(hour=13)), "ended", "c")
     assert ended.startswith(b"<30>1 2026-03-01T13:00:00.250000Z c ")
 
 
 def test_test_message_is_formatted() -> None:
-    assert syslog.trial("c", "ann", NOON).endswith(b"[TEST] c: This is a test message, sent by ann.")
+    assert syslog.build_test_message("c", "ann", NOON).endswith(b"[TEST] c: This is a test message, sent by ann.")
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))
 def test_messages_with_arbitrary_texts_are_valid(host: str, username: str, path: str, detail: str) -> None:
     line = replace(LINE, username=username, path=path, detail=detail)
-    found = MESSAGE.fullmatch(syslog.of_line(line, "ab", host))
+    found = MESSAGE.fullmatch(syslog.audit_line_message(line, "ab", host))
     assert found is not None
     data = dict(re.findall(r' ([^=]+)="((?:[^"\\\]]|\\["\\\]])*)"', found["data"].decode()))
     assert set(data) == {"uid", "username", "proof", "source", "method", "path", "outcome", "code", "link"}
@@ -88,7 +88,7 @@ def test_frames_start_with_their_length(message: bytes) -> None:
     ],
 )
 def test_valid_urls_are_parsed(url: str, expected: tuple[str, int, bool]) -> None:
-    assert syslog.url_fault(url) == ""
+    assert syslog.url_error(url) == ""
     assert syslog.address(url) == expected
 
 
@@ -111,4 +111,4 @@ def test_valid_urls_are_parsed(url: str, expected: tuple[str, int, bool]) -> Non
     ],
 )
 def test_invalid_urls_are_rejected(url: str) -> None:
-    assert syslog.url_fault(url)
+    assert syslog.url_error(url)

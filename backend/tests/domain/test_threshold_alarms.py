@@ -5,49 +5,51 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shardboard.domain import alert_settings
-from shardboard.domain.alarms import LINGER, Board
-from shardboard.domain.alert_settings import BDB_DEFAULTS, Setting
+from shardboard.domain.alarms import CLEAR_DELAY, AlarmTracker
+from shardboard.domain.alert_settings import BDB_DEFAULTS, AlertSetting
 from shardboard.domain.threshold_alarms import (
     Certificate,
-    Machine,
-    of_certificates,
-    of_cluster,
-    of_database,
-    of_node,
+    NodeState,
+    certificate_alarms,
+    cluster_alarms,
+    database_alarms,
+    node_alarms,
 )
 
-ALL = {name: Setting(enabled=True, threshold=80.0) for name in alert_settings.CLUSTER.rules}
-BDB = alert_settings.of_bdb({name: {"enabled": True} for name in BDB_DEFAULTS})
+ALL = {name: AlertSetting(enabled=True, threshold=80.0) for name in alert_settings.CLUSTER.rules}
+BDB = alert_settings.settings_for_bdb({name: {"enabled": True} for name in BDB_DEFAULTS})
 
 
-def database_alarms(**latest: float | None) -> dict[str, str]:
+def raised_database_alarms(**latest: float | None) -> dict[str, str]:
     values = {"used_memory": 500.0, "total_req": 100.0, "avg_latency": 200.0} | latest
-    return {alarm.type: alarm.description for alarm in of_database(7, "shop", BDB, values, 1000)}
+    return {alarm.type: alarm.description for alarm in database_alarms(7, "shop", BDB, values, 1000)}
 
 
 def test_database_beyond_its_thresholds_raises_alarms() -> None:
-    assert database_alarms() == {}
-    assert database_alarms(used_memory=800.0) == {}, "the alarm is raised above the threshold, not at it"
-    assert database_alarms(used_memory=801.0) == {"alarm_bdb_size": "The memory of shop was more than 80 % full."}
-    assert database_alarms(total_req=100_001.0, avg_latency=3001.0) == {
+    assert raised_database_alarms() == {}
+    assert raised_database_alarms(used_memory=800.0) == {}, "the alarm is raised above the threshold, not at it"
+    assert raised_database_alarms(used_memory=801.0) == {
+        "alarm_bdb_size": "The memory of shop was more than 80 % full."
+    }
+    assert raised_database_alarms(total_req=100_001.0, avg_latency=3001.0) == {
         "alarm_bdb_high_throughput": "shop received more than 100,000 requests per second.",
         "alarm_bdb_high_latency": "Requests to shop took more than 3,000 µs on average.",
     }
-    assert database_alarms(total_req=0.5) == {
+    assert raised_database_alarms(total_req=0.5) == {
         "alarm_bdb_low_throughput": "shop received fewer than 1 requests per second."
     }
 
 
 def test_unknown_values_and_disabled_alerts_raise_no_alarm() -> None:
-    assert database_alarms(used_memory=None, total_req=None, avg_latency=None) == {}
-    assert of_database(7, "shop", BDB, {}, 1000) == []
+    assert raised_database_alarms(used_memory=None, total_req=None, avg_latency=None) == {}
+    assert database_alarms(7, "shop", BDB, {}, 1000) == []
     exceeding = {"used_memory": 1e9, "total_req": 0.0, "avg_latency": 1e9}
-    assert of_database(7, "shop", alert_settings.of_bdb({}), exceeding, 1000) == []
+    assert database_alarms(7, "shop", alert_settings.settings_for_bdb({}), exceeding, 1000) == []
 
 
 def test_node_beyond_its_thresholds_raises_alarms() -> None:
-    def found(settings: dict[str, Setting] = ALL, **latest: float | None) -> list[str]:
-        alarms = of_node(2, settings, latest, memory=1000, storage=1000.0, flash=1000)
+    def found(settings: dict[str, AlertSetting] = ALL, **latest: float | None) -> list[str]:
+        alarms = node_alarms(2, settings, latest, memory=1000, storage=1000.0, flash=1000)
         assert all(alarm.node_uid == 2 and alarm.details == {"threshold": 80.0} for alarm in alarms)
         return [alarm.type for alarm in alarms]
 
@@ -64,7 +66,7 @@ def test_node_beyond_its_thresholds_raises_alarms() -> None:
     ]
     assert found(ingress_bytes=50.0, egress_bytes=31.0) == ["alarm_node_net_throughput"]
     assert found({}, available_memory=0.0) == []
-    assert of_node(1, ALL, {"bigstore_free": 0.0}, memory=0, storage=0.0, flash=0) == [], "the node has no flash"
+    assert node_alarms(1, ALL, {"bigstore_free": 0.0}, memory=0, storage=0.0, flash=0) == [], "the node has no flash"
 
 
 @pytest.mark.parametrize(
@@ -77,17 +79,17 @@ def test_node_beyond_its_thresholds_raises_alarms() -> None:
     ],
 )
 def test_cluster_conditions_raise_alarms(machines: list[tuple[bool, str]], types: set[str]) -> None:
-    rows = [Machine(uid, is_down, version) for uid, (is_down, version) in enumerate(machines, 1)]
-    found = of_cluster(ALL, rows)
+    rows = [NodeState(uid, is_down, version) for uid, (is_down, version) in enumerate(machines, 1)]
+    found = cluster_alarms(ALL, rows)
     assert {alarm.type for alarm in found} == {f"alarm_cluster_{name}" for name in types}
     assert {alarm.source for alarm in found} == {"cluster"}
-    assert of_cluster({}, rows) == []
+    assert cluster_alarms({}, rows) == []
 
 
 def test_value_fluctuating_around_its_threshold_is_one_alarm() -> None:
-    board = Board()
-    [full] = of_database(7, "shop", BDB, {"used_memory": 900.0}, 1000)
-    linger = LINGER[full.type]
+    board = AlarmTracker()
+    [full] = database_alarms(7, "shop", BDB, {"used_memory": 900.0}, 1000)
+    linger = CLEAR_DELAY[full.type]
     assert board.update(0, [full]) == ([full], [], [])
     assert board.update(linger - 1, []) == ([], [], [])
     assert board.update(linger, [full]) == ([], [], [])
@@ -112,17 +114,19 @@ def certificate(days: float, alert: str = "cluster_certs_about_to_expire", node_
     ],
 )
 def test_expiring_certificate_raises_an_alarm(days: float, description: str) -> None:
-    settings = alert_settings.of("cluster", alert_settings.defaults())
-    (alarm,) = of_certificates(settings, [certificate(days)], NOW)
+    settings = alert_settings.settings_for_source("cluster", alert_settings.defaults())
+    (alarm,) = certificate_alarms(settings, [certificate(days)], NOW)
     assert (alarm.description, alarm.severity, alarm.source) == (description, "WARNING", "cluster")
     assert alarm.details["threshold"] == 45
 
 
 def test_valid_certificates_and_disabled_alerts_raise_no_alarm() -> None:
     defaults = alert_settings.defaults()
-    settings = alert_settings.of("cluster", defaults) | alert_settings.of("node", defaults)
+    settings = alert_settings.settings_for_source("cluster", defaults) | alert_settings.settings_for_source(
+        "node", defaults
+    )
     node = "node_internal_certs_about_to_expire"
-    assert of_certificates(settings, [certificate(45), certificate(45, node, 2)], NOW) == []
-    assert [alarm.node_uid for alarm in of_certificates(settings, [certificate(1, node, 2)], NOW)] == [2]
-    off = {name: Setting(enabled=False, threshold=45.0) for name in settings}
-    assert of_certificates(off, [certificate(-1), certificate(-1, node, 2)], NOW) == []
+    assert certificate_alarms(settings, [certificate(45), certificate(45, node, 2)], NOW) == []
+    assert [alarm.node_uid for alarm in certificate_alarms(settings, [certificate(1, node, 2)], NOW)] == [2]
+    off = {name: AlertSetting(enabled=False, threshold=45.0) for name in settings}
+    assert certificate_alarms(off, [certificate(-1), certificate(-1, node, 2)], NOW) == []

@@ -37,7 +37,7 @@ def event(type_: str = "alarm_no_replica", severity: str = "WARNING", **fields: 
 def test_events_are_filtered_by_type_and_severity(
     type_: str, severity: str, selection: str, min_severity: str, expected: bool
 ) -> None:
-    assert webhooks.is_for(event(type_, severity), selection, min_severity) is expected
+    assert webhooks.matches_filter(event(type_, severity), selection, min_severity) is expected
 
 
 def test_message_contains_event_state_and_cluster() -> None:
@@ -48,7 +48,7 @@ def test_message_contains_event_state_and_cluster() -> None:
     assert (found["event"]["bdb_uid"], found["event"]["ended_at"]) == (3, None)
     assert found["event"]["details"] == {"count": 2}
     assert webhooks.message(event(), "ended", "prod")["text"].startswith("[ENDED] prod: ")
-    assert webhooks.trial("prod", "ann")["text"] == "[TEST] prod: This is a test message, sent by ann."
+    assert webhooks.build_test_payload("prod", "ann")["text"] == "[TEST] prod: This is a test message, sent by ann."
 
 
 def test_state_of_an_event_is_derived() -> None:
@@ -69,7 +69,7 @@ def test_body_is_signed_with_the_secret() -> None:
     "url", ["https://hooks.example.org/a?b=c", "http://127.0.0.1:9093/x", "https://[::1]:8080/", "HTTPS://Example.org"]
 )
 def test_valid_urls_are_accepted(url: str) -> None:
-    assert webhooks.url_fault(url) == ""
+    assert webhooks.url_error(url) == ""
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_valid_urls_are_accepted(url: str) -> None:
     ],
 )
 def test_invalid_urls_are_rejected(url: str) -> None:
-    assert webhooks.url_fault(url)
+    assert webhooks.url_error(url)
 
 
 @given(st.text())
 def test_arbitrary_text_raises_no_error(text: str) -> None:
-    webhooks.url_fault(text)
+    webhooks.url_error(text)

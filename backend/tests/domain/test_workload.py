@@ -41,7 +41,7 @@ def test_invalid_option_is_named(options: dict[str, Any], option: str) -> None:
     fault = workload.check(options)
     assert fault is not None
     assert fault.option == option
-    assert fault.sentence.endswith(".")
+    assert fault.message.endswith(".")
 
 
 def test_valid_options_are_converted_to_arguments() -> None:

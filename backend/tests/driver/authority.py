@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 
-def authority_and_server(directory: Path, address: str) -> tuple[str, ssl.SSLContext]:
+def create_ca_and_server_context(directory: Path, address: str) -> tuple[str, ssl.SSLContext]:
     """Return the CA certificate in PEM format and the TLS context of a server at this address."""
     issuer = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Third-party CA")])
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from backend.tests.shards import seconds
+from backend.tests.shards import without_pulses
 
 from shardboard.agent import key
 from shardboard.agent.contract import NODE_FIELDS, ProbeTarget, Sample, protocol
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.bus import Bus
-from shardboard.collectors.live import Live, ShardPlace
+from shardboard.collectors.live import LiveMetrics, ShardPlace
 from shardboard.driver import agents as driver
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.ports import NodeRef
@@ -32,12 +32,12 @@ SAMPLE = Sample(
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> ConsoleCa:
+    return ConsoleCa.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
 
 
 @pytest.fixture
-async def agents(authority: Authority) -> AsyncIterator[HttpAgents]:
+async def agents(authority: ConsoleCa) -> AsyncIterator[HttpAgents]:
     client = HttpAgents(authority.client_ssl_context)
     yield client
     await client.close()
@@ -46,16 +46,16 @@ async def agents(authority: Authority) -> AsyncIterator[HttpAgents]:
 @pytest.fixture
 def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reduce the timeouts from three seconds to one."""
-    for name in ("QUICK", "SLOW", "BEAT"):
+    for name in ("SHORT_TIMEOUT", "LONG_TIMEOUT", "STREAM_TIMEOUT"):
         monkeypatch.setattr(driver, name, httpx.Timeout(1, connect=60))
 
 
 @asynccontextmanager
 async def fake_agent(  # type: ignore[no-untyped-def]
-    tmp_path: Path, authority: Authority, response: bytes, *, keep_open: bool = False, name: str = ADDRESS
+    tmp_path: Path, authority: ConsoleCa, response: bytes, *, keep_open: bool = False, name: str = ADDRESS
 ):
     """Answer the first request over valid TLS with the given bytes. Then close the connection or keep it open silently."""
-    private, csr = key.fresh()
+    private, csr = key.generate()
     (tmp_path / "key.pem").write_text(private)
     (tmp_path / "certificate.pem").write_text(authority.sign_agent(csr, name))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -92,28 +92,30 @@ async def test_agent_that_does_not_listen_is_unreachable(agents: HttpAgents) -> 
             await agents.facts(node)
         assert failure.value.reason.startswith(f"the agent of node 7 ({ADDRESS}:{node.port}) cannot be reached")
         with pytest.raises(AgentUnreachable):
-            await anext(seconds(agents.samples(node, 0, "")))
+            await anext(without_pulses(agents.samples(node, 0, "")))
 
 
 async def test_certificate_expiry_is_known_after_connecting(
-    agents: HttpAgents, authority: Authority, tmp_path: Path
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path
 ) -> None:
     async with fake_agent(tmp_path, authority, b"") as node:
-        assert agents.certificate_ends(node.uid) is None
-        served_certificate = await agents.look_at_certificate(node)
-        assert agents.certificate_ends(node.uid) == served_certificate.ends
+        assert agents.certificate_expiry(node.uid) is None
+        served_certificate = await agents.read_certificate(node)
+        assert agents.certificate_expiry(node.uid) == served_certificate.valid_until
         assert (
-            timedelta(days=PEER_DAYS - 1) < served_certificate.ends - datetime.now(UTC) < timedelta(days=PEER_DAYS + 1)
+            timedelta(days=PEER_DAYS - 1)
+            < served_certificate.valid_until - datetime.now(UTC)
+            < timedelta(days=PEER_DAYS + 1)
         )
-        authority.refuse({served_certificate.serial})
+        authority.reject_certificates({served_certificate.serial})
         with pytest.raises(AgentUnreachable, match="revoked"):
             await agents.shards(node)
     with pytest.raises(AgentUnreachable):
-        await agents.look_at_certificate(node)
+        await agents.read_certificate(node)
 
 
 async def test_certificate_for_another_address_is_rejected(
-    agents: HttpAgents, authority: Authority, tmp_path: Path
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path
 ) -> None:
     async with fake_agent(tmp_path, authority, http_reply("[]"), name="10.9.9.9") as node:
         with pytest.raises(AgentUnreachable, match="certificate"):
@@ -122,7 +124,7 @@ async def test_certificate_for_another_address_is_rejected(
 
 @pytest.mark.usefixtures("short_timeouts")
 async def test_agent_that_does_not_answer_in_time_is_unreachable(
-    agents: HttpAgents, authority: Authority, tmp_path: Path
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path
 ) -> None:
     async with fake_agent(tmp_path, authority, b"", keep_open=True) as node:
         with pytest.raises(AgentUnreachable, match="did not respond in time"):
@@ -130,21 +132,21 @@ async def test_agent_that_does_not_answer_in_time_is_unreachable(
 
 
 @pytest.mark.usefixtures("short_timeouts")
-async def test_sample_stream_without_data_times_out(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
+async def test_sample_stream_without_data_times_out(agents: HttpAgents, authority: ConsoleCa, tmp_path: Path) -> None:
     async with fake_agent(tmp_path, authority, http_reply(SAMPLE + "\n", length=9999), keep_open=True) as node:
-        stream = seconds(agents.samples(node, 0, ""))
+        stream = without_pulses(agents.samples(node, 0, ""))
         assert (await anext(stream)).seq == 1
         with pytest.raises(AgentUnreachable, match="did not respond in time"):
             await anext(stream)
 
 
 def test_sample_stream_timeout_is_three_seconds() -> None:
-    assert driver.BEAT.read == 3
+    assert driver.STREAM_TIMEOUT.read == 3
 
 
-async def test_interrupted_sample_stream_is_reported(agents: HttpAgents, authority: Authority, tmp_path: Path) -> None:
+async def test_interrupted_sample_stream_is_reported(agents: HttpAgents, authority: ConsoleCa, tmp_path: Path) -> None:
     async with fake_agent(tmp_path, authority, http_reply(SAMPLE + "\n", length=9999)) as node:
-        stream = seconds(agents.samples(node, 0, ""))
+        stream = without_pulses(agents.samples(node, 0, ""))
         assert (await anext(stream)).seq == 1
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
             await anext(stream)
@@ -152,7 +154,7 @@ async def test_interrupted_sample_stream_is_reported(agents: HttpAgents, authori
 
 @pytest.mark.parametrize("status", ["422 Unprocessable Content", "500 Internal Server Error", "404 Not Found"])
 async def test_http_error_is_reported_as_refusal(
-    agents: HttpAgents, authority: Authority, tmp_path: Path, status: str
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, status: str
 ) -> None:
     async with fake_agent(tmp_path, authority, http_reply("{}", status)) as node:
         with pytest.raises(AgentRefused) as refusal:
@@ -160,19 +162,19 @@ async def test_http_error_is_reported_as_refusal(
         assert refusal.value.reason == f"the agent of node 1 returned status {status[:3]} for POST /shards/remove"
     async with fake_agent(tmp_path, authority, http_reply("{}", status)) as node:
         with pytest.raises(AgentRefused, match=f"returned status {status[:3]} for a request for samples"):
-            await anext(seconds(agents.samples(node, 0, "")))
+            await anext(without_pulses(agents.samples(node, 0, "")))
 
 
 @pytest.mark.parametrize("response", ["not json", "{}", json.dumps({"seq": 1}), '[{"uid": 1}]'])
 async def test_invalid_replies_are_rejected_with_a_message(
-    agents: HttpAgents, authority: Authority, tmp_path: Path, response: str
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, response: str
 ) -> None:
     """For every call, an unexpected reply must not cause an internal error of the console."""
     calls = {
         "facts": lambda node: agents.facts(node),
         "shards": lambda node: agents.shards(node),
         "remove": lambda node: agents.remove(node, {1: "a" * 40}),
-        "samples": lambda node: anext(seconds(agents.samples(node, 0, ""))),
+        "samples": lambda node: anext(without_pulses(agents.samples(node, 0, ""))),
     }
     for call in calls.values():
         async with fake_agent(tmp_path, authority, http_reply(response + "\n")) as node:
@@ -182,19 +184,19 @@ async def test_invalid_replies_are_rejected_with_a_message(
 
 @pytest.mark.parametrize("length", [0, 3, 200])
 async def test_rows_of_other_lengths_are_adjusted(
-    agents: HttpAgents, authority: Authority, tmp_path: Path, length: int
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, length: int
 ) -> None:
     endpoint = {"values": [1.0] * length, "errors": {}, "latency": {}}
     proxy = {"seconds": 1.0, "pid": 1, "threads": 1, "cpu": 0.0, "rss": 1, "databases": {1: endpoint}}
     rows = {"node": [1.0] * length, "shards": {1: [1.0] * length}, "tiers": {1: [1.0] * length}, "proxy": proxy}
     response = json.dumps({**json.loads(SAMPLE), **rows, "of_a_later_release": True})
     async with fake_agent(tmp_path, authority, http_reply(response + "\n", length=9999)) as node:
-        found = await anext(seconds(agents.samples(node, 0, "")))
-    live = Live(Bus())
+        found = await anext(without_pulses(agents.samples(node, 0, "")))
+    live = LiveMetrics(Bus())
     live.set_members({1: ShardPlace(1, 0, 1)})
     live.connect(1)
     live.ingest(1, found)
-    live._tell(found.t, live._seconds[found.t])
+    live._publish(found.t, live._seconds[found.t])
     assert live.newest == found.t
     assert json.dumps(live.history("shards:1", 5, 0), allow_nan=False)
 
@@ -204,16 +206,16 @@ async def test_rows_of_other_lengths_are_adjusted(
     [{"boot": "no hex"}, {"t": -1}, {"t": 2**60}, {"pings": {"1": [2**40]}}, {"shards": {"1": 5}}, {"node": ["x"]}],
 )
 async def test_samples_with_invalid_values_are_rejected(
-    agents: HttpAgents, authority: Authority, tmp_path: Path, changes: dict[str, object]
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, changes: dict[str, object]
 ) -> None:
     response = json.dumps({**json.loads(SAMPLE), **changes})
     async with fake_agent(tmp_path, authority, http_reply(response + "\n")) as node:
         with pytest.raises(AgentRefused, match="returned an unexpected response"):
-            await anext(seconds(agents.samples(node, 0, "")))
+            await anext(without_pulses(agents.samples(node, 0, "")))
 
 
 async def test_probe_reply_of_wrong_length_is_rejected(
-    agents: HttpAgents, authority: Authority, tmp_path: Path
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path
 ) -> None:
     async with fake_agent(tmp_path, authority, http_reply("[false]")) as node:
         with pytest.raises(AgentRefused):

@@ -11,7 +11,7 @@ import pytest
 
 from shardboard.driver import hooks
 from shardboard.driver.hooks import HttpHooks
-from shardboard.driver.ports import HookFailed
+from shardboard.driver.ports import DeliveryFailed
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -50,7 +50,7 @@ async def test_webhook_is_delivered(address: str) -> None:
     [(302, "It responded with 302 Found."), (404, "It responded with 404 Not Found."), (500, "500")],
 )
 async def test_error_status_is_reported(address: str, status: int, expected: str) -> None:
-    with pytest.raises(HookFailed, match=expected):
+    with pytest.raises(DeliveryFailed, match=expected):
         await HttpHooks().send(f"{address}/{status}", b"{}", {"X-Shardboard-Delivery": "x"})
     assert len(Handler.received) == 1, "redirects are not followed"
 
@@ -59,14 +59,14 @@ async def test_unreachable_server_is_reported() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/"
-    with pytest.raises(HookFailed, match="is unreachable"):
+    with pytest.raises(DeliveryFailed, match="is unreachable"):
         await HttpHooks().send(url, b"{}", {})
 
 
 async def test_server_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hooks, "PATIENCE", httpx.Timeout(0.2))
+    monkeypatch.setattr(hooks, "TIMEOUT", httpx.Timeout(0.2))
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        with pytest.raises(HookFailed, match="did not respond"):
+        with pytest.raises(DeliveryFailed, match="did not respond"):
             await HttpHooks().send(f"http://127.0.0.1:{silent.getsockname()[1]}/", b"{}", {})

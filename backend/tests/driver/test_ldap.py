@@ -12,7 +12,7 @@ import pytest
 from backend.tests import openldap
 from backend.tests.openldap import ANN, ANN_PASSWORD, BASE, DBA, ODD_NAME, PEOPLE, SHOP, OpenLdap
 
-from shardboard.domain.ldap import Ambiguous, Directory, Person, Query, Unavailable, same_dn
+from shardboard.domain.ldap import Ambiguous, Directory, DirectoryUnavailable, DirectoryUser, Query, same_dn
 from shardboard.driver.ldap import LdapClient
 from shardboard.loopback import free_port
 
@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenLdap]:
 )
 async def test_only_the_correct_password_is_accepted(server: OpenLdap, changes: dict[str, Any]) -> None:
     client, directory = LdapClient(), server.directory(**changes)
-    await client.look(directory)
+    await client.check(directory)
     found_user = await client.authenticate(directory, "ann", ANN_PASSWORD)
     assert found_user is not None
     assert same_dn(found_user.dn, ANN)
@@ -57,13 +57,13 @@ async def test_special_characters_in_user_names_are_escaped(server: OpenLdap, ch
 
 
 async def test_tls_connections_verify_the_certificate(server: OpenLdap, tmp_path: Path) -> None:
-    for changes in ({"uris": (server.encrypted,)}, {"starttls": True}):
+    for changes in ({"uris": (server.tls_url,)}, {"starttls": True}):
         directory = server.directory(**changes, ca_cert=server.ca)
         assert await LdapClient().authenticate(directory, "ann", ANN_PASSWORD)
-        with pytest.raises(Unavailable, match="certificate"):
+        with pytest.raises(DirectoryUnavailable, match="certificate"):
             await LdapClient().authenticate(replace(directory, ca_cert=""), "ann", ANN_PASSWORD)
         other_name = tuple(uri.replace("127.0.0.1", "localhost") for uri in directory.uris)
-        with pytest.raises(Unavailable, match="certificate"):
+        with pytest.raises(DirectoryUnavailable, match="certificate"):
             await LdapClient().authenticate(replace(directory, uris=other_name), "ann", ANN_PASSWORD)
 
 
@@ -78,8 +78,8 @@ async def test_tls_connections_verify_the_certificate(server: OpenLdap, tmp_path
     ],
 )
 async def test_incorrect_settings_are_reported(server: OpenLdap, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(Unavailable, match=message):
-        await LdapClient().look(server.directory(**changes))
+    with pytest.raises(DirectoryUnavailable, match=message):
+        await LdapClient().check(server.directory(**changes))
 
 
 async def test_user_name_with_several_entries_is_rejected(server: OpenLdap) -> None:
@@ -94,14 +94,14 @@ async def test_user_name_with_several_entries_is_rejected(server: OpenLdap) -> N
 async def test_first_address_that_answers_is_used(server: OpenLdap) -> None:
     client = LdapClient()
     dead = f"ldap://127.0.0.1:{free_port()}"
-    directory = server.directory(uris=(dead, server.clear))
+    directory = server.directory(uris=(dead, server.unencrypted_url))
     assert await client.authenticate(directory, "ann", ANN_PASSWORD)
     # The failed address is now tried last, so it gets no requests while the other one answers.
     async with await asyncio.start_server(
         lambda *_: pytest.fail("the failed address was used"), "127.0.0.1", int(dead.rpartition(":")[2])
     ):
         assert await client.authenticate(directory, "ann", ANN_PASSWORD)
-    with pytest.raises(Unavailable, match=r"is unreachable: ldap://.* does not respond"):
+    with pytest.raises(DirectoryUnavailable, match=r"is unreachable: ldap://.* does not respond"):
         await client.authenticate(replace(directory, uris=directory.uris[:1]), "ann", ANN_PASSWORD)
 
 
@@ -121,15 +121,15 @@ async def test_server_that_does_not_answer_times_out(server: OpenLdap, changes: 
     async with listener:
         uri = f"{changes.get('scheme', 'ldap')}://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
         directory = server.directory(uris=(uri,), starttls="starttls" in changes, directory_timeout_s=1)
-        with pytest.raises(Unavailable, match="is unreachable"):
-            await LdapClient().look(directory)
+        with pytest.raises(DirectoryUnavailable, match="is unreachable"):
+            await LdapClient().check(directory)
         assert connected.is_set()
     assert [each.name() for each in psutil.Process().children()].count("ldapsearch") == 0
 
 
 async def test_missing_ldapsearch_is_reported(server: OpenLdap) -> None:
-    with pytest.raises(Unavailable, match="apt-get install ldap-utils"):
-        await LdapClient("no-such-program").look(server.directory())
+    with pytest.raises(DirectoryUnavailable, match="apt-get install ldap-utils"):
+        await LdapClient("no-such-program").check(server.directory())
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ async def test_missing_ldapsearch_is_reported(server: OpenLdap) -> None:
 )
 async def test_failed_group_search_is_an_error(server: OpenLdap, group_query: dict[str, Any]) -> None:
     """Otherwise all users would be signed out."""
-    with pytest.raises(Unavailable, match="has no entry ou=none"):
+    with pytest.raises(DirectoryUnavailable, match="has no entry ou=none"):
         await LdapClient().authenticate(server.directory(**group_query), "ann", ANN_PASSWORD)
 
 
@@ -174,8 +174,8 @@ async def test_locked_accounts_are_rejected(tmp_path: Path, code: int) -> None:
 async def test_server_with_unreadable_root_is_accepted(tmp_path: Path) -> None:
     client = _scripted_client(tmp_path, 'case "$who" in reader) echo "memberOf: cn=dba" ;; *) exit 32 ;; esac')
     found_user = await client.authenticate(DIRECTORY, "ann", "x")
-    assert found_user == Person("uid=ann,dc=x", [])
-    await _scripted_client(tmp_path, "exit 32").look(DIRECTORY)
+    assert found_user == DirectoryUser("uid=ann,dc=x", [])
+    await _scripted_client(tmp_path, "exit 32").check(DIRECTORY)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ async def test_server_with_unreadable_root_is_accepted(tmp_path: Path) -> None:
 )
 async def test_unexpected_server_output_is_reported(tmp_path: Path, script: str, message: str) -> None:
     client = _scripted_client(tmp_path, f'[ "$who" = reader ] || exit 0\n{script}')
-    with pytest.raises(Unavailable, match=message):
+    with pytest.raises(DirectoryUnavailable, match=message):
         await client.authenticate(DIRECTORY, "ann", "x")
     assert not [each for each in psutil.Process().children() if each.name() in ("yes", "ldapsearch")]
 
@@ -199,15 +199,15 @@ async def test_unexpected_server_output_is_reported(tmp_path: Path, script: str,
 async def test_dn_with_null_byte_is_reported(tmp_path: Path) -> None:
     directory = replace(DIRECTORY, user_dn_template="", user_dn_query=Query("", "(uid=%u)"))
     client = _scripted_client(tmp_path, "echo 'dn:: dWlkPQBh'")
-    with pytest.raises(Unavailable, match="cannot be queried"):
+    with pytest.raises(DirectoryUnavailable, match="cannot be queried"):
         await client.authenticate(directory, "ann", "x")
 
 
 async def test_program_without_execute_permission_is_reported(tmp_path: Path) -> None:
     program = tmp_path / "ldapsearch"
     program.write_text("")
-    with pytest.raises(Unavailable, match="cannot be queried"):
-        await LdapClient(str(program)).look(DIRECTORY)
+    with pytest.raises(DirectoryUnavailable, match="cannot be queried"):
+        await LdapClient(str(program)).check(DIRECTORY)
 
 
 async def test_at_most_two_addresses_are_tried_per_request(tmp_path: Path) -> None:
@@ -217,14 +217,14 @@ async def test_at_most_two_addresses_are_tried_per_request(tmp_path: Path) -> No
     )
     # Addresses whose last failure is oldest are tried first.
     for expected_ports in (("1", "2"), ("3", "4"), ("5", "1")):
-        with pytest.raises(Unavailable) as unavailable:
-            await client.look(directory)
+        with pytest.raises(DirectoryUnavailable) as unavailable:
+            await client.check(directory)
         assert re.findall(r":(\d) did not respond within 0.2 s", str(unavailable.value)) == list(expected_ports)
 
 
 async def test_ldap_environment_variables_are_ignored(server: OpenLdap, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LDAPTLS_REQCERT", "never")
     monkeypatch.setenv("LDAPURI", "ldap://127.0.0.1:1")
-    directory = server.directory(uris=(server.encrypted,))
-    with pytest.raises(Unavailable, match="certificate"):
-        await LdapClient().look(directory)
+    directory = server.directory(uris=(server.tls_url,))
+    with pytest.raises(DirectoryUnavailable, match="certificate"):
+        await LdapClient().check(directory)

@@ -13,7 +13,7 @@ import pytest
 from shardboard.domain.mails import MailServer
 from shardboard.driver import mails
 from shardboard.driver.mails import SmtpMails
-from shardboard.driver.ports import HookFailed
+from shardboard.driver.ports import DeliveryFailed
 
 
 class Handler(socketserver.StreamRequestHandler):
@@ -86,29 +86,29 @@ async def test_mail_is_sent_with_authentication(port: int, tmp_path: Path) -> No
     await SmtpMails(file).send(server(port, username="us"), mail())
     assert len(Handler.received) == 1
     file.write_text("wrong")
-    with pytest.raises(HookFailed, match="rejected the user name or password"):
+    with pytest.raises(DeliveryFailed, match="rejected the user name or password"):
         await SmtpMails(file).send(server(port, username="us"), mail())
 
 
 @pytest.mark.parametrize("file", [None, Path("/nonexistent/password")])
 async def test_missing_password_is_reported(port: int, file: Path | None) -> None:
-    with pytest.raises(HookFailed, match="password"):
+    with pytest.raises(DeliveryFailed, match="password"):
         await SmtpMails(file).send(server(port, username="us"), mail())
     assert Handler.logins == []
 
 
 async def test_password_is_not_sent_unencrypted_to_other_machines() -> None:
-    with pytest.raises(HookFailed, match="unencrypted"):
+    with pytest.raises(DeliveryFailed, match="unencrypted"):
         await SmtpMails(Path("/dev/null")).send(server(25, host="mail.example.org", username="us"), mail())
 
 
 async def test_missing_server_setting_is_reported() -> None:
-    with pytest.raises(HookFailed, match="Set smtp_host"):
+    with pytest.raises(DeliveryFailed, match="Set smtp_host"):
         await SmtpMails().send(server(25, host=""), mail())
 
 
 async def test_rejected_recipient_is_reported(port: int) -> None:
-    with pytest.raises(HookFailed, match=r"rejected nobody@example\.org"):
+    with pytest.raises(DeliveryFailed, match=r"rejected nobody@example\.org"):
         await SmtpMails().send(server(port), mail("nobody@example.org"))
 
 
@@ -116,11 +116,11 @@ async def test_unreachable_server_is_reported() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(HookFailed, match="is unreachable"):
+    with pytest.raises(DeliveryFailed, match="is unreachable"):
         await SmtpMails().send(server(port), mail())
 
 
 async def test_server_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mails, "PATIENCE_SECONDS", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(HookFailed, match="did not respond"):
+    monkeypatch.setattr(mails, "TIMEOUT_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DeliveryFailed, match="did not respond"):
         await SmtpMails().send(server(silent.getsockname()[1]), mail())

@@ -6,11 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, until
+from backend.tests.shards import (
+    ENGINE,
+    LocalNodes,
+    execute_as_admin,
+    local_nodes,
+    plan_shards,
+    start_database,
+    wait_until,
+)
 
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 from shardboard.domain import disabled_commands
-from shardboard.domain.disabled_commands import NAMES, NEEDED
+from shardboard.domain.disabled_commands import NAMES, REQUIRED_COMMANDS
 from shardboard.driver import cluster, persistence
 from shardboard.driver.cluster import ShardRef
 
@@ -18,82 +26,84 @@ MEMBERS = [str(number) for number in range(1000)]
 
 
 @pytest.fixture
-async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path) as opened:
+async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
+    async with local_nodes(tmp_path) as opened:
         yield opened
 
 
-async def serves(shard: Shard) -> bool:
-    return "cluster_state:ok" in await ask(shard, "CLUSTER", "INFO")
+async def serves(shard: LocalShard) -> bool:
+    return "cluster_state:ok" in await execute_as_admin(shard, "CLUSTER", "INFO")
 
 
-async def test_append_only_file_enabled_later_contains_all_data(nodes: Farm) -> None:
-    shards = layout(nodes.nodes, 1, replication=False)
-    await bring_up(nodes, ENGINE, shards)
+async def test_append_only_file_enabled_later_contains_all_data(nodes: LocalNodes) -> None:
+    shards = plan_shards(nodes.nodes, 1, replication=False)
+    await start_database(nodes, ENGINE, shards)
     agent, uid = nodes[1], shards[0].uid
-    await ask(agent.shards[uid], "SADD", "set", *MEMBERS)
+    await execute_as_admin(agent.shards[uid], "SADD", "set", *MEMBERS)
     with_log = replace(ENGINE, appendonly=True, save=[])
     async with asyncio.timeout(60):
-        while (logs := await persistence.begin_logs(nodes, shards)).complete < len(shards):
+        while (logs := await persistence.enable_append_only(nodes, shards)).complete < len(shards):
             assert logs.refused == {}
-    assert await cluster.align(nodes, with_log, shards, {"data_persistence"}) == {}
+    assert await cluster.apply_settings(nodes, with_log, shards, {"data_persistence"}) == {}
     assert await cluster.configure(nodes, with_log, shards, len(shards)) == {}
-    await ask(agent.shards[uid], "SADD", "set", "one more")
+    await execute_as_admin(agent.shards[uid], "SADD", "set", "one more")
     [process] = nodes.engines()
     process.kill()
-    await until(lambda: agent.check() or agent.shards[uid].state == "died")
+    await wait_until(lambda: agent.check() or agent.shards[uid].state == "died")
     [outcome] = await agent.restart([uid], discard_data=False)
     assert outcome.ok, outcome.reason
-    await until(lambda: serves(agent.shards[uid]))
-    assert await ask(agent.shards[uid], "SCARD", "set") == len(MEMBERS) + 1
+    await wait_until(lambda: serves(agent.shards[uid]))
+    assert await execute_as_admin(agent.shards[uid], "SCARD", "set") == len(MEMBERS) + 1
 
-    assert await cluster.align(nodes, ENGINE, shards, {"data_persistence"}) == {}
+    assert await cluster.apply_settings(nodes, ENGINE, shards, {"data_persistence"}) == {}
     assert await cluster.configure(nodes, ENGINE, shards, len(shards)) == {}
-    assert await ask(agent.shards[uid], "CONFIG", "GET", "appendonly") == ["appendonly", "no"]
+    assert await execute_as_admin(agent.shards[uid], "CONFIG", "GET", "appendonly") == ["appendonly", "no"]
     text = (agent.shards[uid].directory / "valkey.conf").read_text()
     assert "appendonly no" in text
 
 
-async def test_enabling_snapshots_creates_one(nodes: Farm) -> None:
-    shards = layout(nodes.nodes, 1, replication=False)
-    await bring_up(nodes, ENGINE, shards)
+async def test_enabling_snapshots_creates_one(nodes: LocalNodes) -> None:
+    shards = plan_shards(nodes.nodes, 1, replication=False)
+    await start_database(nodes, ENGINE, shards)
     shard = nodes[1].shards[shards[0].uid]
-    await ask(shard, "SADD", "set", *MEMBERS)
+    await execute_as_admin(shard, "SADD", "set", *MEMBERS)
     assert not (shard.directory / "dump.rdb").exists()
     changed = replace(ENGINE, save=[(3600, 1)], maxclients=500)
-    assert await cluster.align(nodes, changed, shards, {"data_persistence", "maxclients"}) == {}
-    await until((shard.directory / "dump.rdb").exists)
-    assert await ask(shard, "CONFIG", "GET", "save") == ["save", "3600 1"]
-    assert await ask(shard, "CONFIG", "GET", "maxclients") == ["maxclients", "500"]
+    assert await cluster.apply_settings(nodes, changed, shards, {"data_persistence", "maxclients"}) == {}
+    await wait_until((shard.directory / "dump.rdb").exists)
+    assert await execute_as_admin(shard, "CONFIG", "GET", "save") == ["save", "3600 1"]
+    assert await execute_as_admin(shard, "CONFIG", "GET", "maxclients") == ["maxclients", "500"]
 
 
-async def test_changed_password_is_required_immediately(nodes: Farm) -> None:
-    shards = layout(nodes.nodes, 1, replication=False)
-    await bring_up(nodes, ENGINE, shards)
+async def test_changed_password_is_required_immediately(nodes: LocalNodes) -> None:
+    shards = plan_shards(nodes.nodes, 1, replication=False)
+    await start_database(nodes, ENGINE, shards)
     shard = nodes[1].shards[shards[0].uid]
     for password, flags in (("correct-horse", {"on"}), ("", {"on", "nopass"})):
         assert (
-            await cluster.align(nodes, replace(ENGINE, client_passwords=[password] if password else []), shards, ())
+            await cluster.apply_settings(
+                nodes, replace(ENGINE, client_passwords=[password] if password else []), shards, ()
+            )
             == {}
         )
-        user_fields = await ask(shard, "ACL", "GETUSER", "default")
+        user_fields = await execute_as_admin(shard, "ACL", "GETUSER", "default")
         fields = dict(zip(user_fields[::2], user_fields[1::2], strict=True))
         assert flags <= set(fields["flags"])
         assert len(fields["passwords"]) == bool(password)
         assert "-@admin" in fields["commands"]
 
 
-async def test_applications_cannot_run_administrative_commands(nodes: Farm) -> None:
+async def test_applications_cannot_run_administrative_commands(nodes: LocalNodes) -> None:
     """This also applies to shards that an earlier console release configured with more permissions."""
-    shards = layout(nodes.nodes, 1, replication=False)
-    await bring_up(nodes, ENGINE, shards)
+    shards = plan_shards(nodes.nodes, 1, replication=False)
+    await start_database(nodes, ENGINE, shards)
     shard = nodes[1].shards[shards[0].uid]
     migrate = ["MIGRATE", shards[0].node.addr, "1", "key", "0", "1"]
     script = f"return redis.call({', '.join(f'{word!r}' for word in migrate)})"
     for earlier in (False, True):
         if earlier:
-            await ask(shard, "ACL", "SETUSER", "default", "+@all", "-@admin")
-            assert await cluster.align(nodes, ENGINE, shards, ()) == {}
+            await execute_as_admin(shard, "ACL", "SETUSER", "default", "+@all", "-@admin")
+            assert await cluster.apply_settings(nodes, ENGINE, shards, ()) == {}
         for words in (
             migrate,
             ["RESTORE-ASKING", "key", "0", "x"],
@@ -104,15 +114,15 @@ async def test_applications_cannot_run_administrative_commands(nodes: Farm) -> N
         assert (await send_command(shards[0], "EVAL", "return redis.call('set', KEYS[1], 'x')", "1", "key")) == "+OK"
 
 
-async def test_disabled_commands_are_denied_until_enabled_again(nodes: Farm) -> None:
-    shards = layout(nodes.nodes, 1, replication=False)
+async def test_disabled_commands_are_denied_until_enabled_again(nodes: LocalNodes) -> None:
+    shards = plan_shards(nodes.nodes, 1, replication=False)
     without = replace(ENGINE, disabled_commands=disabled_commands.rules("FLUSHALL, xinfo|help"))
-    await bring_up(nodes, without, shards)
+    await start_database(nodes, without, shards)
     for words in (["FLUSHALL"], ["XINFO", "HELP"], ["EVAL", "return redis.call('FLUSHALL')", "0"]):
         assert "has no permissions" in await send_command(shards[0], *words), words
     assert await send_command(shards[0], "FLUSHDB") == "+OK"
     other = replace(ENGINE, disabled_commands=disabled_commands.rules("flushdb"))
-    assert await cluster.align(nodes, other, shards, {"disabled_commands"}) == {}
+    assert await cluster.apply_settings(nodes, other, shards, {"disabled_commands"}) == {}
     assert await cluster.configure(nodes, other, shards, len(shards)) == {}
     assert await send_command(shards[0], "FLUSHALL") == "+OK"
     assert "has no permissions" in await send_command(shards[0], "FLUSHDB")
@@ -120,13 +130,13 @@ async def test_disabled_commands_are_denied_until_enabled_again(nodes: Farm) -> 
     assert "-flushdb" in (nodes[1].shards[shards[0].uid].directory / "valkey.conf").read_text()
 
 
-async def test_every_known_command_can_be_disabled(nodes: Farm) -> None:
+async def test_every_known_command_can_be_disabled(nodes: LocalNodes) -> None:
     """The list must match the commands of the engine. A shard with an unknown command name does not start."""
-    shards = layout(nodes.nodes, 1, replication=False)
-    removable = sorted(NAMES - {name for name in NAMES if name.partition("|")[0] in NEEDED})
-    await bring_up(nodes, replace(ENGINE, disabled_commands=disabled_commands.rules(",".join(removable))), shards)
+    shards = plan_shards(nodes.nodes, 1, replication=False)
+    removable = sorted(NAMES - {name for name in NAMES if name.partition("|")[0] in REQUIRED_COMMANDS})
+    await start_database(nodes, replace(ENGINE, disabled_commands=disabled_commands.rules(",".join(removable))), shards)
     assert "has no permissions" in await send_command(shards[0], "GET", "key")
-    engine_commands = set(await ask(nodes[1].shards[shards[0].uid], "COMMAND", "LIST"))
+    engine_commands = set(await execute_as_admin(nodes[1].shards[shards[0].uid], "COMMAND", "LIST"))
     assert engine_commands <= NAMES
 
 
@@ -140,11 +150,11 @@ async def send_command(shard: ShardRef, *words: str) -> str:
     return line.decode().strip()
 
 
-async def test_shard_that_cannot_write_its_log_is_reported(nodes: Farm) -> None:
-    shards = layout(nodes.nodes, 1, replication=False)
-    await bring_up(nodes, ENGINE, shards)
+async def test_shard_that_cannot_write_its_log_is_reported(nodes: LocalNodes) -> None:
+    shards = plan_shards(nodes.nodes, 1, replication=False)
+    await start_database(nodes, ENGINE, shards)
     directory = nodes[1].shards[shards[0].uid].directory
     (directory / "appendonlydir").write_text("in its place")
-    logs = await persistence.begin_logs(nodes, shards)
+    logs = await persistence.enable_append_only(nodes, shards)
     assert logs.complete == 0
     assert "Unable to turn on AOF" in logs.refused[shards[0].uid]

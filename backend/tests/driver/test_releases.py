@@ -13,7 +13,7 @@ import uvicorn
 from backend.tests.agent import contract_before as before
 from backend.tests.agent.test_app import ADDRESS, identity_of
 from backend.tests.collectors.samples import BOOT
-from backend.tests.shards import lone, request, seconds, until
+from backend.tests.shards import standalone_shard, start_request, wait_until, without_pulses
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,7 +26,6 @@ from shardboard.agent.contract import (
     NODE_FIELDS,
     SHARD_FIELDS,
     EndpointReading,
-    HotSlots,
     MoveSlots,
     NodeFacts,
     ProbeTarget,
@@ -34,6 +33,7 @@ from shardboard.agent.contract import (
     ProxyDatabase,
     ProxyReading,
     ProxyState,
+    ReadHotSlots,
     Sample,
     ShardCommand,
     ShardReport,
@@ -42,9 +42,9 @@ from shardboard.agent.contract import (
     protocol,
 )
 from shardboard.agent.contract.base import Message, Reply
-from shardboard.agent.identity import Port, Renewal
+from shardboard.agent.identity import AgentPort, CertificateRenewal
 from shardboard.agent.settings import AgentSettings
-from shardboard.authority import Authority
+from shardboard.authority import ConsoleCa
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.fake import FACTS
 from shardboard.driver.ports import Drill, NodeRef
@@ -53,12 +53,12 @@ from shardboard.settings import Settings
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> ConsoleCa:
+    return ConsoleCa.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
 
 
 @asynccontextmanager
-async def console_client(authority: Authority) -> AsyncIterator[HttpAgents]:
+async def console_client(authority: ConsoleCa) -> AsyncIterator[HttpAgents]:
     """Return a console client. Its connections close before the server stops, because the server waits for them."""
     client = HttpAgents(authority.client_ssl_context)
     try:
@@ -68,14 +68,14 @@ async def console_client(authority: Authority) -> AsyncIterator[HttpAgents]:
 
 
 @asynccontextmanager
-async def serve_app(app: Any, root: Path, authority: Authority) -> AsyncIterator[NodeRef]:
+async def serve_app(app: Any, root: Path, authority: ConsoleCa) -> AsyncIterator[NodeRef]:
     context = identity_of(root, authority).context()
     server = uvicorn.Server(
         uvicorn.Config(app, host=ADDRESS, port=0, log_level="warning", ssl_context_factory=lambda *_: context)
     )
     task = asyncio.create_task(server.serve())
     try:
-        await until(lambda: server.started)
+        await wait_until(lambda: server.started)
         yield NodeRef(1, ADDRESS, server.servers[0].sockets[0].getsockname()[1])
     finally:
         server.should_exit = True
@@ -156,16 +156,16 @@ def agent_before() -> Starlette:
     """Return an agent with all endpoints and message types of the previous release."""
     return Starlette(
         routes=[
-            routes.asked("/facts", handle_facts),
-            routes.asked("/shards", handle_shards),
-            routes.told("/shards/start", before.StartShards, handle_start),
-            routes.told("/shards/restart", before.RestartShards, handle_uids),
-            routes.told("/shards/remove", before.RemoveShards, handle_uids),
-            routes.told("/shards/command", list[before.ShardCommand], handle_commands),
-            routes.told("/shards/move_slots", before.MoveSlots, handle_move_slots),
-            routes.told("/probe", list[before.ProbeTarget], handle_probe),
-            routes.told("/proxy/apply", before.ProxyState, handle_apply_proxy),
-            routes.told("/drill", before.Drill, handle_drill),
+            routes.route_without_body("/facts", handle_facts),
+            routes.route_without_body("/shards", handle_shards),
+            routes.post_route("/shards/start", before.StartShards, handle_start),
+            routes.post_route("/shards/restart", before.RestartShards, handle_uids),
+            routes.post_route("/shards/remove", before.RemoveShards, handle_uids),
+            routes.post_route("/shards/command", list[before.ShardCommand], handle_commands),
+            routes.post_route("/shards/move_slots", before.MoveSlots, handle_move_slots),
+            routes.post_route("/probe", list[before.ProbeTarget], handle_probe),
+            routes.post_route("/proxy/apply", before.ProxyState, handle_apply_proxy),
+            routes.post_route("/drill", before.Drill, handle_drill),
             Route("/samples", handle_samples),
         ]
     )
@@ -182,8 +182,8 @@ async def check_encrypted_databases_are_left_out(agents: HttpAgents, node: NodeR
     assert list(report.failures) == [2]
 
 
-async def test_agent_of_the_previous_release_works(authority: Authority, tmp_path: Path) -> None:
-    payload = request(lone(1))
+async def test_agent_of_the_previous_release_works(authority: ConsoleCa, tmp_path: Path) -> None:
+    payload = start_request(standalone_shard(1))
     async with serve_app(agent_before(), tmp_path, authority) as node, console_client(authority) as agents:
         assert (await agents.facts(node)).hostname == FACTS.hostname
         assert [each.uid for each in await agents.start(node, payload)] == [1]
@@ -213,7 +213,7 @@ async def test_agent_of_the_previous_release_works(authority: Authority, tmp_pat
         assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[database]))).state == "absent"
         await check_encrypted_databases_are_left_out(agents, node, database)
         assert await agents.drill(node, Drill(id="x", kind="kill", seconds=1)) == ""
-        found = await anext(seconds(agents.samples(node, 0, "")))
+        found = await anext(without_pulses(agents.samples(node, 0, "")))
         assert (len(found.node), len(found.shards[1])) == (len(NODE_FIELDS), len(SHARD_FIELDS))
         assert found.node[len(before.NODE_FIELDS) :] == [None] * (len(NODE_FIELDS) - len(before.NODE_FIELDS))
         assert found.proxy is not None
@@ -222,7 +222,7 @@ async def test_agent_of_the_previous_release_works(authority: Authority, tmp_pat
             update={"bdb": payload.bdb.model_copy(update={"tier": TierSpec(ram_limit=1, flash_limit=1)})}
         )
         threads = payload.model_copy(update={"bdb": payload.bdb.model_copy(update={"io_threads": 2})})
-        slots = HotSlots(uids=[1], engine_ids=OWN_IDS, by="cpu_usec", limit=1)
+        slots = ReadHotSlots(uids=[1], engine_ids=OWN_IDS, by="cpu_usec", limit=1)
         for unknown_call in (
             *(agents.start(node, changed) for changed in (tier_request, threads)),
             *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots), agents.request_certificate(node)),
@@ -231,7 +231,7 @@ async def test_agent_of_the_previous_release_works(authority: Authority, tmp_pat
                 await unknown_call
 
 
-async def test_agent_of_the_previous_release_gets_no_foreign_requests(authority: Authority, tmp_path: Path) -> None:
+async def test_agent_of_the_previous_release_gets_no_foreign_requests(authority: ConsoleCa, tmp_path: Path) -> None:
     """The previous release cannot compare engine IDs, so the console compares them."""
     async with serve_app(agent_before(), tmp_path, authority) as node, console_client(authority) as agents:
         for _ in range(2):  # the second time, the console knows the protocol of the agent
@@ -254,10 +254,13 @@ async def test_agent_of_the_previous_release_gets_no_foreign_requests(authority:
             assert await agents.drill(node, Drill(id="x", kind="reboot", seconds=1, engine_ids=[OWN_IDS[1]])) == ""
 
 
-async def test_console_of_the_previous_release_works(authority: Authority, tmp_path: Path) -> None:
+async def test_console_of_the_previous_release_works(authority: ConsoleCa, tmp_path: Path) -> None:
     """The previous release sends no protocol number and parses replies with its own messages."""
     identity = identity_of(tmp_path, authority)
-    app = create_app(AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False), Renewal(identity, Port(identity)))
+    app = create_app(
+        AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False),
+        CertificateRenewal(identity, AgentPort(identity)),
+    )
     async with (
         serve_app(app, tmp_path, authority) as node,
         httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=f"https://{ADDRESS}:{node.port}") as console,
@@ -281,14 +284,14 @@ def test_new_shard_fields_are_omitted_for_the_previous_release() -> None:
     report = ShardReport(
         uid=1, bdb_uid=1, engine_id=OWN_IDS[1], state="running", pid=1, started_at=1.0, run_id="r", port=20000, memory=5
     )
-    [parsed] = json.loads(routes._json([report], protocol.FIRST).body)
+    [parsed] = json.loads(routes._json([report], protocol.FIRST_PROTOCOL).body)
     before.ShardReport.model_validate(parsed)
     assert json.loads(routes._json([report], protocol.PROTOCOL).body)[0]["port"] == 20000
 
 
 def test_new_fields_and_columns_are_omitted_for_the_previous_release() -> None:
     facts = NodeFacts(**{**FACTS.model_dump(), "flash_path": "/flash", "flash_size": 5})
-    assert before.NodeFacts.model_validate_json(routes._json(facts, protocol.FIRST).body) == facts_before()
+    assert before.NodeFacts.model_validate_json(routes._json(facts, protocol.FIRST_PROTOCOL).body) == facts_before()
     assert json.loads(routes._json(facts, protocol.PROTOCOL).body)["flash_size"] == 5
     row: list[float | None] = [1.0] * len(SHARD_FIELDS)
     latency = {"read": [(5, 1)], "blocking": [(9, 1)]}
@@ -307,26 +310,26 @@ def test_new_fields_and_columns_are_omitted_for_the_previous_release() -> None:
         died={},
         proxy=ProxyReading(seconds=1, pid=1, threads=1, cpu=0, rss=0, databases={1: endpoint}),
     )
-    line = protocol.line_for(sample.model_dump_json().encode() + b"\n", protocol.FIRST)
+    line = protocol.downgrade_line(sample.model_dump_json().encode() + b"\n", protocol.FIRST_PROTOCOL)
     assert line.endswith(b"\n")
     parsed = before.Sample.model_validate_json(line)
     assert (len(parsed.node), len(parsed.shards[1])) == (len(before.NODE_FIELDS), len(before.SHARD_FIELDS))
     assert parsed.proxy is not None
     endpoint_reading = parsed.proxy.databases[1]
     assert (len(endpoint_reading.values), list(endpoint_reading.latency)) == (len(before.ENDPOINT_FIELDS), ["read"])
-    assert protocol.line_for(b"\n", protocol.FIRST) == b"\n"
+    assert protocol.downgrade_line(b"\n", protocol.FIRST_PROTOCOL) == b"\n"
 
 
 @pytest.mark.parametrize(("agent_protocol", "direction"), [(str(protocol.PROTOCOL + 2), "new"), ("x", "old")])
 async def test_incompatible_release_is_rejected_with_a_message(
-    authority: Authority, tmp_path: Path, agent_protocol: str, direction: str
+    authority: ConsoleCa, tmp_path: Path, agent_protocol: str, direction: str
 ) -> None:
     async def answer(_: Request) -> Response:
         return Response("[]", headers={protocol.HEADER: agent_protocol})
 
     app = Starlette(routes=[Route("/{anything:path}", answer)])
     async with serve_app(app, tmp_path, authority) as node, console_client(authority) as agents:
-        for call in (agents.shards(node), anext(seconds(agents.samples(node, 0, "")))):
+        for call in (agents.shards(node), anext(without_pulses(agents.samples(node, 0, "")))):
             with pytest.raises(AgentRefused, match=f"the agent of node 1 is too {direction} "):
                 await call
 
@@ -335,7 +338,7 @@ async def test_incompatible_release_is_rejected_with_a_message(
     "agent_protocol", [None, str(protocol.PROTOCOL - 1), str(protocol.PROTOCOL), str(protocol.PROTOCOL + 1)]
 )
 def test_adjacent_releases_are_compatible(agent_protocol: str | None) -> None:
-    assert protocol.apart(protocol.told_by(agent_protocol), "the agent") == ""
+    assert protocol.incompatibility(protocol.protocol_from_header(agent_protocol), "the agent") == ""
 
 
 def message_versions() -> list[tuple[type[Message], type[before.Message]]]:
@@ -354,7 +357,9 @@ def test_message_changes_are_compatible_with_the_previous_release(
     assert not previous_type.model_fields.keys() - now.model_fields.keys(), "the previous release requires this field"
     assert all(not now.model_fields[name].is_required() for name in added)
     if issubclass(now, Reply):
-        assert added == protocol.ADDED.get(now.__name__, set()), "a console of the previous release rejects this field"
+        assert added == protocol.ADDED_FIELDS.get(now.__name__, set()), (
+            "a console of the previous release rejects this field"
+        )
 
 
 @pytest.mark.parametrize("rows", ["NODE_FIELDS", "SHARD_FIELDS", "ENDPOINT_FIELDS"])

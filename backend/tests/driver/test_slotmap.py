@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import pytest
-from backend.tests.shards import layout
+from backend.tests.shards import plan_shards
 
 from shardboard import engine_text
 from shardboard.agent.contract import CommandResult, ShardCommand
@@ -15,7 +15,7 @@ from shardboard.driver.slotmap import OpenSlot
 from shardboard.errors import AgentRefused
 
 NODES = [NodeRef(uid, f"10.0.0.{uid}", 9700) for uid in (1, 2, 3)]
-SHARDS = layout(NODES, 3, replication=True)
+SHARDS = plan_shards(NODES, 3, replication=True)
 """Primaries 1, 2, 3 and their replicas 4, 5, 6."""
 A, B, C, D, E, F = (shard.engine_id for shard in SHARDS)
 EVEN_SLOTS = {0: ((0, 5460),), 1: ((5461, 10922),), 2: ((10923, 16383),)}
@@ -47,12 +47,12 @@ ALL = text(line(A, 1, "0-5460"), line(B, 2, "5461-10922"), line(C, 3, "10923-163
 
 async def read_slot_map(views: Mapping[int, str], shard_uids: Sequence[int] = (1, 2, 3)) -> slotmap.SlotMap:
     agents = cast(Agents, FakeViews(views))
-    return await slotmap.look(agents, SHARDS, [shard for shard in SHARDS if shard.uid in shard_uids])
+    return await slotmap.read_slot_map(agents, SHARDS, [shard for shard in SHARDS if shard.uid in shard_uids])
 
 
 async def test_identical_views_have_no_differences() -> None:
     found = await read_slot_map(dict.fromkeys(range(1, 7), ALL), range(1, 7))
-    assert (found.held, found.open, found.lost, found.astray) == (EVEN_SLOTS, [], [], [])
+    assert (found.held, found.open, found.lost, found.disagreeing) == (EVEN_SLOTS, [], [], [])
 
 
 async def test_newest_claim_of_a_shard_about_its_own_slots_wins() -> None:
@@ -60,12 +60,12 @@ async def test_newest_claim_of_a_shard_about_its_own_slots_wins() -> None:
     second_view = text(line(A, 1, "0-5459"), line(B, 10, "5460-10922"), line(C, 9, "10923-16383"))
     found = await read_slot_map({1: first_view, 2: second_view, 3: first_view})
     assert found.held == {0: ((0, 5459),), 1: ((5460, 10922),), 2: ((10923, 16383),)}
-    assert found.astray == [1, 3]
+    assert found.disagreeing == [1, 3]
 
 
 async def test_slots_of_an_unreachable_shard_come_from_other_views() -> None:
     assert (await read_slot_map({1: ALL, 3: ALL})).held == EVEN_SLOTS
-    assert (await read_slot_map({1: ALL, 3: ALL})).astray == [2]
+    assert (await read_slot_map({1: ALL, 3: ALL})).disagreeing == [2]
 
 
 async def test_promoted_replica_represents_its_pair() -> None:
@@ -134,7 +134,7 @@ async def test_views_are_parsed_in_a_thread_and_each_line_once(monkeypatch: pyte
 
     monkeypatch.setattr(engine_text, "_line", recording_line)
     found = await read_slot_map(dict.fromkeys(range(1, 7), ALL), range(1, 7))
-    assert (found.held, found.astray) == (EVEN_SLOTS, [])
+    assert (found.held, found.disagreeing) == (EVEN_SLOTS, [])
     assert sorted(parsed_lines) == sorted((each, False) for each in (A, B, C))
     parsed_lines.clear()
     agents = cast(Agents, FakeViews(dict.fromkeys(range(1, 7), ALL)))

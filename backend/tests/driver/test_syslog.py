@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from backend.tests.driver.authority import authority_and_server
+from backend.tests.driver.authority import create_ca_and_server_context
 
 from shardboard.driver import syslog
-from shardboard.driver.ports import HookFailed
+from shardboard.driver.ports import DeliveryFailed
 from shardboard.driver.syslog import SyslogSender
 
 MESSAGES = [b"<110>1 - - - - - - one", "<110>1 - - - - - - zwei ä\n drei".encode()]
@@ -56,7 +56,7 @@ async def test_messages_are_delivered_unencrypted(server: Server) -> None:
 
 
 async def test_messages_are_delivered_over_tls(server: Server, tmp_path: Path) -> None:
-    ca, context = authority_and_server(tmp_path, "127.0.0.1")
+    ca, context = create_ca_and_server_context(tmp_path, "127.0.0.1")
     listener, port = await start_listener(server, context)
     async with listener:
         await SyslogSender().send(f"syslog+tls://127.0.0.1:{port}", ca, MESSAGES)
@@ -64,27 +64,27 @@ async def test_messages_are_delivered_over_tls(server: Server, tmp_path: Path) -
 
 
 async def test_untrusted_server_gets_no_messages(server: Server, tmp_path: Path) -> None:
-    _, context = authority_and_server(tmp_path, "127.0.0.1")
-    other, _ = authority_and_server(tmp_path, "127.0.0.1")
-    ca, other_context = authority_and_server(tmp_path, "192.0.2.1")
+    _, context = create_ca_and_server_context(tmp_path, "127.0.0.1")
+    other, _ = create_ca_and_server_context(tmp_path, "127.0.0.1")
+    ca, other_context = create_ca_and_server_context(tmp_path, "192.0.2.1")
     listener, port = await start_listener(server, context)
     async with listener:
         for trusted in ("", other):
-            with pytest.raises(HookFailed, match="certificate verify failed"):
+            with pytest.raises(DeliveryFailed, match="certificate verify failed"):
                 await SyslogSender().send(f"syslog+tls://127.0.0.1:{port}", trusted, MESSAGES)
     listener, port = await start_listener(server, other_context)
     async with listener:
-        with pytest.raises(HookFailed, match="certificate verify failed"):
+        with pytest.raises(DeliveryFailed, match="certificate verify failed"):
             await SyslogSender().send(f"syslog+tls://127.0.0.1:{port}", ca, MESSAGES)
     assert server.received == []
 
 
 async def test_server_that_does_not_read_is_reported(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(syslog, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(syslog, "TIMEOUT_SECONDS", 0.1)
     server.is_unresponsive = True
     listener, port = await start_listener(server)
     async with listener:
-        with pytest.raises(HookFailed, match="did not receive all messages"):
+        with pytest.raises(DeliveryFailed, match="did not receive all messages"):
             await SyslogSender().send(f"syslog+tcp://127.0.0.1:{port}", "", MESSAGES)
         server.closed.set()
 
@@ -93,5 +93,5 @@ async def test_unreachable_server_is_reported(server: Server) -> None:
     listener, port = await start_listener(server)
     listener.close()
     await listener.wait_closed()
-    with pytest.raises(HookFailed, match="is unreachable"):
+    with pytest.raises(DeliveryFailed, match="is unreachable"):
         await SyslogSender().send(f"syslog+tcp://127.0.0.1:{port}", "", MESSAGES)

@@ -6,27 +6,40 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, farm, layout, lone, own_address, request, until
+from backend.tests.shards import (
+    ENGINE,
+    LocalNodes,
+    execute_as_admin,
+    local_nodes,
+    plan_shards,
+    standalone_shard,
+    start_database,
+    start_request,
+    unused_loopback_address,
+    wait_until,
+)
 
 from shardboard.agent.contract import Peer
-from shardboard.agent.processes import Supervisor
+from shardboard.agent.processes import ShardSupervisor
 from shardboard.agent.settings import AgentSettings
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 from shardboard.driver import unknown_nodes
 from shardboard.driver.cluster import ShardRef
 from shardboard.driver.ports import Agents
 
 
 @asynccontextmanager
-async def foreign(root: Path) -> AsyncIterator[Shard]:
+async def foreign(root: Path) -> AsyncIterator[LocalShard]:
     """Run a foreign engine as a primary without slots."""
-    settings = AgentSettings(address=own_address(), state_dir=root)
-    supervisor = Supervisor(settings)
+    settings = AgentSettings(address=unused_loopback_address(), state_dir=root)
+    supervisor = ShardSupervisor(settings)
     await supervisor.adopt()
-    spec = lone(9)
+    spec = standalone_shard(9)
     endpoint = {"address": settings.address, "port": spec.port, "bus_port": spec.bus_port}
     peer = Peer(engine_id=spec.engine_id, pair_id=spec.engine_id, epoch=0, **endpoint)
-    [outcome] = await supervisor.start(request(spec, cluster=True, peers=[peer], admin_password="foreign-password"))
+    [outcome] = await supervisor.start(
+        start_request(spec, cluster=True, peers=[peer], admin_password="foreign-password")
+    )
     assert outcome.ok, outcome
     try:
         yield supervisor.shards[9]
@@ -35,70 +48,70 @@ async def foreign(root: Path) -> AsyncIterator[Shard]:
 
 
 @pytest.fixture
-async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path / "own", 3) as opened:
+async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
+    async with local_nodes(tmp_path / "own", 3) as opened:
         yield opened
 
 
-async def run_command(nodes: Farm, shard: ShardRef, *argv: str) -> str:
-    return str(await ask(nodes[shard.node.uid].shards[shard.uid], *argv))
+async def run_command(nodes: LocalNodes, shard: ShardRef, *argv: str) -> str:
+    return str(await execute_as_admin(nodes[shard.node.uid].shards[shard.uid], *argv))
 
 
-async def test_foreign_node_is_expelled_and_its_slots_are_taken_back(nodes: Farm, tmp_path: Path) -> None:
-    shards, agents = layout(nodes.nodes, 3, replication=False), cast(Agents, nodes)
+async def test_foreign_node_is_expelled_and_its_slots_are_taken_back(nodes: LocalNodes, tmp_path: Path) -> None:
+    shards, agents = plan_shards(nodes.nodes, 3, replication=False), cast(Agents, nodes)
     known = {shard.engine_id for shard in shards}
-    await bring_up(nodes, ENGINE, shards)
+    await start_database(nodes, ENGINE, shards)
     assert await unknown_nodes.find(agents, shards, known) == []
     async with foreign(tmp_path / "foreign") as other:
         host = shards[0]
-        await ask(other, "CLUSTER", "MEET", host.node.addr, str(host.port), str(host.bus_port))
+        await execute_as_admin(other, "CLUSTER", "MEET", host.node.addr, str(host.port), str(host.bus_port))
         foreign_id = other.record.spec.engine_id
 
         async def found(*queried: ShardRef) -> Any:
             return await unknown_nodes.find(agents, queried or shards, known)
 
-        [node] = await until(found)
-        assert (node.engine_id, node.slots, node.is_well) == (foreign_id, (), True)
+        [node] = await wait_until(found)
+        assert (node.engine_id, node.slots, node.is_healthy) == (foreign_id, (), True)
         assert node.address.endswith(f":{other.record.spec.port}@{other.record.spec.bus_port}")
 
         first, _ = host.slots[0]
 
         async def knows_all() -> bool:
-            return str(await ask(other, "CLUSTER", "NODES")).count(" connected") == 4
+            return str(await execute_as_admin(other, "CLUSTER", "NODES")).count(" connected") == 4
 
-        await until(knows_all)
+        await wait_until(knows_all)
         for slot in range(first, first + 100):
-            await ask(other, "CLUSTER", "SETSLOT", str(slot), "NODE", foreign_id)
-        await ask(other, "CLUSTER", "BUMPEPOCH")
+            await execute_as_admin(other, "CLUSTER", "SETSLOT", str(slot), "NODE", foreign_id)
+        await execute_as_admin(other, "CLUSTER", "BUMPEPOCH")
 
         async def foreign_owns_slots() -> bool:
             views = [await found(shard) for shard in shards]
             return all(view and view[0].slots == ((first, first + 99),) for view in views)
 
-        await until(foreign_owns_slots)
+        await wait_until(foreign_owns_slots)
         planned_slots = {shard: shard.slots for shard in shards}
-        assert await unknown_nodes.take_back(agents, planned_slots) == {}, (
+        assert await unknown_nodes.reclaim_slots(agents, planned_slots) == {}, (
             "slots are not taken while the foreign node still owns them"
         )
-        await unknown_nodes.expel(agents, shards, [foreign_id])
+        await unknown_nodes.forget_nodes(agents, shards, [foreign_id])
         assert await found() == []
-        assert await unknown_nodes.take_back(agents, planned_slots) == {host.uid: ((first, first + 99),)}
+        assert await unknown_nodes.reclaim_slots(agents, planned_slots) == {host.uid: ((first, first + 99),)}
 
         async def is_complete() -> bool:
             infos = [await run_command(nodes, shard, "CLUSTER", "INFO") for shard in shards]
             return all("cluster_state:ok" in info and "cluster_slots_ok:16384" in info for info in infos)
 
-        await until(is_complete)
-        assert await unknown_nodes.take_back(agents, planned_slots) == {}
+        await wait_until(is_complete)
+        assert await unknown_nodes.reclaim_slots(agents, planned_slots) == {}
 
 
-async def test_unreachable_shards_are_ignored(nodes: Farm) -> None:
-    shards, agents = layout(nodes.nodes, 3, replication=False), cast(Agents, nodes)
-    await bring_up(nodes, ENGINE, shards)
+async def test_unreachable_shards_are_ignored(nodes: LocalNodes) -> None:
+    shards, agents = plan_shards(nodes.nodes, 3, replication=False), cast(Agents, nodes)
+    await start_database(nodes, ENGINE, shards)
     for shard in shards[:2]:
         nodes[shard.node.uid].shards[shard.uid].record.bdb.__dict__["admin_password"] = "wrong"
         nodes[shard.node.uid].shards[shard.uid].disconnect()
     found = await unknown_nodes.find(agents, shards, {shard.engine_id for shard in shards[:2]})
     assert [node.engine_id for node in found or ()] == [shards[2].engine_id]
     assert await unknown_nodes.find(agents, shards[:2], set()) is None
-    assert await unknown_nodes.take_back(agents, {shards[0]: ((0, 16383),)}) == {}
+    assert await unknown_nodes.reclaim_slots(agents, {shards[0]: ((0, 16383),)}) == {}

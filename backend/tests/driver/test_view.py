@@ -1,6 +1,6 @@
 """Tests of the cluster view of the engines, and of the peers that new shards get from it."""
 
-from backend.tests.shards import ENGINE, layout
+from backend.tests.shards import ENGINE, plan_shards
 
 from shardboard.domain.slots import render
 from shardboard.driver import cluster
@@ -21,19 +21,19 @@ def line_of(shard: ShardRef) -> ClusterLine:
 
 async def test_newest_view_is_used() -> None:
     agents = FakeAgents()
-    shards = layout(NODES, 3, replication=False)
+    shards = plan_shards(NODES, 3, replication=False)
     await cluster.start(agents, ENGINE, shards, {shard.node.uid: [shard.uid] for shard in shards})
-    found = await cluster.view(agents, shards)
+    found = await cluster.newest_view(agents, shards)
     assert {shard.uid: found[shard.engine_id].epoch for shard in shards} == {1: 1, 2: 2, 3: 3}
 
 
 async def test_lost_primary_returns_as_replica_while_another_pair_is_down() -> None:
     agents = FakeAgents()
-    shards = layout(NODES, 3, replication=True)
+    shards = plan_shards(NODES, 3, replication=True)
     first, _, third, promoted, *_ = shards
     # Pair 0 has a promoted replica, pair 1 has no primary, and pair 2 is unchanged.
     view = {shard.engine_id: line_of(shard) for shard in shards}
-    refused = await cluster.start_late(agents, ENGINE, shards, [promoted, third], [first], view)
+    refused = await cluster.start_new_shards(agents, ENGINE, shards, [promoted, third], [first], view)
     assert refused == {}
     [spec] = [spec for specs in agents.running.values() for spec in specs.values()]
     assert (spec.uid, spec.role, spec.swap_with) == (first.uid, "slave", None)
@@ -47,10 +47,10 @@ async def test_new_shards_get_current_epochs_and_roles() -> None:
             requests.append(request)
             return []
 
-    shards = layout(NODES, 3, replication=True)
+    shards = plan_shards(NODES, 3, replication=True)
     promoted, lost = shards[3], shards[0]
     view = {shard.engine_id: line_of(shard) for shard in shards}
-    await cluster.start_late(RecordingAgents(), ENGINE, shards, [promoted, *shards[1:3]], [lost], view)
+    await cluster.start_new_shards(RecordingAgents(), ENGINE, shards, [promoted, *shards[1:3]], [lost], view)
     [request] = requests
     peers = {peer.engine_id: peer for peer in request.bdb.peers}  # type: ignore[attr-defined]
     assert peers[lost.engine_id].primary_engine_id == promoted.engine_id

@@ -10,17 +10,27 @@ from pathlib import Path
 
 import pytest
 from backend.tests.agent.test_sealed import to_shard_tls
-from backend.tests.shards import ENGINE, Farm, ask, bring_up, engines_below, farm, layout, own_address, until
+from backend.tests.shards import (
+    ENGINE,
+    LocalNodes,
+    execute_as_admin,
+    find_engines,
+    local_nodes,
+    plan_shards,
+    start_database,
+    unused_loopback_address,
+    wait_until,
+)
 
 from shardboard import probing
 from shardboard.agent import certificates, sealed
 from shardboard.agent.contract import RenewCertificates
 from shardboard.agent.engine import engine_path
 from shardboard.agent.resp import EngineError
-from shardboard.agent.shard import Shard
+from shardboard.agent.shard import LocalShard
 from shardboard.driver import cluster, replication, slotmap
 from shardboard.driver.cluster import ShardRef
-from shardboard.probing import answers
+from shardboard.probing import responds
 from shardboard.shard_certificates import ShardCertificates
 
 OWN = ShardCertificates.issue()
@@ -29,20 +39,20 @@ pytestmark = pytest.mark.older
 
 
 @pytest.fixture
-async def nodes(tmp_path: Path) -> AsyncIterator[Farm]:
-    async with farm(tmp_path / "farm", 2) as opened:
+async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
+    async with local_nodes(tmp_path / "farm", 2) as opened:
         yield opened
-    for process in engines_below(tmp_path):
+    for process in find_engines(tmp_path):
         process.kill()
 
 
-async def create_database(nodes: Farm, *, replication: bool = True) -> list[ShardRef]:
-    shards = layout(nodes.nodes, 3, replication=replication)
-    await bring_up(nodes, ENCRYPTED, shards)
+async def create_database(nodes: LocalNodes, *, replication: bool = True) -> list[ShardRef]:
+    shards = plan_shards(nodes.nodes, 3, replication=replication)
+    await start_database(nodes, ENCRYPTED, shards)
     return shards
 
 
-def process_of(nodes: Farm, shard: ShardRef) -> Shard:
+def process_of(nodes: LocalNodes, shard: ShardRef) -> LocalShard:
     return nodes[shard.node.uid].shards[shard.uid]
 
 
@@ -64,58 +74,58 @@ async def ping_reply(shard: ShardRef, directory: Path | None, *, tls: bool = Tru
 
 
 async def test_shards_accept_only_certificates_of_their_database(
-    nodes: Farm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    nodes: LocalNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [shard, *_] = await create_database(nodes)
     own_directory, other = process_of(nodes, shard).directory, tmp_path / "other"
     other.mkdir()
-    sealed.write(other, to_shard_tls(ShardCertificates.issue()))
+    sealed.write_certificates(other, to_shard_tls(ShardCertificates.issue()))
     assert await ping_reply(shard, own_directory) == b"+PONG"
     assert await ping_reply(shard, other) == b""
     assert await ping_reply(shard, None) == b""
     assert await ping_reply(shard, None, tls=False) == b""
     monkeypatch.setattr(probing, "PROBE_SECONDS", 30)  # for busy machines
     # Witnesses can probe the shard without a certificate of the database.
-    assert await answers(shard.node.addr, shard.port, tls=True)
-    assert not await answers(shard.node.addr, shard.port)
-    assert not await answers(shard.node.addr, shard.port + 100, tls=True)
+    assert await responds(shard.node.addr, shard.port, tls=True)
+    assert not await responds(shard.node.addr, shard.port)
+    assert not await responds(shard.node.addr, shard.port + 100, tls=True)
     monkeypatch.setattr(probing, "PROBE_SECONDS", 0.4)
     nodes[shard.node.uid].signal([shard.uid], signal.SIGSTOP)
-    assert not await answers(shard.node.addr, shard.port, tls=True)
+    assert not await responds(shard.node.addr, shard.port, tls=True)
     nodes[shard.node.uid].signal([shard.uid], signal.SIGCONT)
 
 
-async def test_reported_addresses_and_ports_are_unchanged(nodes: Farm) -> None:
+async def test_reported_addresses_and_ports_are_unchanged(nodes: LocalNodes) -> None:
     """This also applies to the Unix socket, which agents and proxies use."""
     shards = await create_database(nodes)
     shard = process_of(nodes, shards[0])
-    listed = await ask(shard, "CLUSTER", "NODES")
+    listed = await execute_as_admin(shard, "CLUSTER", "NODES")
     assert {line.split(" ")[1].partition("@")[0] for line in listed.splitlines()} == {
         f"{each.node.addr}:{each.port}" for each in shards
     }
     with pytest.raises(EngineError, match=f"MOVED 12182 {shards[2].node.addr}:{shards[2].port}"):
-        await ask(shard, "GET", "foo")
+        await execute_as_admin(shard, "GET", "foo")
 
 
-async def test_new_node_is_known_when_clients_can_be_redirected_to_it(nodes: Farm) -> None:
+async def test_new_node_is_known_when_clients_can_be_redirected_to_it(nodes: LocalNodes) -> None:
     """The engine reports the unencrypted port to clients of the Unix socket, and gets it only after the handshake."""
     old = await create_database(nodes)
     new = [
         replace(each, pair=each.pair + 3, slots=())
-        for each in layout(nodes.nodes, 3, replication=False, first_uid=len(old) + 1)
+        for each in plan_shards(nodes.nodes, 3, replication=False, first_uid=len(old) + 1)
     ]
-    known = await cluster.view(nodes, [shard for shard in old if shard.role == "master"])
+    known = await cluster.newest_view(nodes, [shard for shard in old if shard.role == "master"])
     primaries = [shard for shard in old if shard.role == "master"]
-    assert await cluster.start_late(nodes, ENCRYPTED, [*old, *new], primaries, new, known) == {}
+    assert await cluster.start_new_shards(nodes, ENCRYPTED, [*old, *new], primaries, new, known) == {}
 
     async def all_known() -> bool:
         unaware = await slotmap.unaware_hosts(nodes, old, new)
-        await replication.introduce(nodes, unaware, new)
+        await replication.meet(nodes, unaware, new)
         return not unaware
 
-    await until(all_known)
+    await wait_until(all_known)
     for host in old:
-        lines = (await ask(process_of(nodes, host), "CLUSTER", "NODES")).splitlines()
+        lines = (await execute_as_admin(process_of(nodes, host), "CLUSTER", "NODES")).splitlines()
         addresses = {line.split(" ")[0]: line.split(" ")[1].partition("@")[0] for line in lines}
         assert {each.engine_id: f"{each.node.addr}:{each.port}" for each in new}.items() <= addresses.items()
 
@@ -125,7 +135,7 @@ class ForeignEngine:
 
     def __init__(self, home: Path, port: int, *options: str) -> None:
         self._home = home
-        address = ("--bind", own_address(), "--port", str(port), "--cluster-port", str(port + 5000))
+        address = ("--bind", unused_loopback_address(), "--port", str(port), "--cluster-port", str(port + 5000))
         mode = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--unixsocket", "s", "--save", "")
         command = [engine_path("valkey-server") or "", *address, *mode, *options]
         with (home / "log").open("wb") as log:
@@ -147,17 +157,17 @@ class ForeignEngine:
 
 
 @pytest.mark.parametrize("speaks_tls", [False, True])
-async def test_foreign_engine_cannot_join_the_cluster(nodes: Farm, tmp_path: Path, *, speaks_tls: bool) -> None:
+async def test_foreign_engine_cannot_join_the_cluster(nodes: LocalNodes, tmp_path: Path, *, speaks_tls: bool) -> None:
     shards = await create_database(nodes)
     victim = process_of(nodes, shards[0])
     before = await _listed(victim)
     home = tmp_path / "foreign"
     home.mkdir()
-    sealed.write(home, to_shard_tls(ShardCertificates.issue()))
+    sealed.write_certificates(home, to_shard_tls(ShardCertificates.issue()))
     files = ("--tls-cert-file", sealed.IDENTITY, "--tls-key-file", sealed.IDENTITY)
-    tls_options = ("--tls-ca-cert-file", sealed.AUTHORITIES, *files, "--tls-cluster", "yes") if speaks_tls else ()
+    tls_options = ("--tls-ca-cert-file", sealed.CA_FILE, *files, "--tls-cluster", "yes") if speaks_tls else ()
     foreign = ForeignEngine(home, 21000, *tls_options)
-    await until(foreign.answers)
+    await wait_until(foreign.answers)
     await foreign.send_command("CLUSTER", "ADDSLOTSRANGE", "0", "5460")
     for shard in shards:
         assert "OK" in await foreign.send_command(
@@ -170,45 +180,51 @@ async def test_foreign_engine_cannot_join_the_cluster(nodes: Farm, tmp_path: Pat
         states.update(line.split(" ")[2] for line in others)
         return not others
 
-    await until(has_given_up)
+    await wait_until(has_given_up)
     assert states == {"handshake"}
     assert await _listed(victim) == before
 
 
-async def _listed(shard: Shard) -> set[str]:
-    return {line.split(" ")[0] for line in (await ask(shard, "CLUSTER", "NODES")).splitlines()}
+async def _listed(shard: LocalShard) -> set[str]:
+    return {line.split(" ")[0] for line in (await execute_as_admin(shard, "CLUSTER", "NODES")).splitlines()}
 
 
-async def test_certificates_are_renewed_without_interruption(nodes: Farm) -> None:
+async def test_certificates_are_renewed_without_interruption(nodes: LocalNodes) -> None:
     shards = await create_database(nodes)
     primary, replica = process_of(nodes, shards[0]), process_of(nodes, shards[3])
-    await ask(primary, "SET", "{06S}before", "1")
-    renewed = OWN.renewed()
+    await execute_as_admin(primary, "SET", "{06S}before", "1")
+    renewed = OWN.with_new_certificate()
     # Only the node of the primary gets new certificates. Its replica and the other shards keep the old ones.
-    results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed)))
+    results = await certificates.install_certificates(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed)))
     assert {result.reply for result in results if not result.ok} == set()
     assert len(results) == len(nodes[1].shards)
     served = ssl.DER_cert_to_PEM_cert(await _certificate(shards[0], replica.directory))
     assert served.strip() == renewed.certificate.strip()
     # New links accept old and new certificates.
-    await ask(primary, "CLIENT", "KILL", "TYPE", "replica")
-    await until(lambda: _is_linked(replica))
-    assert await ask(primary, "WAIT", "1", "10000") == 1
+    await execute_as_admin(primary, "CLIENT", "KILL", "TYPE", "replica")
+    await wait_until(lambda: _is_linked(replica))
+    assert await execute_as_admin(primary, "WAIT", "1", "10000") == 1
     # The request can be repeated. A shard that does not run uses the files at its next start.
     assert all(
         result.ok
-        for result in await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed)))
+        for result in await certificates.install_certificates(
+            nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed))
+        )
     )
-    assert await certificates.renew(nodes[1], RenewCertificates(bdb_uid=9, tls=to_shard_tls(renewed))) == []
+    assert (
+        await certificates.install_certificates(nodes[1], RenewCertificates(bdb_uid=9, tls=to_shard_tls(renewed))) == []
+    )
 
 
-async def test_starting_shard_gets_renewed_certificates_when_it_runs(nodes: Farm) -> None:
+async def test_starting_shard_gets_renewed_certificates_when_it_runs(nodes: LocalNodes) -> None:
     """The starting shard might already have read the previous files."""
     [shard, *_] = await create_database(nodes, replication=False)
     process = process_of(nodes, shard)
-    renewed, process.state = OWN.renewed(), "starting"
-    renewal = asyncio.create_task(certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed))))
-    await until(lambda: _written(process, renewed))
+    renewed, process.state = OWN.with_new_certificate(), "starting"
+    renewal = asyncio.create_task(
+        certificates.install_certificates(nodes[1], RenewCertificates(bdb_uid=1, tls=to_shard_tls(renewed)))
+    )
+    await wait_until(lambda: _written(process, renewed))
     assert not renewal.done()
     process.state = "running"
     assert {result.ok for result in await renewal} == {True}
@@ -216,12 +232,12 @@ async def test_starting_shard_gets_renewed_certificates_when_it_runs(nodes: Farm
     assert served.strip() == renewed.certificate.strip()
 
 
-async def _written(shard: Shard, issued: ShardCertificates) -> bool:
+async def _written(shard: LocalShard, issued: ShardCertificates) -> bool:
     return issued.certificate in (shard.directory / sealed.IDENTITY).read_text()
 
 
-async def _is_linked(shard: Shard) -> bool:
-    return "master_link_status:up" in await ask(shard, "INFO", "replication")
+async def _is_linked(shard: LocalShard) -> bool:
+    return "master_link_status:up" in await execute_as_admin(shard, "INFO", "replication")
 
 
 async def _certificate(shard: ShardRef, directory: Path) -> bytes:
@@ -234,12 +250,12 @@ async def _certificate(shard: ShardRef, directory: Path) -> bytes:
     return found
 
 
-async def test_invalid_certificates_are_rejected_and_the_old_ones_kept(nodes: Farm) -> None:
+async def test_invalid_certificates_are_rejected_and_the_old_ones_kept(nodes: LocalNodes) -> None:
     [shard, *_] = await create_database(nodes, replication=False)
     broken = to_shard_tls(OWN).model_copy(update={"certificate": "none"})
-    results = await certificates.renew(nodes[1], RenewCertificates(bdb_uid=1, tls=broken))
+    results = await certificates.install_certificates(nodes[1], RenewCertificates(bdb_uid=1, tls=broken))
     assert {result.ok for result in results} == {False}
     assert "TLS" in results[0].reply
     directory = process_of(nodes, shard).directory
-    sealed.write(directory, to_shard_tls(OWN))
+    sealed.write_certificates(directory, to_shard_tls(OWN))
     assert await ping_reply(shard, directory) == b"+PONG"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -28,8 +28,8 @@ Operation = Callable[[AsyncSession], Awaitable[Any]]
 
 
 async def _failover(session: AsyncSession) -> None:
-    primary = next(row for row in await shards.of_bdb(session, 1) if row.current_role == "master")
-    await failovers.order(session, [primary.uid], WHO, force=False, dry_run=False)
+    primary = next(row for row in await shards.list_for_bdb(session, 1) if row.current_role == "master")
+    await failovers.schedule(session, [primary.uid], WHO, force=False, dry_run=False)
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -55,7 +55,7 @@ async def is_waiting(console: Console, task: "asyncio.Task[Any]") -> bool:
 async def test_second_operation_is_rejected(
     console: Console, agents: FakeAgents, nodes: list[Node], first: str, second: str
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
 
     async def run_second() -> None:
         async with console.store.begin() as session:
@@ -64,17 +64,17 @@ async def test_second_operation_is_rejected(
     async with console.store.begin() as session:
         await OPERATIONS[first](session)
         second_task = asyncio.create_task(run_second())
-        await until(lambda: is_waiting(console, second_task))
+        await wait_until(lambda: is_waiting(console, second_task))
     if (first, second) == ("failover", "delete"):  # the deletion is queued until the failover ends
         await second_task
         return
     with pytest.raises(Conflict):
         await second_task
     async with console.store.read() as session:
-        assert len(await actions.open_of_bdb(session, 1)) == 1
+        assert len(await actions.list_open_for_bdb(session, 1)) == 1
 
 
 async def test_starting_an_action_without_the_lock_raises_an_error(console: Console) -> None:
     async with console.store.begin() as session:
         with pytest.raises(RuntimeError):
-            queue.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
+            queue.enqueue(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))

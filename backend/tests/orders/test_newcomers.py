@@ -2,10 +2,10 @@
 
 import pytest
 
-from shardboard.domain.placement import BUS_OFFSET, SHARD_PORTS, Placed
+from shardboard.domain.placement import BUS_OFFSET, SHARD_PORTS, PlacedShard
 from shardboard.errors import NotAcceptable
 from shardboard.orders import newcomers
-from shardboard.orders.newcomers import Ports
+from shardboard.orders.newcomers import PortAllocator
 from shardboard.state.shards import Shard
 
 FIRST = SHARD_PORTS[0]
@@ -16,13 +16,18 @@ def shard(uid: int, node_uid: int, port: int) -> Shard:
 
 
 def test_each_port_of_a_node_is_assigned_once() -> None:
-    ports = Ports([shard(1, 1, FIRST), shard(2, 1, FIRST + 2), shard(3, 2, FIRST + 1)], [])
-    assert [ports.take(1), ports.take(1), ports.take(2), ports.take(3)] == [FIRST + 1, FIRST + 3, FIRST, FIRST]
+    ports = PortAllocator([shard(1, 1, FIRST), shard(2, 1, FIRST + 2), shard(3, 2, FIRST + 1)], [])
+    assert [ports.allocate(1), ports.allocate(1), ports.allocate(2), ports.allocate(3)] == [
+        FIRST + 1,
+        FIRST + 3,
+        FIRST,
+        FIRST,
+    ]
 
 
 def test_shard_rows_follow_the_plan() -> None:
-    plan = [Placed(node_uid=1, pair=0, role="master"), Placed(node_uid=2, pair=1, role="slave")]
-    rows = newcomers.rows(plan, 7, 40, [shard(1, 1, FIRST)], [], {0: "0-99"})
+    plan = [PlacedShard(node_uid=1, pair=0, role="master"), PlacedShard(node_uid=2, pair=1, role="slave")]
+    rows = newcomers.new_shard_rows(plan, 7, 40, [shard(1, 1, FIRST)], [], {0: "0-99"})
     assert [(row.uid, row.bdb_uid, row.node_uid, row.pair, row.role, row.slots, row.port) for row in rows] == [
         (40, 7, 1, 0, "master", "0-99", FIRST + 1),
         (41, 7, 2, 1, "slave", "", FIRST),
@@ -34,4 +39,4 @@ def test_shard_rows_follow_the_plan() -> None:
 def test_node_without_free_ports_is_reported() -> None:
     existing = [shard(number, 1, port) for number, port in enumerate(SHARD_PORTS)]
     with pytest.raises(NotAcceptable, match="Node 1 has no free port"):
-        newcomers.rows([Placed(node_uid=1, pair=0, role="master")], 7, 1, existing, [], {})
+        newcomers.new_shard_rows([PlacedShard(node_uid=1, pair=0, role="master")], 7, 1, existing, [], {})

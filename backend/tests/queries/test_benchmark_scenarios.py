@@ -7,7 +7,7 @@ from shardboard.queries import benchmark_scenarios as library
 from shardboard.schemas.benchmark_requests import BenchmarkCreate
 from shardboard.schemas.benchmark_scenarios import Scenario, render
 
-NAMES = sorted(library.every())
+NAMES = sorted(library.list_all())
 
 
 def test_library_contains_the_published_benchmarks() -> None:
@@ -19,12 +19,12 @@ def test_library_contains_the_published_benchmarks() -> None:
 @pytest.mark.parametrize("scale", [1.0, 0.01, 0.000_01])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_scenario_is_valid_at_every_scale(name: str, scale: float) -> None:
-    scenario_request = benchmark_scenarios.scaled(library.find(name), scale)
+    scenario_request = benchmark_scenarios.scaled(library.get_scenario(name), scale)
     for phase in scenario_request["phases"]:
         assert workload.check(phase["workload"]) is None, phase
     scenario_request.pop("database")
     BenchmarkCreate.model_validate({**scenario_request, "bdb_uid": 1})
-    Scenario.model_validate(render(library.find(name), scale))
+    Scenario.model_validate(render(library.get_scenario(name), scale))
 
 
 def test_factor_scales_keys_rate_and_duration() -> None:
@@ -41,4 +41,4 @@ def test_factor_scales_keys_rate_and_duration() -> None:
 @pytest.mark.parametrize("text", ["[", "- 1", "name: x"])
 def test_invalid_scenarios_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"YAML|mapping|field title"):
-        library.load(text)
+        library.parse(text)

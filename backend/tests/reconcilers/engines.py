@@ -8,7 +8,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef
 
 
-class Engines(FakeAgents):
+class ReplicatingAgents(FakeAgents):
     """Fake agents with replication. `primary_of` maps each replica to the shard that it copies; all other shards are primaries."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ ADMIN = Principal("admin@example.org", "admin")
 
 
 @asynccontextmanager
-async def running(
+async def running_loops(
     console: Console, *, agents: Any = None, store: Store | None = None, instance: str = "test", removal: bool = True
 ) -> AsyncIterator[None]:
     """Run both loops. At the end, they stop as in a killed console."""
@@ -117,7 +117,7 @@ async def create_database(console: Console, name: str = "shop", **fields: Any) -
 async def create_active_database(console: Console, name: str = "shop", **fields: Any) -> int:
     """Create a database as `create_database` does, and wait until it is active. Return its uid."""
     uid = await create_database(console, name, **fields)
-    async with running(console):
+    async with running_loops(console):
         await wait_for_status(console, uid, "active")
     return uid
 
@@ -140,13 +140,13 @@ async def get_bdb(console: Console, uid: int) -> Bdb | None:
 async def latest_action(console: Console, uid: int) -> Action:
     """Return the newest action of a database."""
     async with console.store.read() as session:
-        return (await actions.of_bdb(session, uid))[0]
+        return (await actions.list_for_bdb(session, uid))[0]
 
 
 async def shard_rows(console: Console, uid: int) -> list[Shard]:
     """Return all shard rows of a database, including shards that are being removed."""
     async with console.store.read() as session:
-        return [row for row in await shards.occupying(session) if row.bdb_uid == uid]
+        return [row for row in await shards.list_occupying(session) if row.bdb_uid == uid]
 
 
 async def events_of_bdb(console: Console, uid: int) -> list[Event]:

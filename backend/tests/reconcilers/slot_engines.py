@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from backend.tests.reconcilers.engines import Engines
+from backend.tests.reconcilers.engines import ReplicatingAgents
 
 from shardboard.agent.contract import MoveSlots, ShardOutcome, SlotsMoved, StartShards
 from shardboard.domain import slots
@@ -12,7 +12,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef
 
 
-class SlotEngines(Engines):
+class SlotMovingAgents(ReplicatingAgents):
     """Engines in which a request moves `batch_size` slots and leaves the next slot migrating."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class SlotEngines(Engines):
         return outcomes
 
     async def move_slots(self, node: NodeRef, request: MoveSlots) -> SlotsMoved:
-        self._note("move_slots", node)
+        self._record_call("move_slots", node)
         self._concurrent += 1
         await asyncio.sleep(0)  # so that concurrent requests overlap
         self.max_concurrent = max(self.max_concurrent, self._concurrent)

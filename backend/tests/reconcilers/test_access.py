@@ -8,7 +8,7 @@ from backend.tests.reconcilers.loops import (
     ADMIN,
     create_active_database,
     events_of_bdb,
-    running,
+    running_loops,
     shard_rows,
     wait_for_status,
 )
@@ -19,7 +19,7 @@ from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers.access import AccessLoop
 from shardboard.services import access, user_accounts
 from shardboard.services import bdbs as service
-from shardboard.services.user_accounts import Changes, GivenRole, NewPassword
+from shardboard.services.user_accounts import AccountChanges, PasswordHashes, RoleAssignment
 from shardboard.services.users import set_admin
 from shardboard.state import data_users, shards, users
 
@@ -28,8 +28,8 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 ANN = "ann@example.org"
 
 
-def new_password(text: str) -> NewPassword:
-    return NewPassword(f"argon2 of {text}", data_users.digest(text))
+def new_password(text: str) -> PasswordHashes:
+    return PasswordHashes(f"argon2 of {text}", data_users.digest(text))
 
 
 async def grant(console: Console, uid: int, *pairs: tuple[int, int]) -> None:
@@ -37,7 +37,7 @@ async def grant(console: Console, uid: int, *pairs: tuple[int, int]) -> None:
     async with console.store.begin() as session:
         permissions = [{"role_uid": role, "redis_acl_uid": acl} for role, acl in pairs]
         await service.update(session, uid, {"roles_permissions": permissions}, ADMIN)
-    async with running(console):
+    async with running_loops(console):
         await wait_for_status(console, uid, "active")
 
 
@@ -55,19 +55,19 @@ async def create_with_readers(console: Console) -> int:
 async def mark_shards_running(console: Console, uid: int, pid: int = 1) -> None:
     """Mark all shards of the database as running. The process id of a shard is `pid` plus its uid."""
     async with console.store.begin() as session:
-        for row in await shards.of_bdb(session, uid):
+        for row in await shards.list_for_bdb(session, uid):
             row.observed_status, row.observed_pid, row.observed_started_at = "ok", pid + row.uid, datetime.now(UTC)
 
 
 async def add_ann(console: Console, text: str = "correct-horse", role: int | None = 17) -> int:
     async with console.store.begin() as session:
-        role_spec = GivenRole("none", role)
+        role_spec = RoleAssignment("none", role)
         return (await user_accounts.create(session, ANN, "", new_password(text), role_spec, ADMIN)).uid
 
 
 def rules_of_ann(agents: FakeAgents, shard_uids: Sequence[int]) -> set[tuple[str, ...]]:
     """Return the rules that these shards have for Ann; an empty tuple stands for a shard without this user."""
-    return {agents.users[uid].get(ANN, ()) for uid in shard_uids}
+    return {agents.engine_users[uid].get(ANN, ()) for uid in shard_uids}
 
 
 def expected_rules(text: str, *rules: str) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ async def test_users_with_a_role_are_created_on_every_shard(console: Console, ag
     assert agents.commands == []
     async with console.store.begin() as session:
         await access.change_acl(session, 17, None, "+get ~*", ADMIN)
-        await user_accounts.change(session, ann, Changes(password=new_password("another one")), ADMIN)
+        await user_accounts.change(session, ann, AccountChanges(password=new_password("another one")), ADMIN)
     await loop.sweep()
     assert rules_of_ann(agents, shard_uids) == {expected_rules("another one", "+get", "~*")}
     assert "correct-horse" not in str(agents.commands)
@@ -126,7 +126,7 @@ async def test_a_new_process_gets_its_users_again(console: Console, agents: Fake
     await add_ann(console)
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
-    agents.users.clear()
+    agents.engine_users.clear()
     await mark_shards_running(console, uid, pid=1000)
     await loop.sweep()
     assert rules_of_ann(agents, shard_uids) == {expected_rules("correct-horse", *READER)}
@@ -158,13 +158,13 @@ async def test_a_user_is_created_once_the_password_hash_is_known(console: Consol
     ann = await add_ann(console, role=None)
     loop = AccessLoop(console.store, console.bus, agents)
     async with console.store.begin() as session:
-        await user_accounts.change(session, ann, Changes(role=GivenRole("none", 17)), ADMIN)
+        await user_accounts.change(session, ann, AccountChanges(role=RoleAssignment("none", 17)), ADMIN)
     await loop.sweep()
     assert rules_of_ann(agents, shard_uids) == {()}
     async with console.store.begin() as session:
         user = await users.by_email(session, ANN)
         assert user is not None
-        await user_accounts.note_data_hash(session, user.uid, user.password_hash, data_users.digest("correct-horse"))
+        await user_accounts.save_data_hash(session, user.uid, user.password_hash, data_users.digest("correct-horse"))
     await loop.sweep()
     assert rules_of_ann(agents, shard_uids) == {expected_rules("correct-horse", *READER)}
 
@@ -174,7 +174,7 @@ async def test_a_refusing_shard_is_reported_once_and_retried(console: Console, a
     first = (await shard_rows(console, uid))[0].uid
     await add_ann(console)
     command = " ".join(("ACL", "SETUSER", ANN, *expected_rules("correct-horse", *READER)))
-    agents.told[first, command] = "-ERR Error in ACL SETUSER modifier"
+    agents.replies[first, command] = "-ERR Error in ACL SETUSER modifier"
     loop = AccessLoop(console.store, console.bus, agents)
     for _ in range(3):
         await loop.sweep()
@@ -184,10 +184,10 @@ async def test_a_refusing_shard_is_reported_once_and_retried(console: Console, a
     ]
     # Other users are still created.
     async with console.store.begin() as session:
-        await user_accounts.create(session, "bob", "", new_password("bobs own"), GivenRole("none", 17), ADMIN)
+        await user_accounts.create(session, "bob", "", new_password("bobs own"), RoleAssignment("none", 17), ADMIN)
     await loop.sweep()
-    assert "bob" in agents.users[first]
-    agents.told.clear()
+    assert "bob" in agents.engine_users[first]
+    agents.replies.clear()
     await loop.sweep()
     assert rules_of_ann(agents, [first]) == {expected_rules("correct-horse", *READER)}
 
@@ -195,13 +195,13 @@ async def test_a_refusing_shard_is_reported_once_and_retried(console: Console, a
 async def test_reserved_user_names_are_not_created(console: Console, agents: FakeAgents) -> None:
     uid = await create_with_readers(console)
     async with console.store.begin() as session:
-        role_spec = GivenRole("none", 17)
+        role_spec = RoleAssignment("none", 17)
         await user_accounts.create(session, "shardboard", "", new_password("mine now"), role_spec, ADMIN)
         await user_accounts.create(session, "two words", "", new_password("two words"), role_spec, ADMIN)
     agents.commands.clear()
     await AccessLoop(console.store, console.bus, agents).sweep()
     assert not any("SETUSER" in argv for _, argv in agents.commands)
-    assert not any(agents.users[row.uid] for row in await shard_rows(console, uid))
+    assert not any(agents.engine_users[row.uid] for row in await shard_rows(console, uid))
 
 
 async def test_a_password_reset_removes_the_user_from_all_shards(console: Console, agents: FakeAgents) -> None:
@@ -222,13 +222,13 @@ async def test_a_failed_user_removal_is_retried(console: Console, agents: FakeAg
     ann = await add_ann(console)
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
-    agents.told[first, f"ACL DELUSER {ANN}"] = "-node 1 did not respond within 5 s"
+    agents.replies[first, f"ACL DELUSER {ANN}"] = "-node 1 did not respond within 5 s"
     async with console.store.begin() as session:
         await user_accounts.remove(session, ann, ADMIN)
     for _ in range(2):
         await loop.sweep()
     assert rules_of_ann(agents, [first]) != {()}
-    agents.told.clear()
+    agents.replies.clear()
     await loop.sweep()
     assert rules_of_ann(agents, [first]) == {()}
     assert not [each for each in await events_of_bdb(console, uid) if each.type == "bdb_access_failed"]
@@ -244,7 +244,7 @@ async def test_disabled_commands_are_denied_to_all_users(console: Console, agent
     agents.commands.clear()
     async with console.store.begin() as session:
         await service.update(session, uid, {"disabled_commands": "KEYS, FlushAll"}, ADMIN)
-    async with running(console):
+    async with running_loops(console):
         await wait_for_status(console, uid, "active")
     await mark_shards_running(console, uid)
     await loop.sweep()

@@ -14,18 +14,18 @@ from backend.tests.reconcilers.loops import (
     events_of_bdb,
     get_bdb,
     latest_action,
-    running,
+    running_loops,
     shard_rows,
     wait_for_status,
 )
 from backend.tests.sampling import Sampling
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.agent.contract import ChangePassword, canary
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef
-from shardboard.errors import AgentBehind, Conflict, NotFound
+from shardboard.errors import AgentOutdated, Conflict, NotFound
 from shardboard.reconcilers import load
 from shardboard.services import bdb_passwords as service
 from shardboard.state.bdbs import Bdb
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 async def request_reset(console: Console, uid: int) -> None:
     async with console.store.begin() as session:
-        await service.reset_admin(session, uid, ADMIN)
+        await service.reset_admin_password(session, uid, ADMIN)
 
 
 async def get_existing_bdb(console: Console, uid: int) -> Bdb:
@@ -66,7 +66,7 @@ async def test_the_password_is_replaced_on_every_shard(console: Console, agents:
     uid = await create_active_database(console)
     first = (await get_existing_bdb(console, uid)).admin_password
     before = [row.uid for row in await shard_rows(console, uid)]
-    async with running(console):
+    async with running_loops(console):
         await request_reset(console, uid)
         assert (await get_existing_bdb(console, uid)).admin_password == first, "not before all shards have it"
         await wait_for_status(console, uid, "active")
@@ -75,7 +75,9 @@ async def test_the_password_is_replaced_on_every_shard(console: Console, agents:
     assert (new_password != first, after.next_admin_password, after.status_detail) == (True, "", "")
     for shard in before:
         assert accepted_for_admin(agents, shard, first) == {digest(new_password)}
-        assert accepted(agents, shard, canary.USER, canary.password(first)) == {digest(canary.password(new_password))}
+        assert accepted(agents, shard, canary.USER, canary.derive_password(first)) == {
+            digest(canary.derive_password(new_password))
+        }
         assert agents.admin_passwords[shard] == new_password
         assert [argv for each, argv in agents.commands if each == shard][-1] == ("CONFIG", "REWRITE")
     assert [event.type for event in await events_of_bdb(console, uid)][-2:] == [
@@ -98,7 +100,7 @@ async def test_killed_at_every_step_no_client_is_locked_out(
         first = (await get_existing_bdb(console, uid)).admin_password
         gate = Gate(step)
         await request_reset(console, uid)
-        async with running(
+        async with running_loops(
             console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate), removal=False
         ):
             ended = asyncio.create_task(wait_for_status(console, uid, "active"))
@@ -108,7 +110,7 @@ async def test_killed_at_every_step_no_client_is_locked_out(
         for shard in shards:  # every shard accepts every password that is in use
             used = {stopped.admin_password, *(agents.admin_passwords.get(each, first) for each in shards)}
             assert {digest(each) for each in used} <= accepted_for_admin(agents, shard, first)
-        async with running(console):
+        async with running_loops(console):
             await wait_for_status(console, uid, "active")
         new_password = (await get_existing_bdb(console, uid)).admin_password
         assert new_password != first
@@ -126,28 +128,28 @@ async def test_shards_that_refuse_are_retried(
     first = (await get_existing_bdb(console, uid)).admin_password
     shard = (await shard_rows(console, uid))[0].uid
     if stage == "SETUSER":
-        agents.refuse[shard] = "BUSY"
+        agents.refusals[shard] = "BUSY"
     else:
         change_password = agents.change_password
 
         async def refused(*arguments: Any) -> Any:
-            agents.refuse[shard] = "it does not run"
+            agents.refusals[shard] = "it does not run"
             try:
                 return await change_password(*arguments)
             finally:
-                del agents.refuse[shard]
+                del agents.refusals[shard]
 
         monkeypatch.setattr(agents, "change_password", refused)
 
     async def waits() -> bool:
         return "unreachable_since" in (await latest_action(console, uid)).params
 
-    async with running(console):
+    async with running_loops(console):
         await request_reset(console, uid)
-        await until(waits)
+        await wait_until(waits)
         assert (await get_existing_bdb(console, uid)).admin_password == first
         monkeypatch.undo()
-        agents.refuse.clear()
+        agents.refusals.clear()
         await wait_for_status(console, uid, "active")
     assert (await get_existing_bdb(console, uid)).admin_password != first
 
@@ -165,7 +167,7 @@ async def test_a_failure_before_first_use_discards_the_new_password(console: Con
     first = (await get_existing_bdb(console, uid)).admin_password
     agents.unreachable = {(await shard_rows(console, uid))[0].node_uid}
     await request_reset(console, uid)
-    async with running(console):
+    async with running_loops(console):
         failed = await expire_deadline(console, uid)
     assert (failed.admin_password, failed.next_admin_password) == (first, "")
     assert "was not changed on all shards" in failed.status_detail
@@ -180,27 +182,27 @@ async def test_a_partly_used_password_is_continued_by_the_next_action(
     change_password = agents.change_password
 
     async def refused(node: NodeRef, request: ChangePassword) -> Any:
-        agents.refuse |= {shard: "BUSY"} if request.password != first else {}
+        agents.refusals |= {shard: "BUSY"} if request.password != first else {}
         try:
             return await change_password(node, request)
         finally:
-            agents.refuse.clear()
+            agents.refusals.clear()
 
     monkeypatch.setattr(agents, "change_password", refused)
     await request_reset(console, uid)
     next_password = (await get_existing_bdb(console, uid)).next_admin_password
-    async with running(console):
-        await until(lambda: next_password in agents.admin_passwords.values())
+    async with running_loops(console):
+        await wait_until(lambda: next_password in agents.admin_passwords.values())
         failed = await expire_deadline(console, uid)
     assert (failed.admin_password, failed.next_admin_password) == (first, next_password)
     assert agents.admin_passwords[shard] == first
-    started = load.engine(failed)
+    started = load.engine_settings(failed)
     assert (started.admin_password, started.next_admin_password) == (first, next_password), (
         "a shard that starts now accepts both"
     )
     monkeypatch.undo()
     await request_reset(console, uid)
-    async with running(console):
+    async with running_loops(console):
         assert (await wait_for_status(console, uid, "active")).admin_password == next_password
 
 
@@ -212,11 +214,11 @@ async def test_an_agent_of_the_previous_release_prevents_any_change(
     agents.commands.clear()
 
     async def outdated(*_: Any) -> Any:
-        raise AgentBehind("the agent of node 2 is of the release before; upgrade it")
+        raise AgentOutdated("the agent of node 2 is of the release before; upgrade it")
 
     monkeypatch.setattr(agents, "change_password", outdated)
     await request_reset(console, uid)
-    async with running(console):
+    async with running_loops(console):
         failed = await wait_for_status(console, uid, "active")
     assert (failed.admin_password, failed.next_admin_password) == (first, "")
     assert "of the release before; upgrade it" in failed.status_detail
@@ -230,7 +232,7 @@ async def test_resets_that_are_not_possible_are_rejected(console: Console, agent
     await request_reset(console, uid)
     with pytest.raises(Conflict, match="is active-change-pending"):
         await request_reset(console, uid)
-    async with running(console):
+    async with running_loops(console):
         await wait_for_status(console, uid, "active")
     async with console.store.begin() as session:
         row = (await shard_rows(console, uid))[0]

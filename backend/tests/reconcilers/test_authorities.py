@@ -27,7 +27,7 @@ from shardboard.reconcilers import authorities
 from shardboard.reconcilers.certificates import CertificatesLoop
 from shardboard.reconcilers.endpoints import Endpoints
 from shardboard.services import certificates as service
-from shardboard.shard_certificates import ShardCertificates, replace_authorities
+from shardboard.shard_certificates import ShardCertificates, replace_cas
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.bdbs import Bdb
 
@@ -41,11 +41,11 @@ def loop_of(console: Console, agents: Any, store: Store | None = None) -> Certif
 
 async def request_replacement(console: Console) -> None:
     async with console.store.begin() as session:
-        await service.replace_authorities(session, ADMIN)
+        await service.replace_cas(session, ADMIN)
 
 
 async def run_step(loop: CertificatesLoop) -> None:
-    await loop.bring()
+    await loop.distribute()
     await loop.advance()
 
 
@@ -59,7 +59,7 @@ async def finish_replacement(console: Console, loop: CertificatesLoop, uid: int)
 async def mark_shards_ok(console: Console, uid: int) -> None:
     """Mark the shards of the database as running, as the first samples after their start do."""
     async with console.store.begin() as session:
-        for row in await shards.every(session):
+        for row in await shards.list_all(session):
             if row.bdb_uid == uid:
                 row.observed_status = "ok"
 
@@ -148,7 +148,7 @@ async def test_unreachable_nodes_are_waited_for_but_down_nodes_are_not(
     await run_step(loop)
     assert (await stored_certificates(console, uid)).replacing == "announced"
     assert (await events_of_bdb(console, uid))[-1].type != "bdb_authority_waits", "not at once"
-    monkeypatch.setattr(authorities, "PATIENCE", 0)
+    monkeypatch.setattr(authorities, "REPORT_AFTER_SECONDS", 0)
     await run_step(loop)
     await run_step(loop)
     messages = [event.description for event in await events_of_bdb(console, uid) if event.type == "bdb_authority_waits"]
@@ -156,12 +156,12 @@ async def test_unreachable_nodes_are_waited_for_but_down_nodes_are_not(
     assert messages == [f"The replacement of the shards' CA of shop is waiting: {reason}. It continues automatically."]
     await set_node(console, 2, health="down")
     async with console.store.begin() as session:
-        for row in await shards.every(session):
+        for row in await shards.list_all(session):
             row.observed_status = "down" if row.node_uid == 2 else "ok"
     after = await finish_replacement(console, loop, uid)
     agents.unreachable.clear()
     await set_node(console, 2, health="up", agent_status="connected")
-    await loop.bring()
+    await loop.distribute()
     assert {agents.certificates[row.uid].authorities for row in await shard_rows(console, uid)} == {after.authority}
 
 
@@ -201,7 +201,7 @@ async def test_a_shard_restarted_with_older_certificates_is_updated(console: Con
     after = await finish_replacement(console, loop, uid)
     agents.certificates[lost.uid] = before
     await mark_shards_ok(console, uid)
-    await loop.bring()
+    await loop.distribute()
     assert agents.certificates[lost.uid].authorities == after.authority
     assert_all_trust_each_other(agents, uid)
 
@@ -234,15 +234,15 @@ async def test_connections_from_a_removed_node_are_closed(console: Console, agen
     uid = await create_served_database(console, agents)
     [first, second, *_] = await shard_rows(console, uid)
     async with console.store.begin() as session:
-        replace_authorities(await bdbs.every(session), "192.0.2.7")
+        replace_cas(await bdbs.list_all(session), "192.0.2.7")
     listed = (
         "id=3 addr=192.0.2.7:40001 laddr=192.0.2.1:21001 fd=8 name= age=5 flags=S\n"
         "id=4 addr=192.0.2.70:40001 laddr=192.0.2.1:21001 fd=9 name= age=5 flags=N\n"
         "id=5 addr=192.0.2.7:40002 laddr=192.0.2.1:21001 fd=10 name= age=5 flags=N\n"
         "id=6 addr=/run/s:0 laddr=/run/s:0 fd=11 name=id=7 addr=192.0.2.7:1 flags=U\n"
     )
-    agents.told[first.uid, "CLIENT LIST"] = listed
-    agents.told[second.uid, "CLIENT LIST"] = "id=9 addr=[192.0.2.7]:40001 laddr=192.0.2.1:21001 fd=8\n"
+    agents.replies[first.uid, "CLIENT LIST"] = listed
+    agents.replies[second.uid, "CLIENT LIST"] = "id=9 addr=[192.0.2.7]:40001 laddr=192.0.2.1:21001 fd=8\n"
     agents.commands.clear()
     loop = loop_of(console, agents)
     agents.died[second.uid] = "it was killed"
@@ -262,9 +262,9 @@ async def test_connections_of_a_new_node_at_a_removed_address_are_kept(console: 
     uid = await create_served_database(console, agents)
     [first, *_] = await shard_rows(console, uid)
     async with console.store.begin() as session:
-        [joined, *_] = await nodes.every(session)
-        replace_authorities(await bdbs.every(session), joined.addr)
-    agents.told[first.uid, "CLIENT LIST"] = f"id=3 addr={joined.addr}:40001 laddr=192.0.2.1:21001 fd=8\n"
+        [joined, *_] = await nodes.list_all(session)
+        replace_cas(await bdbs.list_all(session), joined.addr)
+    agents.replies[first.uid, "CLIENT LIST"] = f"id=3 addr={joined.addr}:40001 laddr=192.0.2.1:21001 fd=8\n"
     await finish_replacement(console, loop_of(console, agents), uid)
     assert not [argv for _, argv in agents.commands if argv[:2] == ("CLIENT", "KILL")]
 

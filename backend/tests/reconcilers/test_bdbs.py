@@ -17,13 +17,13 @@ from backend.tests.reconcilers.loops import (
     events_of_bdb,
     get_bdb,
     latest_action,
-    running,
+    running_loops,
     running_shards,
     shard_rows,
     wait_for_status,
 )
 from backend.tests.sampling import Sampling
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.agent.contract import CommandResult, ShardCommand
 from shardboard.console import Console
@@ -50,7 +50,7 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give up soon on unreachable agents. Only for tests of that case: on a busy machine, any call can take this long."""
-    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.3))
+    monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(seconds=0.3))
 
 
 async def last_message(console: Console, uid: int) -> str:
@@ -87,7 +87,7 @@ class RefusingEngines(FakeAgents):
 class TestCreate:
     async def test_a_created_database_becomes_active(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_database(console)
-        async with running(console):
+        async with running_loops(console):
             database = await wait_for_status(console, uid, "active")
         assert (database.status_detail, database.action_uid) == ("", None)
         rows = await shard_rows(console, uid)
@@ -107,9 +107,9 @@ class TestCreate:
         """Primaries start as replicas and may have been sampled in that state."""
         uid = await create_database(console)
         async with console.store.begin() as session:
-            for row in await shards.of_bdb(session, uid):
+            for row in await shards.list_for_bdb(session, uid):
                 row.observed_role, row.observed_status = "slave", "ok"
-        async with running(console):
+        async with running_loops(console):
             await wait_for_status(console, uid, "active")
         served = [database for state in agents.proxies.values() for database in state.databases if database.uid == uid]
         assert served
@@ -120,7 +120,7 @@ class TestCreate:
         self, console: Console, agents: FakeAgents
     ) -> None:
         uid = await create_database(console, sharding=False, shards_count=1, replication=False)
-        async with running(console):
+        async with running_loops(console):
             await wait_for_status(console, uid, "active")
         assert agents.promoted == set()
         assert len(running_shards(agents)) == 1
@@ -128,8 +128,8 @@ class TestCreate:
     async def test_a_refused_shard_undoes_the_creation(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_database(console)
         refused = (await shard_rows(console, uid))[1].uid
-        agents.refuse = {refused: "port 20000 is in use on 10.0.0.2 by a process that is not ours"}
-        async with running(console, removal=False):
+        agents.refusals = {refused: "port 20000 is in use on 10.0.0.2 by a process that is not ours"}
+        async with running_loops(console, removal=False):
             failed = await wait_for_status(console, uid, "creation-failed")
         reason = f"Shard redis:{refused}: port 20000 is in use on 10.0.0.2 by a process that is not ours."
         assert (failed.status_detail, failed.action_uid) == (reason, None)
@@ -141,16 +141,16 @@ class TestCreate:
             f"Database shop could not be created: {reason} Shards that were started are removed."
         )
         assert running_shards(agents)
-        async with running(console):
-            await until(lambda: has_no_rows(console, uid))
+        async with running_loops(console):
+            await wait_until(lambda: has_no_rows(console, uid))
         assert not running_shards(agents)
         assert (await get_bdb(console, uid)) is not None, "the failed database is kept for inspection"
 
     async def test_several_refusals_are_counted(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_database(console)
         primaries = [row.uid for row in await shard_rows(console, uid)][:3]
-        agents.refuse = dict.fromkeys(primaries, "no disk")
-        async with running(console):
+        agents.refusals = dict.fromkeys(primaries, "no disk")
+        async with running_loops(console):
             failed = await wait_for_status(console, uid, "creation-failed")
         assert failed.status_detail == f"Shard redis:{primaries[0]} (and 2 more): no disk."
 
@@ -158,9 +158,9 @@ class TestCreate:
         uid = await create_database(console)
         victim = (await shard_rows(console, uid))[0]
         agents.died = {victim.uid: "out of memory"}
-        async with running(console):
+        async with running_loops(console):
             failed = await wait_for_status(console, uid, "creation-failed")
-            await until(lambda: has_no_rows(console, uid))
+            await wait_until(lambda: has_no_rows(console, uid))
         assert failed.status_detail == f"Shard redis:{victim.uid} on node {victim.node_uid} ended: out of memory."
 
     @pytest.mark.usefixtures("short_patience")
@@ -169,35 +169,35 @@ class TestCreate:
     ) -> None:
         uid = await create_database(console)
         agents.unreachable = {2}
-        async with running(console):
+        async with running_loops(console):
             failed = await wait_for_status(console, uid, "creation-failed")
             assert failed.status_detail == "The agent of node 2 (10.0.0.2:9700) cannot be reached."
 
             async def only_node_2() -> bool:
                 return {row.node_uid for row in await shard_rows(console, uid)} == {2}
 
-            await until(only_node_2)
+            await wait_until(only_node_2)
             agents.unreachable = set()
-            await until(lambda: has_no_rows(console, uid))
+            await wait_until(lambda: has_no_rows(console, uid))
         assert not running_shards(agents)
 
     async def test_an_agent_that_returns_soon_is_waited_for(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_database(console)
         agents.unreachable = {2}
-        async with running(console):
-            await until(lambda: agents.calls.count(("shards", 2)) >= 1)
+        async with running_loops(console):
+            await wait_until(lambda: agents.calls.count(("shards", 2)) >= 1)
             agents.unreachable = set()
             await wait_for_status(console, uid, "active")
 
     async def test_the_error_of_the_deadline_names_the_pending_step(self, console: Console) -> None:
         uid = await create_database(console)
         async with console.store.begin() as session:
-            [action] = await actions.of_bdb(session, uid)
+            [action] = await actions.list_for_bdb(session, uid)
             action.deadline_at = datetime.now(UTC) + timedelta(seconds=0.3)
         mute = MuteEngines()
-        async with running(console, agents=mute):
+        async with running_loops(console, agents=mute):
             failed = await wait_for_status(console, uid, "creation-failed")
-            await until(lambda: has_no_rows(console, uid))
+            await wait_until(lambda: has_no_rows(console, uid))
         # Primaries that are never promoted keep their replicas from starting.
         assert failed.status_detail == "It timed out during this step: Start the shards."
         assert not running_shards(mute)
@@ -205,24 +205,24 @@ class TestCreate:
     async def test_deletion_during_the_creation_leaves_nothing(self, console: Console) -> None:
         mute = MuteEngines()
         uid = await create_database(console)
-        async with running(console, agents=mute):
-            await until(lambda: running_shards(mute))
+        async with running_loops(console, agents=mute):
+            await wait_until(lambda: running_shards(mute))
             async with console.store.begin() as session:
                 await service.delete(session, uid, ADMIN)
-            await until(lambda: is_deleted(console, uid))
+            await wait_until(lambda: is_deleted(console, uid))
         assert not running_shards(mute)
         assert await shard_rows(console, uid) == []
 
     async def test_deletion_removes_the_outages_of_the_database(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_active_database(console)
-        async with running(console, agents=agents):
+        async with running_loops(console, agents=agents):
             seen = {"seen_by": 1, "address": "10.0.0.2", "port": 20000, "slots": "", "noticed_at": datetime.now(UTC)}
             async with console.store.begin() as session:
                 for number, bdb_uid in enumerate((uid, uid + 1)):
                     counts = dict.fromkeys(("waited", "failed", "lost"), 0)
                     session.add(outages.Outage(bdb_uid=bdb_uid, noticed_ms=number, **seen, **counts))
                 await service.delete(session, uid, ADMIN)
-            await until(lambda: is_deleted(console, uid))
+            await wait_until(lambda: is_deleted(console, uid))
         async with console.store.read() as session:
             assert await outages.count(session) == 1
 
@@ -238,14 +238,14 @@ class TestCreate:
 
         slow = SlowAgents()
         uid = await create_database(console)
-        async with running(console, agents=slow):
-            await until(lambda: ("start_requested", 1) in slow.calls)
+        async with running_loops(console, agents=slow):
+            await wait_until(lambda: ("start_requested", 1) in slow.calls)
             async with console.store.begin() as session:
                 await service.delete(session, uid, ADMIN)
-            await until(lambda: has_no_rows(console, uid))
+            await wait_until(lambda: has_no_rows(console, uid))
             late.set()
-            await until(lambda: is_deleted(console, uid))
-            await until(lambda: not running_shards(slow))
+            await wait_until(lambda: is_deleted(console, uid))
+            await wait_until(lambda: not running_shards(slow))
 
 
 @pytest.mark.store_in_all
@@ -259,7 +259,7 @@ class TestKilledConsole:
         for step in steps:
             uid = await submit(step)  # type: ignore[operator]
             gate = Gate(step)
-            async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
+            async with running_loops(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
                 finished = asyncio.create_task(wait_until_done(uid))  # type: ignore[operator]
                 killed = asyncio.create_task(gate.reached.wait())
                 await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
@@ -269,7 +269,7 @@ class TestKilledConsole:
             before = (await self.action_of(console, uid)).uid
             # In every other run, another console takes over, which is possible after the lease has expired.
             await self.expire_leases(console)
-            async with running(console, instance="test" if step % 2 else "another"):
+            async with running_loops(console, instance="test" if step % 2 else "another"):
                 await wait_until_done(uid)  # type: ignore[operator]
             after = await self.action_of(console, uid)
             assert (after.uid, after.status, after.error) == (before, "completed", ""), f"killed at step {step}"
@@ -282,8 +282,8 @@ class TestKilledConsole:
 
     async def expire_leases(self, console: Console) -> None:
         async with console.store.begin() as session:
-            for action in await actions.recent(session):
-                if action.lease_until is not None and action.status in actions.OPEN:
+            for action in await actions.list_recent(session):
+                if action.lease_until is not None and action.status in actions.OPEN_STATUSES:
                     action.lease_until = datetime.now(UTC) - timedelta(seconds=1)
 
     async def test_a_creation_completes(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
@@ -296,7 +296,7 @@ class TestKilledConsole:
         steps = await self.kill_at_each_step(console, agents, sampling.kill_steps(54, 500), submit, wait_until_done)
         assert steps > 20
         async with console.store.read() as session:
-            expected = {row.uid for row in await shards.every(session)}
+            expected = {row.uid for row in await shards.list_all(session)}
         assert running_shards(agents) == expected
 
     async def test_a_deletion_completes(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
@@ -309,8 +309,8 @@ class TestKilledConsole:
             return uid
 
         async def wait_until_done(uid: int) -> None:
-            await until(lambda: is_deleted(console, uid))
-            await until(lambda: has_no_rows(console, uid))
+            await wait_until(lambda: is_deleted(console, uid))
+            await wait_until(lambda: has_no_rows(console, uid))
 
         assert await self.kill_at_each_step(console, agents, sampling.kill_steps(20, 500), submit, wait_until_done) > 8
         assert not running_shards(agents)
@@ -341,7 +341,7 @@ class TestUpdate:
             changes = {"memory_size": 1_200_000_000, "eviction_policy": "allkeys-lru"}
             await service.update(session, uid, changes, ADMIN)
         assert (await get_bdb(console, uid)).status == "active-change-pending"  # type: ignore[union-attr]
-        async with running(console):
+        async with running_loops(console):
             changed = await wait_for_status(console, uid, "active")
         assert (changed.status_detail, changed.action_uid) == ("", None)
         settings = ("CONFIG", "SET", "maxmemory", "200000000", "maxmemory-policy", "allkeys-lru")
@@ -359,14 +359,14 @@ class TestUpdate:
         async with console.store.begin() as session:
             await service.update(session, uid, {"data_persistence": "aof"}, ADMIN)
         rewriting = held[0].uid
-        agents.told[rewriting, "INFO persistence"] = "aof_enabled:1\r\naof_rewrite_in_progress:1\r\n"
+        agents.replies[rewriting, "INFO persistence"] = "aof_enabled:1\r\naof_rewrite_in_progress:1\r\n"
         same_node = {row.uid for row in held if row.node_uid == held[0].node_uid} - {rewriting}
         command = ("CONFIG", "SET", "appendonly", "yes")
-        async with running(console):
+        async with running_loops(console):
             others = {row.uid for row in held} - same_node - {rewriting}
-            await until(lambda: {shard for shard, argv in agents.commands if argv == command} == others)
+            await wait_until(lambda: {shard for shard, argv in agents.commands if argv == command} == others)
             assert not [argv for _, argv in agents.commands if argv == ("CONFIG", "REWRITE")]
-            del agents.told[rewriting, "INFO persistence"]
+            del agents.replies[rewriting, "INFO persistence"]
             await wait_for_status(console, uid, "active")
         assert {shard for shard, argv in agents.commands if argv == command} == {row.uid for row in held}
         assert {shard for shard, argv in agents.commands if argv == ("CONFIG", "REWRITE")} == {row.uid for row in held}
@@ -382,7 +382,7 @@ class TestUpdate:
         async with console.store.begin() as session:
             await service.update(session, uid, {"authentication_redis_pass": "correct-horse"}, ADMIN)
         assert (await get_bdb(console, uid)).access_version == 0  # type: ignore[union-attr]
-        async with running(console):
+        async with running_loops(console):
             assert (await wait_for_status(console, uid, "active")).access_version == 1
         await Endpoints(console.store, console.bus, agents).serve(uid)
         assert {database.access for state in agents.proxies.values() for database in state.databases} == {1}
@@ -396,7 +396,7 @@ class TestUpdate:
         async with console.store.begin() as session:
             changes = {"data_persistence": "snapshot", "snapshot_policy": [{"secs": 3600, "writes": 1}]}
             await service.update(session, uid, changes, ADMIN)
-        async with running(console):
+        async with running_loops(console):
             await wait_for_status(console, uid, "active")
         [settings] = {argv for _, argv in agents.commands if "appendfsync" in argv}
         assert (settings[settings.index("save") + 1], settings[settings.index("appendonly") + 1]) == ("3600 1", "no")
@@ -409,7 +409,7 @@ class TestUpdate:
         refusing.refused = ("CONFIG", "REWRITE")
         async with console.store.begin() as session:
             await service.update(session, uid, {"memory_size": 1_200_000_000}, ADMIN)
-        async with running(console, agents=refusing):
+        async with running_loops(console, agents=refusing):
             changed_bdb = await wait_for_status(console, uid, "active")
         first = (await shard_rows(console, uid))[0].uid
         reason = f"Shard redis:{first} (and 5 more): ERR not today."
@@ -429,13 +429,13 @@ class TestUpdate:
         changes = {"maxclients": 500, "authentication_redis_pass": "correct-horse"}
         async with console.store.begin() as session:
             await service.update(session, uid, changes, ADMIN)
-        async with running(console, agents=refusing):
+        async with running_loops(console, agents=refusing):
             assert (await wait_for_status(console, uid, "active")).incomplete_changes == sorted(changes)
         agents.commands.clear()
         async with console.store.begin() as session:
             requested, _ = await service.update(session, uid, next_change, ADMIN)
             assert requested.status == "active-change-pending"
-        async with running(console):
+        async with running_loops(console):
             changed_bdb = await wait_for_status(console, uid, "active")
         assert (changed_bdb.incomplete_changes, changed_bdb.status_detail) == ([], "")
         commands = [argv for _, argv in agents.commands]
@@ -461,7 +461,7 @@ class TestFlush:
                 assert found is not None
                 found.observed_role = "slave" if row.role == "master" else "master"
             await service.flush(session, uid, ADMIN)
-        async with running(console):
+        async with running_loops(console):
             await wait_for_status(console, uid, "active")
         flushed = {shard for shard, argv in agents.commands if argv == ("FLUSHALL", "ASYNC")}
         assert flushed == {row.uid for row in held if row.pair != 0 and row.role == "master"} | {
@@ -476,13 +476,13 @@ class TestFlush:
         lost, promoted = sorted(
             (row for row in await shard_rows(console, uid) if row.pair == 0), key=lambda row: row.role
         )
-        await pairs.die(console, agents, lost.uid)
+        await pairs.kill_shards(console, agents, lost.uid)
         async with console.store.begin() as session:
             await service.flush(session, uid, ADMIN)
-        async with running(console):
-            await until(lambda: waits_for_agents(console, uid))
+        async with running_loops(console):
+            await wait_until(lambda: waits_for_agents(console, uid))
             assert [argv for _, argv in agents.commands if argv[0] == "FLUSHALL"] == []
-            await pairs.observe(console, promoted.uid, role="master")
+            await pairs.set_observed_state(console, promoted.uid, role="master")
             await wait_for_status(console, uid, "active")
         flushed = {shard for shard, argv in agents.commands if argv == ("FLUSHALL", "ASYNC")}
         assert promoted.uid in flushed
@@ -494,7 +494,7 @@ class TestFlush:
         agents.unreachable = {1}
         async with console.store.begin() as session:
             await service.flush(session, uid, ADMIN)
-        async with running(console):
+        async with running_loops(console):
             back = await wait_for_status(console, uid, "active")
         assert back.status_detail == (
             "Flushing did not reach all shards: Shard redis:1: the agent of node 1 (10.0.0.1:9700) cannot be reached."
@@ -510,8 +510,8 @@ class TestDelete:
     async def test_deletion_removes_all_shards_and_rows(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_active_database(console)
         await self.delete(console, uid)
-        async with running(console):
-            await until(lambda: is_deleted(console, uid))
+        async with running_loops(console):
+            await wait_until(lambda: is_deleted(console, uid))
         assert not running_shards(agents)
         assert await shard_rows(console, uid) == []
         assert await last_message(console, uid) == "Database shop was deleted."
@@ -523,8 +523,8 @@ class TestDelete:
         agents.unreachable = {3}
         await self.set_agent_status(console, 3, "lost")
         await self.delete(console, uid)
-        async with running(console):
-            await until(lambda: is_deleted(console, uid))
+        async with running_loops(console):
+            await wait_until(lambda: is_deleted(console, uid))
             assert await last_message(console, uid) == (
                 "Database shop was deleted. Its shards on node 3 will be removed when its agent reconnects."
             )
@@ -532,38 +532,38 @@ class TestDelete:
             assert {(row.node_uid, row.desired) for row in remaining} == {(3, "absent")}
             assert running_shards(agents) == {row.uid for row in remaining}
             agents.unreachable = set()
-            await until(lambda: has_no_rows(console, uid))
+            await wait_until(lambda: has_no_rows(console, uid))
         assert not running_shards(agents)
 
     async def test_a_failed_removal_is_retried(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_active_database(console)
         agents.unreachable = {2}
         await self.delete(console, uid)
-        async with running(console):
-            await until(lambda: agents.calls.count(("remove", 2)) >= 2)
+        async with running_loops(console):
+            await wait_until(lambda: agents.calls.count(("remove", 2)) >= 2)
             agents.unreachable = set()
-            await until(lambda: is_deleted(console, uid))
+            await wait_until(lambda: is_deleted(console, uid))
 
     async def test_deletion_waits_for_a_running_action(self, console: Console, agents: FakeAgents) -> None:
         """The other action could start a shard after all shards seem to be removed."""
         uid = await create_active_database(console)
         async with console.store.begin() as session:
             session.info["locked"] = True
-            other = queue.start(
+            other = queue.enqueue(
                 session, "SMOther", object_uid=uid, description="Other", originator="", deadline=timedelta(60)
             )
             other.status, other.lease_token, other.lease_until = "running", "other", datetime.now(UTC) + timedelta(60)
         await self.delete(console, uid)
-        async with running(console):
-            await until(lambda: has_no_rows(console, uid))
-            await until(lambda: self.waits(console, uid))
+        async with running_loops(console):
+            await wait_until(lambda: has_no_rows(console, uid))
+            await wait_until(lambda: self.waits(console, uid))
             async with console.store.begin() as session:
                 (await session.get_one(Action, other.uid)).status = "completed"
-            await until(lambda: is_deleted(console, uid))
+            await wait_until(lambda: is_deleted(console, uid))
 
     async def waits(self, console: Console, uid: int) -> bool:
         async with console.store.read() as session:
-            [action] = [each for each in await actions.of_bdb(session, uid) if each.name == "SMDeleteBDB"]
+            [action] = [each for each in await actions.list_for_bdb(session, uid) if each.name == "SMDeleteBDB"]
         return [each["name"] for each in action.steps] == ["Wait for another action: Other"]
 
     async def set_agent_status(self, console: Console, uid: int, status: str) -> None:
@@ -579,17 +579,17 @@ class TestDelete:
         agents.unreachable = {2}
         await self.delete(console, uid)
         async with console.store.begin() as session:
-            action = (await actions.of_bdb(session, uid))[0]
+            action = (await actions.list_for_bdb(session, uid))[0]
             action.deadline_at = datetime.now(UTC)
-        async with running(console):
-            await until(lambda: self.failed(console, uid))
+        async with running_loops(console):
+            await wait_until(lambda: self.failed(console, uid))
             remaining = await get_bdb(console, uid)
             assert remaining is not None
             assert (remaining.status, remaining.action_uid) == ("delete-pending", None)
             assert remaining.status_detail.startswith("Deletion failed: It timed out during this step: ")
             agents.unreachable = set()
             await self.delete(console, uid)
-            await until(lambda: is_deleted(console, uid))
+            await wait_until(lambda: is_deleted(console, uid))
 
     async def failed(self, console: Console, uid: int) -> bool:
         return (await latest_action(console, uid)).status == "failed"

@@ -44,7 +44,7 @@ async def running(console: Console, gate: Gate | None = None, gated: str = "") -
         return GatedStore(console.store, gate), GatedAgents(console.agents, gate)  # type: ignore[arg-type]
 
     store, agents = store_and_agents("reconciler")
-    loop = ActionLoop(store, console.bus, {steps.NAME: steps.Run(store, agents)}, "test")
+    loop = ActionLoop(store, console.bus, {steps.ACTION_NAME: steps.RunBenchmark(store, agents)}, "test")
     store, agents = store_and_agents("collector")
     collecting = BenchmarkCollector(store, console.bus, agents)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(collecting.run())]
@@ -58,7 +58,7 @@ async def running(console: Console, gate: Gate | None = None, gated: str = "") -
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((steps, "LOOK_SECONDS"), (steps, "QUEUE_SECONDS"), (collector, "LOOK_SECONDS")):
+    for module, name in ((steps, "POLL_SECONDS"), (steps, "QUEUE_SECONDS"), (collector, "POLL_SECONDS")):
         monkeypatch.setattr(module, name, 0.01)
     monkeypatch.setattr(collector, "RETRY_SECONDS", 0.01)
 
@@ -70,7 +70,7 @@ async def bdb(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
     async with console.store.begin() as session:
         row = await session.get_one(Bdb, 1)
         row.status, row.action_uid, row.endpoint_nodes = "active", None, [1]
-        action = (await actions.recent(session))[0]
+        action = (await actions.list_recent(session))[0]
         action.status = "completed"
 
 
@@ -86,7 +86,7 @@ async def get_run(console: Console, uid: int) -> dict[str, Any]:
     async with console.store.read() as session:
         row = await benchmarks.by_uid(session, uid)
         assert row is not None
-        return (await api.represent(session, [row]))[0]
+        return (await api.render_runs(session, [row]))[0]
 
 
 async def wait_for_run(console: Console, uid: int, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -116,10 +116,10 @@ def add_output(agents: FakeAgents, load: str, *output: dict[str, Any]) -> None:
 
 
 def complete_load(agents: FakeAgents, load: str, seconds: int = 3, *, last: dict[str, Any] | None = None) -> None:
-    seconds_reported = [load_double.second(t, 101.0 + t, progress=(t + 1) / seconds) for t in range(seconds)]
-    last_line = load_double.end(100.0 + seconds, seconds, 1000 * seconds, **(last or {}))
-    add_output(agents, load, load_double.begin(100.0), *seconds_reported, last_line)
-    agents.loads_over.add(load)
+    seconds_reported = [load_double.second_line(t, 101.0 + t, progress=(t + 1) / seconds) for t in range(seconds)]
+    last_line = load_double.end_line(100.0 + seconds, seconds, 1000 * seconds, **(last or {}))
+    add_output(agents, load, load_double.begin_line(100.0), *seconds_reported, last_line)
+    agents.ended_loads.add(load)
 
 
 async def test_a_run_from_start_to_results(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
@@ -131,14 +131,17 @@ async def test_a_run_from_start_to_results(client: httpx.AsyncClient, console: C
             assert started.password == "secret-word"
             assert "secret-word" not in str(started.arguments) + repr(started)
             assert started.arguments == ["--server=10.0.0.1", "--port=12000", "--test-time=3", "--ratio=0:1"]
-            add_output(agents, load, load_double.begin(100.0), load_double.second(0, 101.0, progress=0.333))
+            add_output(agents, load, load_double.begin_line(100.0), load_double.second_line(0, 101.0, progress=0.333))
             found = await wait_for_run(console, uid, lambda now: now["progress"] == 33.3)
             assert (found["status"], found["phase"], found["repetition"]) == ("running", 0, 0)
             assert found["time_left"] == pytest.approx(2.0)
             add_output(
-                agents, load, *[load_double.second(t, 101.0 + t) for t in (1, 2)], load_double.end(103.0, 3.0, 3000)
+                agents,
+                load,
+                *[load_double.second_line(t, 101.0 + t) for t in (1, 2)],
+                load_double.end_line(103.0, 3.0, 3000),
             )
-            agents.loads_over.add(load)
+            agents.ended_loads.add(load)
             found = await wait_for_end(console, uid)
             await until(lambda: load in agents.loads_removed)
     assert (found["status"], found["progress"], found["phase"]) == ("completed", 100.0, None)
@@ -204,11 +207,11 @@ async def test_a_stopped_run_keeps_its_measurements(
     uid = await start_run(client, repetitions=3)
     async with running(console):
         [load] = await wait_for_loads(agents)
-        add_output(agents, load, load_double.begin(100.0), load_double.second(0, 101.0))
+        add_output(agents, load, load_double.begin_line(100.0), load_double.second_line(0, 101.0))
         assert (await client.post(f"/v1/benchmarks/{uid}/stop")).status_code == 200
         await wait_for_run(console, uid, lambda _: load in agents.loads_stopped)
-        add_output(agents, load, load_double.end(101.0, 1.0, 1000, stopped=True))
-        agents.loads_over.add(load)
+        add_output(agents, load, load_double.end_line(101.0, 1.0, 1000, stopped=True))
+        agents.ended_loads.add(load)
         found = await wait_for_end(console, uid)
     assert (found["status"], found["detail"]) == ("stopped", "It was cancelled by admin@example.org.")
     assert [each["status"] for each in found["loads"]] == ["ended", "skipped", "skipped"]
@@ -225,7 +228,7 @@ async def test_a_load_row_is_locked_while_it_is_changed(
     async with running(console):
         [load] = await wait_for_loads(agents)
     async with console.store.begin() as session, console.store.read() as other:
-        assert await benchmarks.load(session, load) is not None
+        assert await benchmarks.lock_load(session, load) is not None
         free = select(BenchmarkLoad.uid).where(BenchmarkLoad.benchmark_uid == uid).with_for_update(skip_locked=True)
         assert (await other.scalars(free)).all() == []
 
@@ -234,8 +237,8 @@ async def test_a_load_row_is_locked_while_it_is_changed(
     ("output", "detail"),
     [
         ([{"kind": "error", "message": "The target does not answer."}], "The target does not answer."),
-        ([load_double.begin(1.0), load_double.end(2.0, 1.0, 0)], "No measurements: no operation succeeded."),
-        ([load_double.begin(1.0)], "The load generator ended without a report."),
+        ([load_double.begin_line(1.0), load_double.end_line(2.0, 1.0, 0)], "No measurements: no operation succeeded."),
+        ([load_double.begin_line(1.0)], "The load generator ended without a report."),
     ],
 )
 async def test_a_failed_load_fails_the_run(
@@ -245,7 +248,7 @@ async def test_a_failed_load_fails_the_run(
     async with running(console):
         [load] = await wait_for_loads(agents)
         add_output(agents, load, *output)
-        agents.loads_over.add(load)
+        agents.ended_loads.add(load)
         found = await wait_for_end(console, uid)
     assert (found["status"], found["detail"]) == ("failed", detail)
     assert found["loads"][1]["status"] == "skipped"
@@ -280,14 +283,14 @@ async def test_a_temporarily_unreachable_agent_loses_no_measurement(
     uid = await start_run(client)
     async with running(console):
         [load] = await wait_for_loads(agents)
-        add_output(agents, load, load_double.begin(100.0), load_double.second(0, 101.0, progress=0.5))
+        add_output(agents, load, load_double.begin_line(100.0), load_double.second_line(0, 101.0, progress=0.5))
         await wait_for_run(console, uid, lambda now: now["progress"] == 50)
         agents.unreachable.add(2)
         agents.calls.clear()
         await until(lambda: agents.calls.count(("read_load", 2)) >= 2)
-        later_seconds = [load_double.second(t, 101.0 + t) for t in (1, 2)]
-        add_output(agents, load, *later_seconds, load_double.end(103.0, 3.0, 3000))
-        agents.loads_over.add(load)
+        later_seconds = [load_double.second_line(t, 101.0 + t) for t in (1, 2)]
+        add_output(agents, load, *later_seconds, load_double.end_line(103.0, 3.0, 3000))
+        agents.ended_loads.add(load)
         agents.unreachable.clear()
         found = await wait_for_end(console, uid)
     assert (found["status"], found["summary"]["results"][0]["ops"]) == ("completed", 3000)
@@ -352,16 +355,16 @@ async def test_a_drill_starts_at_its_time(client: httpx.AsyncClient, console: Co
     uid = await start_run(client, drill={"at_seconds": 1, "kind": "reboot", "node_uid": 3, "seconds": 5})
     async with running(console):
         [load] = await wait_for_loads(agents)
-        add_output(agents, load, load_double.begin(time.time() + 1000))
+        add_output(agents, load, load_double.begin_line(time.time() + 1000))
         await wait_for_run(console, uid, lambda now: now["loads"][0]["status"] == "running")
         assert "drill_action_uid" not in (await get_run(console, uid))["facts"], "the time of the drill has not come"
-        add_output(agents, load, load_double.begin(time.time() - 1))
+        add_output(agents, load, load_double.begin_line(time.time() - 1))
         found = await wait_for_run(console, uid, lambda now: "drill_action_uid" in now["facts"])
-        add_output(agents, load, load_double.second(0, 101.0), load_double.end(103.0, 3.0, 3000))
-        agents.loads_over.add(load)
+        add_output(agents, load, load_double.second_line(0, 101.0), load_double.end_line(103.0, 3.0, 3000))
+        agents.ended_loads.add(load)
         await wait_for_end(console, uid)
     async with console.store.read() as session:
-        [drill] = [action for action in await actions.recent(session) if action.name == "SMDrill"]
+        [drill] = [action for action in await actions.list_recent(session) if action.name == "SMDrill"]
     assert (drill.uid, drill.object_uid) == (found["facts"]["drill_action_uid"], 3)
     assert drill.params == {"kind": "reboot", "seconds": 5.0, "shard_uid": None}
 
@@ -369,11 +372,11 @@ async def test_a_drill_starts_at_its_time(client: httpx.AsyncClient, console: Co
 async def test_an_unreachable_node_is_cleaned_up_later(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop_module, "PATIENCE", timedelta(0))
+    monkeypatch.setattr(loop_module, "UNREACHABLE_TIMEOUT", timedelta(0))
     uid = await start_run(client)
     async with running(console):
         [load] = await wait_for_loads(agents)
-        add_output(agents, load, load_double.begin(100.0), load_double.second(0, 101.0))
+        add_output(agents, load, load_double.begin_line(100.0), load_double.second_line(0, 101.0))
         await wait_for_run(console, uid, lambda now: now["loads"][0]["status"] == "running")
         agents.unreachable.add(2)
         assert (await client.post(f"/v1/benchmarks/{uid}/stop")).status_code == 200

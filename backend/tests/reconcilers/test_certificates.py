@@ -38,7 +38,7 @@ async def test_shards_start_with_the_certificate_of_their_database(console: Cons
     assert await installed_certificates(console, agents, uid) == {(await stored_certificates(console, uid)).certificate}
     loop = loop_of(console, agents)
     await loop.renew(datetime.now(UTC))
-    await loop.bring()
+    await loop.distribute()
     assert ("renew_certificates", 1) not in agents.calls
     assert (await stored_certificates(console, uid)).number == 1
 
@@ -50,15 +50,15 @@ async def test_an_expiring_certificate_is_replaced_on_every_shard(console: Conso
     await loop.renew(datetime.now(UTC) + LATER)
     after = await stored_certificates(console, uid)
     assert (after.authority, after.number) == (before.authority, 2)
-    await loop.bring()
+    await loop.distribute()
     assert await installed_certificates(console, agents, uid) == {after.certificate}
     requests = agents.calls.count(("renew_certificates", 1))
-    await loop.bring()
+    await loop.distribute()
     assert agents.calls.count(("renew_certificates", 1)) == requests
     async with console.store.read() as session:
         event = await events.newest(session, "bdb_certificate_renewed", bdb_uid=uid)
     assert event is not None
-    assert f"{after.ends:%Y-%m-%d}" in event.description
+    assert f"{after.valid_until:%Y-%m-%d}" in event.description
 
 
 async def test_certificates_are_sent_again_after_an_outage_or_restart(console: Console, agents: FakeAgents) -> None:
@@ -66,15 +66,15 @@ async def test_certificates_are_sent_again_after_an_outage_or_restart(console: C
     loop = loop_of(console, agents)
     await loop.renew(datetime.now(UTC) + LATER)
     agents.unreachable.add(2)
-    await loop.bring()
+    await loop.distribute()
     new_certificate = (await stored_certificates(console, uid)).certificate
     on_two = {row.uid for row in await shard_rows(console, uid) if row.node_uid == 2}
     assert {agents.certificates[shard].certificate for shard in on_two} != {new_certificate}
     agents.unreachable.clear()
-    await loop.bring()
+    await loop.distribute()
     assert await installed_certificates(console, agents, uid) == {new_certificate}
     before = len(agents.calls)
-    await loop_of(console, agents).bring()
+    await loop_of(console, agents).distribute()
     assert len(agents.calls) > before
 
 
@@ -83,14 +83,14 @@ async def test_a_shard_that_refuses_a_certificate_is_retried(console: Console, a
     loop = loop_of(console, agents)
     await loop.renew(datetime.now(UTC) + LATER)
     [first, *_] = await shard_rows(console, uid)
-    agents.refuse[first.uid] = "no"
-    await loop.bring()
-    await loop.bring()
+    agents.refusals[first.uid] = "no"
+    await loop.distribute()
+    await loop.distribute()
     async with console.store.read() as session:
-        all_events = await events.after(session, 0, datetime.now(UTC) + LATER, 1000)
+        all_events = await events.list_after(session, 0, datetime.now(UTC) + LATER, 1000)
     [message] = [event.description for event in all_events if event.type == "bdb_certificate_failed"]
     assert f"Shard redis:{first.uid} of" in message
     assert message.endswith("did not accept the new certificate: no. The console retries.")
-    agents.refuse.clear()
-    await loop.bring()
+    agents.refusals.clear()
+    await loop.distribute()
     assert await installed_certificates(console, agents, uid) == {(await stored_certificates(console, uid)).certificate}

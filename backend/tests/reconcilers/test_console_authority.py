@@ -5,19 +5,19 @@ from datetime import UTC, datetime
 from ipaddress import ip_network
 
 import pytest
-from backend.tests.certificates import below, root
-from backend.tests.shards import until
+from backend.tests.certificates import create_root_ca, sign_intermediate_ca
+from backend.tests.shards import wait_until
 from cryptography import x509
 
 from shardboard.agent import key
-from shardboard.agents_trust import AgentsTrust
-from shardboard.authority import Authority
+from shardboard.agents_trust import TrustDistribution
+from shardboard.authority import ConsoleCa
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.driver.ports import NodeRef
 from shardboard.errors import AgentRefused, Conflict
 from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
-from shardboard.reconcilers.console_authority import ConsoleAuthorityLoop
+from shardboard.reconcilers.console_authority import ConsoleCaLoop
 from shardboard.services import console_authority as service
 from shardboard.services.users import Principal
 from shardboard.state import events, nodes
@@ -25,27 +25,27 @@ from shardboard.state import events, nodes
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 ADMIN = Principal("admin@example.org", "admin")
-REQUEST = key.fresh()[1]
+REQUEST = key.generate()[1]
 
 
 class Loops:
     """The two loops of a console that distribute CAs and renew agent certificates."""
 
-    def __init__(self, console: Console, authority: Authority) -> None:
-        trust = AgentsTrust(console.store, console.agents, authority)
-        self._distribution = ConsoleAuthorityLoop(console.store, console.bus, authority, trust)
+    def __init__(self, console: Console, authority: ConsoleCa) -> None:
+        trust = TrustDistribution(console.store, console.agents, authority)
+        self._distribution = ConsoleCaLoop(console.store, console.bus, authority, trust)
         self._renewal = AgentCertificatesLoop(console.store, console.bus, console.agents, authority)
 
     async def run_once(self) -> None:
-        await self._renewal.look(datetime.now(UTC))
+        await self._renewal.check(datetime.now(UTC))
         await self._distribution.advance()
 
 
 @pytest.fixture
 def loops(console: Console, agents: FakeAgents) -> Loops:
     agents.requests = dict.fromkeys((1, 2, 3), REQUEST)
-    agents.signing_keys = dict.fromkeys((1, 2, 3), console.authority.present.key_id)
-    return Loops(console, console.authority)
+    agents.signing_keys = dict.fromkeys((1, 2, 3), console.ca.current.key_id)
+    return Loops(console, console.ca)
 
 
 async def set_agent_status(console: Console, uid: int, agent_status: str) -> None:
@@ -57,19 +57,19 @@ async def set_agent_status(console: Console, uid: int, agent_status: str) -> Non
 
 async def announce(console: Console) -> None:
     async with console.store.begin() as session:
-        await service.announce(session, console.authority, ADMIN, "")
+        await service.announce(session, console.ca, ADMIN, "")
 
 
 async def switch(console: Console) -> None:
     async with console.store.begin() as session:
-        await service.switch(session, console.authority, ADMIN)
-    console.authority.renew()
+        await service.switch(session, console.ca, ADMIN)
+    console.ca.renew()
 
 
 async def pending_reasons(console: Console) -> dict[int, str]:
     """Return by node uid why the replacement waits for it; empty if it does not."""
     async with console.store.read() as session:
-        return {node.uid: why for node, why in await service.waiting(session, console.authority)}
+        return {node.uid: why for node, why in await service.blocking_reasons(session, console.ca)}
 
 
 async def ca_event_types(console: Console) -> list[str]:
@@ -84,23 +84,23 @@ def disk_full(*_: object) -> None:
 async def test_a_replacement_runs_from_announcement_to_the_end(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
-    authority, before = console.authority, console.authority.present
+    authority, before = console.ca, console.ca.current
     await loops.run_once()
-    assert agents.trusting == dict.fromkeys((1, 2, 3), before.pem)
+    assert agents.trusted_cas == dict.fromkeys((1, 2, 3), before.pem)
     await announce(console)
     with pytest.raises(Conflict, match=r"node 1: its agent does not trust the new CA yet; node 2: .*; node 3: "):
         await switch(console)
     await loops.run_once()
-    after = authority.following
+    after = authority.next_ca
     assert after is not None
-    assert agents.trusting == dict.fromkeys((1, 2, 3), before.pem + after.pem)
+    assert agents.trusted_cas == dict.fromkeys((1, 2, 3), before.pem + after.pem)
     await switch(console)
     await loops.run_once()
-    assert sorted(uid for uid, _ in agents.given) == [1, 2, 3]
-    for _, certificate in agents.given:
+    assert sorted(uid for uid, _ in agents.accepted_certificates) == [1, 2, 3]
+    for _, certificate in agents.accepted_certificates:
         x509.load_pem_x509_certificate(certificate.encode()).verify_directly_issued_by(after.certificate)
     assert authority.step == ""
-    assert agents.trusting == dict.fromkeys((1, 2, 3), after.pem)
+    assert agents.trusted_cas == dict.fromkeys((1, 2, 3), after.pem)
     assert await ca_event_types(console) == ["authority_announced", "authority_switched", "authority_forgotten"]
     calls = len(agents.calls)
     await loops.run_once()
@@ -110,7 +110,7 @@ async def test_a_replacement_runs_from_announcement_to_the_end(
 async def test_an_unreachable_node_is_waited_for_in_both_steps(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
-    authority = console.authority
+    authority = console.ca
     await set_agent_status(console, 3, "unreachable")
     await announce(console)
     await loops.run_once()
@@ -128,11 +128,11 @@ async def test_an_unreachable_node_is_waited_for_in_both_steps(
     reasons = await pending_reasons(console)
     assert (reasons[1], reasons[3]) == ("", "")
     assert "not connected" in reasons[2]
-    assert authority.former.pem in agents.trusting[1], "node 2 serves a certificate of the former CA"
+    assert authority.former.pem in agents.trusted_cas[1], "node 2 serves a certificate of the former CA"
     await set_agent_status(console, 2, "connected")
     await loops.run_once()
     assert authority.former is None
-    assert {*agents.trusting.values()} == {authority.present.pem}
+    assert {*agents.trusted_cas.values()} == {authority.current.pem}
 
 
 async def test_a_removed_node_is_not_waited_for(console: Console, loops: Loops) -> None:
@@ -141,11 +141,11 @@ async def test_a_removed_node_is_not_waited_for(console: Console, loops: Loops) 
     await switch(console)
     await set_agent_status(console, 2, "unreachable")
     await loops.run_once()
-    assert console.authority.former is not None
+    assert console.ca.former is not None
     async with console.store.begin() as session:
         await session.delete(await nodes.by_uid(session, 2))
     await loops.run_once()
-    assert console.authority.former is None
+    assert console.ca.former is None
 
 
 async def test_a_reconnected_agent_gets_the_cas_again(console: Console, agents: FakeAgents, loops: Loops) -> None:
@@ -153,19 +153,19 @@ async def test_a_reconnected_agent_gets_the_cas_again(console: Console, agents: 
     await loops.run_once()
     for agent_status in ("unreachable", "connected"):
         await set_agent_status(console, 1, agent_status)
-        agents.trusting.pop(1, None)
+        agents.trusted_cas.pop(1, None)
         await loops.run_once()
-    assert agents.trusting[1] == console.authority.trusted
-    assert [uid for call, uid in agents.calls if call == "tell_authorities"].count(2) == 1
+    assert agents.trusted_cas[1] == console.ca.trusted
+    assert [uid for call, uid in agents.calls if call == "set_trusted_cas"].count(2) == 1
 
 
 async def test_an_agent_that_refuses_is_named(console: Console, agents: FakeAgents, loops: Loops) -> None:
-    agents.refuse[1] = "its disk is full"
+    agents.refusals[1] = "its disk is full"
     await announce(console)
     await loops.run_once()
     with pytest.raises(Conflict, match="node 1: its disk is full"):
         await switch(console)
-    agents.refuse.clear()
+    agents.refusals.clear()
     await loops.run_once()
     await switch(console)
 
@@ -179,8 +179,8 @@ async def test_a_killed_console_continues_the_replacement(
     async def restarted(number: int, running: Loops) -> Loops:
         if number != step:
             return running
-        console.authority = Authority.load(console.settings)
-        return Loops(console, console.authority)
+        console.ca = ConsoleCa.load(console.settings)
+        return Loops(console, console.ca)
 
     loops = await restarted(0, loops)
     await announce(console)
@@ -193,9 +193,9 @@ async def test_a_killed_console_continues_the_replacement(
     await loops.run_once()
     loops = await restarted(4, loops)
     await loops.run_once()
-    assert console.authority.step == ""
-    assert {*agents.trusting.values()} == {console.authority.present.pem}
-    assert {*agents.signing_keys.values()} == {console.authority.present.key_id}
+    assert console.ca.step == ""
+    assert {*agents.trusted_cas.values()} == {console.ca.current.pem}
+    assert {*agents.signing_keys.values()} == {console.ca.current.key_id}
 
 
 async def test_a_disk_that_is_full_prevents_the_switch(
@@ -205,10 +205,10 @@ async def test_a_disk_that_is_full_prevents_the_switch(
     await loops.run_once()
 
     monkeypatch.setattr("shardboard.authority_files.write_private", disk_full)
-    before = console.authority.ca_fingerprint()
+    before = console.ca.ca_fingerprint()
     with pytest.raises(Exception, match=r"cannot be written: No space left on device\. Nothing was changed"):
         await switch(console)
-    assert (console.authority.ca_fingerprint(), console.authority.step) == (before, "announced")
+    assert (console.ca.ca_fingerprint(), console.ca.step) == (before, "announced")
     assert await ca_event_types(console) == ["authority_announced"]
 
 
@@ -218,12 +218,12 @@ async def test_the_loops_complete_the_replacement_on_their_own(
     """From the switch to the end, no further request is needed."""
     await announce(console)
     await loops.run_once()
-    distribution = ConsoleAuthorityLoop(console.store, console.bus, console.authority, console.trust)
-    renewal = AgentCertificatesLoop(console.store, console.bus, agents, console.authority)
+    distribution = ConsoleCaLoop(console.store, console.bus, console.ca, console.trust)
+    renewal = AgentCertificatesLoop(console.store, console.bus, agents, console.ca)
     running = [asyncio.create_task(each.run()) for each in (distribution, renewal)]
     await switch(console)
     console.bus.publish("authority", ("switch", None))
-    await until(lambda: not console.authority.step)
+    await wait_until(lambda: not console.ca.step)
     for task in running:
         task.cancel()
 
@@ -236,17 +236,17 @@ async def test_the_former_ca_is_kept_while_the_console_serves_its_certificate(
     await loops.run_once()
 
     async with console.store.begin() as session:
-        await service.switch(session, console.authority, ADMIN)
+        await service.switch(session, console.ca, ADMIN)
     monkeypatch.setattr("shardboard.authority.write_private", disk_full)
     monkeypatch.setattr("shardboard.authority_files.write_private", disk_full)
-    console.authority.renew()
+    console.ca.renew()
     await loops.run_once()
-    assert console.authority.step == "shown"
-    assert Authority.load(console.settings).step == "shown", "a restarted console is at the same step"
+    assert console.ca.step == "shown"
+    assert ConsoleCa.load(console.settings).step == "shown", "a restarted console is at the same step"
     monkeypatch.undo()
-    console.authority.renew()
+    console.ca.renew()
     await loops.run_once()
-    assert console.authority.step == ""
+    assert console.ca.step == ""
 
 
 async def test_an_agent_that_refuses_the_final_cas_is_reported_once(
@@ -255,26 +255,26 @@ async def test_an_agent_that_refuses_the_final_cas_is_reported_once(
     await announce(console)
     await loops.run_once()
     await switch(console)
-    original = agents.tell_authorities
+    original = agents.set_trusted_cas
 
     async def refusing(node: NodeRef, certificates: str, bundle: str) -> None:
-        if node.uid == 2 and certificates == console.authority.present.pem:
+        if node.uid == 2 and certificates == console.ca.current.pem:
             raise AgentRefused("its disk is full")
         await original(node, certificates, bundle)
 
-    agents.tell_authorities = refusing  # type: ignore[method-assign]
+    agents.set_trusted_cas = refusing  # type: ignore[method-assign]
     for _ in range(3):
         await loops.run_once()
-    assert console.authority.step == ""
+    assert console.ca.step == ""
     assert await pending_reasons(console) == {1: "", 2: "its disk is full", 3: ""}
     async with console.store.read() as session:
         failures = [
             each for each in await events.page(session, newest_first=False) if each.type == "node_authorities_failed"
         ]
     assert [(each.node_uid, each.severity) for each in failures] == [(2, "ERROR")], "once"
-    agents.tell_authorities = original  # type: ignore[method-assign]
+    agents.set_trusted_cas = original  # type: ignore[method-assign]
     await loops.run_once()
-    assert agents.trusting[2] == console.authority.trusted
+    assert agents.trusted_cas[2] == console.ca.trusted
 
 
 async def test_an_agent_that_cannot_renew_is_named_and_retried(
@@ -294,32 +294,34 @@ async def test_an_agent_that_cannot_renew_is_named_and_retried(
     await loops.run_once()
     await set_agent_status(console, 3, "connected")
     await loops.run_once()
-    assert console.authority.step == ""
+    assert console.ca.step == ""
 
 
 async def test_an_agent_that_fails_unexpectedly_does_not_delay_others(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
-    original = agents.tell_authorities
+    original = agents.set_trusted_cas
 
     async def misbehave(node: NodeRef, certificates: str, bundle: str) -> None:
         if node.uid == 1:
             raise LookupError("whatever")
         await original(node, certificates, bundle)
 
-    agents.tell_authorities = misbehave  # type: ignore[method-assign]
+    agents.set_trusted_cas = misbehave  # type: ignore[method-assign]
     await loops.run_once()
-    assert sorted(agents.trusting) == [2, 3]
+    assert sorted(agents.trusted_cas) == [2, 3]
 
 
 async def test_a_ca_that_cannot_sign_for_all_nodes_is_rejected(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
     """The node changed its address after the CA was announced."""
-    authority = console.authority
+    authority = console.ca
     async with console.store.begin() as session:
-        request = await service.request(session, authority, ADMIN, "", "")
-        chain = below(root(), request.key, x509.NameConstraints(None, [x509.IPAddress(ip_network("10.9.0.0/16"))])).pem
+        request = await service.create_signing_request(session, authority, ADMIN, "", "")
+        chain = sign_intermediate_ca(
+            create_root_ca(), request.key, x509.NameConstraints(None, [x509.IPAddress(ip_network("10.9.0.0/16"))])
+        ).pem
         await service.announce(session, authority, ADMIN, chain)
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 3)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from backend.tests.reconcilers.loops import ADMIN
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -26,7 +26,7 @@ async def request_drill(console: Console, **changes: Any) -> str:
     fields: dict[str, Any] = {"kind": "freeze", "seconds": 30.0, "shard_uid": None, "confirm": "node 2"}
     async with console.store.begin() as session:
         (await cluster.load(session)).policy = {"drills_enabled": True}
-        return (await service.order(session, 2, ADMIN, **fields | changes)).uid
+        return (await service.schedule(session, 2, ADMIN, **fields | changes)).uid
 
 
 async def get_action(console: Console, uid: str) -> Action:
@@ -46,7 +46,7 @@ class RunningLoop:
 
     def __init__(self, console: Console, agents: Any = None, instance: str = "test") -> None:
         stepper = DrillStepper(console.store, agents or console.agents)
-        self._loop = ActionLoop(console.store, console.bus, {drills.NAME: stepper}, instance)
+        self._loop = ActionLoop(console.store, console.bus, {drills.ACTION_NAME: stepper}, instance)
 
     async def __aenter__(self) -> None:
         self._task = asyncio.create_task(self._loop.run())
@@ -60,7 +60,7 @@ class RunningLoop:
 async def test_a_drill_is_sent_once_and_ends_after_its_duration(console: Console, agents: FakeAgents) -> None:
     uid = await request_drill(console)
     async with RunningLoop(console):
-        await until(lambda: is_recorded(console, uid))
+        await wait_until(lambda: is_recorded(console, uid))
     [(node, drill)] = agents.drills
     assert (node, drill.id, drill.kind, drill.seconds, drill.uid) == (2, uid, "freeze", 30.0, None)
     assert await drill_ended_events(console) == []
@@ -68,7 +68,7 @@ async def test_a_drill_is_sent_once_and_ends_after_its_duration(console: Console
         found = await session.get_one(Action, uid)
         found.created_at, found.lease_until = datetime.now(UTC) - timedelta(seconds=31), None
     async with RunningLoop(console, instance="another"):
-        await until(lambda: is_completed(console, uid))
+        await wait_until(lambda: is_completed(console, uid))
     assert len(agents.drills) == 1
     [event] = await drill_ended_events(console)
     assert event.description == 'Drill "Freeze node 2 for 30 s" ended.'
@@ -97,18 +97,18 @@ async def test_a_console_killed_before_recording_repeats_the_same_drill(console:
     async with RunningLoop(console, hanging):
         await hanging.reached.wait()
     async with RunningLoop(console):
-        await until(lambda: is_recorded(console, uid))
+        await wait_until(lambda: is_recorded(console, uid))
     assert [drill.id for _, drill in agents.drills] == [uid, uid], "the agent recognizes a repeated drill by its id"
 
 
 async def test_an_unreachable_agent_fails_the_drill_with_a_reason(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "PATIENCE", timedelta(0))
+    monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(0))
     agents.unreachable = {2}
     uid = await request_drill(console)
     async with RunningLoop(console):
-        await until(lambda: drill_ended_events(console))
+        await wait_until(lambda: drill_ended_events(console))
     assert (await get_action(console, uid)).status == "failed"
     [event] = await drill_ended_events(console)
     assert event.description.startswith('Drill "Freeze node 2 for 30 s" failed: The agent of node 2 ')
@@ -119,7 +119,7 @@ async def test_a_drill_of_a_removed_node_fails(console: Console, agents: FakeAge
     async with console.store.begin() as session:
         await session.delete(await nodes.by_uid(session, 2))
     async with RunningLoop(console):
-        await until(lambda: drill_ended_events(console))
+        await wait_until(lambda: drill_ended_events(console))
     assert (await get_action(console, uid)).error == "The node no longer exists."
     assert agents.drills == []
 
@@ -128,7 +128,7 @@ async def test_a_refused_drill_fails_with_the_reason_of_the_agent(console: Conso
     agents.drill_refused = "the agent may not change routes"
     uid = await request_drill(console, kind="cut_off")
     async with RunningLoop(console):
-        await until(lambda: drill_ended_events(console))
+        await wait_until(lambda: drill_ended_events(console))
     assert (await get_action(console, uid)).error == "The agent may not change routes."
     [(node, drill)] = agents.drills
     assert (node, drill.kind, drill.peers) == (2, "cut_off", ["10.0.0.1", "10.0.0.3"])

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 from backend.tests import pairs
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.orders import queue
 from shardboard.reconcilers import elections
-from shardboard.reconcilers.elections import CAUSE_BEFORE, ElectionLoop
+from shardboard.reconcilers.elections import MAX_CAUSE_AGE, ElectionLoop
 from shardboard.state import actions, events
 from shardboard.state.bdbs import Bdb
 from shardboard.state.events import Event
@@ -29,16 +29,16 @@ async def sweep(console: Console) -> list[Event]:
 
 async def elect(console: Console, agents: FakeAgents) -> None:
     """Let primary 1 die, and let the engine elect replica 4 as primary."""
-    await pairs.die(console, agents, 1)
+    await pairs.kill_shards(console, agents, 1)
     agents.promoted.add(4)
-    await pairs.observe(console, 4, role="master")
+    await pairs.set_observed_state(console, 4, role="master")
     async with console.store.begin() as session:
         down = events.record(session, "shard_down", "", source="shard", shard_uid=1, node_uid=1)
         (await session.get_one(Shard, 4)).observed_at = down.time + timedelta(seconds=9)
 
 
 async def test_an_election_updates_the_desired_roles_and_is_reported_once(console: Console, agents: FakeAgents) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     assert await sweep(console) == []
     await elect(console, agents)
     [event] = await sweep(console)
@@ -55,17 +55,17 @@ async def test_an_election_updates_the_desired_roles_and_is_reported_once(consol
         "Replica redis:4 on node 2 took over from redis:1 of shop about 9 s after it was lost, by an election of the "
         "engine, not by the console; its replication lag is unknown."
     )
-    assert [(await pairs.row(console, uid)).role for uid in (1, 4)] == ["slave", "master"]
-    assert (await pairs.row(console, 1)).current_role == "slave"
+    assert [(await pairs.get_shard(console, uid)).role for uid in (1, 4)] == ["slave", "master"]
+    assert (await pairs.get_shard(console, 1)).current_role == "slave"
     await asyncio.gather(*(sweep(console) for _ in range(4)))
     assert len(await sweep(console)) == 1
 
 
 async def test_an_election_during_a_failover_is_left_to_the_action(console: Console, agents: FakeAgents) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
         session.info["locked"] = True
-        action_row = queue.start(
+        action_row = queue.enqueue(
             session, "SMFailover", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
         )
     await elect(console, agents)
@@ -76,9 +76,9 @@ async def test_an_election_during_a_failover_is_left_to_the_action(console: Cons
         (await session.get_one(actions.Action, action_row.uid)).status = "failed"
 
     async def is_replaced() -> bool:
-        return (await pairs.row(console, 4)).role == "master"
+        return (await pairs.get_shard(console, 4)).role == "master"
 
-    await until(is_replaced)
+    await wait_until(is_replaced)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
@@ -87,7 +87,7 @@ async def test_an_election_during_a_failover_is_left_to_the_action(console: Cons
 async def test_unsharded_and_changing_databases_are_ignored(
     console: Console, agents: FakeAgents, change: dict[str, object]
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     await elect(console, agents)
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, pairs.BDB)
@@ -103,25 +103,25 @@ async def test_an_election_without_a_cause_is_reported_as_such(
     """The former primary is healthy again as a replica, so its earlier state is what matters."""
     clock = SimpleNamespace(now=datetime.now(UTC))
     monkeypatch.setattr(elections, "datetime", SimpleNamespace(now=lambda _: clock.now))
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     loop = ElectionLoop(console.store, console.bus)
     if before != "just seen":
         await loop.sweep()
-    clock.now += CAUSE_BEFORE
+    clock.now += MAX_CAUSE_AGE
     if before == "hung":
-        await pairs.observe(console, 1, status="timeout")
+        await pairs.set_observed_state(console, 1, status="timeout")
         await loop.sweep()
     if before == "requested":
         async with console.store.begin() as session:
             session.info["locked"] = True
-            action_row = queue.start(
+            action_row = queue.enqueue(
                 session, "SMShardFailover", object_uid=pairs.BDB, description="", originator="", deadline=timedelta(60)
             )
         async with console.store.begin() as session:
             action = await session.get_one(actions.Action, action_row.uid)
             action.status, action.finished_at = "failed", datetime.now(UTC)
-    await pairs.observe(console, 1, role="slave")
-    await pairs.observe(console, 4, role="master")
+    await pairs.set_observed_state(console, 1, role="slave")
+    await pairs.set_observed_state(console, 4, role="master")
     await loop.sweep()
     async with console.store.read() as session:
         [event] = [each for each in await events.page(session, newest_first=False) if each.type == "shard_failover"]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.domain import slots
@@ -65,7 +65,7 @@ async def running(serving: Endpoints) -> AsyncIterator[Endpoints]:
 
 async def reconcile(serving: Endpoints) -> None:
     """Poll once, and wait until all updates are sent."""
-    await serving.look()
+    await serving.update_all()
     await asyncio.gather(*serving._pushers.values())
 
 
@@ -90,7 +90,7 @@ async def test_deleted_databases_and_nodes_are_evicted(console: Console, serving
     await reconcile(serving)
     assert (serving._versions.keys(), serving._applied.keys()) == ({1}, {1, 2, 3})
     async with console.store.begin() as session:
-        for row in (*await shards.every(session), await session.get_one(Bdb, 1), await session.get_one(Node, 2)):
+        for row in (*await shards.list_all(session), await session.get_one(Bdb, 1), await session.get_one(Node, 2)):
             await session.delete(row)
     await reconcile(serving)
     assert (serving._versions.keys(), serving._applied.keys()) == (set(), {1, 3})
@@ -144,12 +144,12 @@ async def test_the_rate_of_canary_writes_follows_the_policy(
 async def test_a_promotion_is_sent_at_once_with_a_newer_version(
     console: Console, running: Endpoints, agents: FakeAgents
 ) -> None:
-    await until(lambda: sorted(agents.proxies) == [1, 2, 3])
+    await wait_until(lambda: sorted(agents.proxies) == [1, 2, 3])
     before = proxy_database(agents, 2).version
     async with console.store.begin() as session:
         lost, promoted = await session.get_one(Shard, 1), await session.get_one(Shard, 3)
         lost.observed_role, promoted.observed_role = "slave", "master"
-    await until(lambda: proxy_database(agents, 2).shards[2].role == "master")
+    await wait_until(lambda: proxy_database(agents, 2).shards[2].role == "master")
     assert proxy_database(agents, 2).version > before
     assert proxy_database(agents, 2).shards[0].slots == []
     assert proxy_database(agents, 2).shards[2].slots == [(0, 8191)]
@@ -158,7 +158,7 @@ async def test_a_promotion_is_sent_at_once_with_a_newer_version(
 async def test_a_hanging_node_does_not_delay_others(
     console: Console, running: Endpoints, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await until(lambda: sorted(agents.proxies) == [1, 2, 3])
+    await wait_until(lambda: sorted(agents.proxies) == [1, 2, 3])
     apply = agents.apply_proxy
 
     async def hang(node: NodeRef, state: ProxyState) -> ProxyReport:
@@ -170,7 +170,7 @@ async def test_a_hanging_node_does_not_delay_others(
     for uid in (3, 4):
         async with console.store.begin() as session:
             (await session.get_one(Shard, uid)).observed_role = "master"
-        await until(lambda uid=uid: proxy_database(agents, 2).shards[uid - 1].role == "master")
+        await wait_until(lambda uid=uid: proxy_database(agents, 2).shards[uid - 1].role == "master")
 
 
 async def test_an_unreachable_agent_is_not_a_failed_endpoint(serving: Endpoints, agents: FakeAgents) -> None:
@@ -213,7 +213,7 @@ async def test_a_failed_endpoint_and_its_recovery_are_recorded(
     agents.proxy_failures = {1: "port 12000 is in use"}
     failed = await serving.serve(1)
     assert failed == {1: "port 12000 is in use", 2: "port 12000 is in use"}
-    assert "port 12000 of node 1 (and on 1 more nodes)" in endpoints.sentence(12000, failed)
+    assert "port 12000 of node 1 (and on 1 more nodes)" in endpoints.unavailable_message(12000, failed)
     agents.proxy_failures = {}
     await reconcile(serving)
     async with console.store.read() as session:
@@ -251,7 +251,7 @@ async def test_a_single_endpoint_moves_when_its_node_is_down(
         node = await nodes.by_uid(session, 1)
         assert node is not None
         node.health, node.agent_status = "down", "lost"
-        for shard in await shards.every(session):
+        for shard in await shards.list_all(session):
             if shard.node_uid == 1:
                 shard.observed_status = "down"
     await reconcile(serving)
@@ -280,9 +280,9 @@ async def enter_maintenance(console: Console, node_uid: int) -> None:
     """Put the node into maintenance, and make its primaries replicas."""
     async with console.store.begin() as session:
         (await session.get_one(Node, node_uid)).duty = "maintenance"
-        for shard in await shards.of_node(session, node_uid):
+        for shard in await shards.list_for_node(session, node_uid):
             partner = next(
-                each for each in await shards.of_bdb(session, 1) if each.pair == shard.pair and each is not shard
+                each for each in await shards.list_for_bdb(session, 1) if each.pair == shard.pair and each is not shard
             )
             shard.role, partner.role = "slave", "master"
 
@@ -348,7 +348,7 @@ async def test_a_retiring_address_ends_when_its_node_is_removed(
     await enter_maintenance(console, 1)
     await reconcile(serving)
     async with console.store.begin() as session:
-        for shard in await shards.of_node(session, 1):
+        for shard in await shards.list_for_node(session, 1):
             await session.delete(shard)
         await session.delete(await session.get_one(Node, 1))
     await reconcile(serving)

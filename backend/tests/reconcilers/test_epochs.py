@@ -12,9 +12,9 @@ from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.orders import queue
 from shardboard.reconcilers import lasting_alarms
-from shardboard.reconcilers.epochs import OPEN_SECONDS, SETTLED, EpochLoop
+from shardboard.reconcilers.epochs import OPEN_SECONDS, SETTLE_TIME, EpochLoop
 from shardboard.state import actions, bdbs, cluster, events, shards
-from shardboard.state.events import UNKNOWN_NODE, UNORDERED_EPOCH, Event
+from shardboard.state.events import UNEXPECTED_EPOCH, UNKNOWN_NODE, Event
 from shardboard.state.nodes import Node
 
 pytestmark = pytest.mark.store_in_all
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.store_in_all
 @pytest.fixture
 async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> EpochLoop:
     """The loop, after its first poll."""
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     set_epochs(agents, 1, 2, 3)
     made = EpochLoop(console.store, agents)
     await made.sweep()
@@ -44,20 +44,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def set_epochs(agents: FakeAgents, *own: int, newest: int | None = None, state: str = "ok") -> None:
     """Set the epochs that the primaries report."""
     for uid, epoch in enumerate(own, 1):
-        agents.told[uid, "CLUSTER INFO"] = (
+        agents.replies[uid, "CLUSTER INFO"] = (
             f"cluster_state:{state}\r\ncluster_current_epoch:{newest or max(own)}\r\ncluster_my_epoch:{epoch}\r\n"
         )
 
 
 async def alarms(console: Console) -> list[Event]:
     async with console.store.read() as session:
-        return [each for each in await events.page(session, newest_first=False) if each.type == UNORDERED_EPOCH]
+        return [each for each in await events.page(session, newest_first=False) if each.type == UNEXPECTED_EPOCH]
 
 
 async def start_action(console: Console, object_type: str, object_uid: int) -> str:
     async with console.store.begin() as session:
         await cluster.load_for_update(session)
-        action = queue.start(
+        action = queue.enqueue(
             session,
             "SMReshardBDB",
             object_type=object_type,
@@ -114,12 +114,12 @@ async def test_an_epoch_that_an_action_raised_is_no_alarm(
 ) -> None:
     uid = await start_action(console, object_type, object_uid)
     await raise_epoch(loop, agents)
-    await end_action(console, uid, SETTLED / 2)
+    await end_action(console, uid, SETTLE_TIME / 2)
     set_epochs(agents, 1, 10, 3)
     await loop.sweep()
     await loop.sweep()
     assert await alarms(console) == []
-    await end_action(console, uid, SETTLED * 2)
+    await end_action(console, uid, SETTLE_TIME * 2)
     await loop.sweep()
     set_epochs(agents, 1, 11, 3)
     await loop.sweep()
@@ -132,9 +132,9 @@ async def test_an_epoch_that_an_action_raised_is_no_alarm(
 async def test_unreachable_and_failing_shards_are_waited_for(
     console: Console, agents: FakeAgents, loop: EpochLoop
 ) -> None:
-    await pairs.observe(console, 3, status="timeout")
+    await pairs.set_observed_state(console, 3, status="timeout")
     await raise_epoch(loop, agents)
-    await pairs.observe(console, 3)
+    await pairs.set_observed_state(console, 3)
     set_epochs(agents, 1, 10, 3, state="fail")
     await loop.sweep()
     agents.unreachable = {1}
@@ -159,7 +159,7 @@ async def test_a_restarted_shard_is_not_compared_with_its_former_epoch(
     console: Console, agents: FakeAgents, loop: EpochLoop
 ) -> None:
     async with console.store.begin() as session:
-        [row] = [each for each in await shards.of_bdb(session, pairs.BDB) if each.uid == 2]
+        [row] = [each for each in await shards.list_for_bdb(session, pairs.BDB) if each.uid == 2]
         row.observed_pid = 4711
     await raise_epoch(loop, agents)
     assert await alarms(console) == []
@@ -230,8 +230,8 @@ async def test_only_the_epoch_loop_of_a_console_ends_the_alarm(
 ) -> None:
     await raise_epoch(loop, agents)
     collector = AlarmCollector(console.store, console.bus, console.live, Pulses(), agents, dict)
-    await collector.resume()
-    await collector.look(0.0)
+    await collector.load_open_alarms()
+    await collector.evaluate(0.0)
     other = EpochLoop(console.store, agents)
     await other.sweep()
     assert (await alarms(console))[0].ended_at is None

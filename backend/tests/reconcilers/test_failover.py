@@ -10,7 +10,7 @@ import pytest
 from backend.tests import pairs
 from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
 from backend.tests.sampling import Sampling
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from sqlalchemy import text
 
 from shardboard.agent.contract import ShardSpec
@@ -20,7 +20,7 @@ from shardboard.driver import handover as machines
 from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers import failover, handovers
 from shardboard.reconcilers import loop as loops
-from shardboard.reconcilers.failover import Failover, FailoverLoop, Handover
+from shardboard.reconcilers.failover import Failover, FailoverLoop, RequestedFailover
 from shardboard.reconcilers.loop import ActionLoop, Outcome
 from shardboard.services import failovers as service
 from shardboard.state import actions, events, shards
@@ -40,14 +40,14 @@ OFFSETS: dict[int, float] = {1: 1000, 2: 2000, 3: 3000}
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failover, "VOTE_SECONDS", 0.01)
     monkeypatch.setattr(machines, "VOTE_SECONDS", 0.02)
-    monkeypatch.setattr(handovers, "AGAIN_SCALE", 0.01)
+    monkeypatch.setattr(handovers, "RETRY_SCALE", 0.01)
     monkeypatch.setattr(FailoverLoop, "seconds", 0.05)
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
 
 
 @pytest.fixture
 async def shop(console: Console, agents: FakeAgents) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     agents.offsets = {1: 1000, 2: 2000, 3: 3000, 4: 900, 5: 2000, 6: 3100}
 
 
@@ -58,8 +58,8 @@ async def running(
     """Run the loop that requests failovers and the loop that performs them. At the end, they stop as in a killed console."""
     store, agents = store or console.store, agents or console.agents
     steps = {
-        failover.NAME: Failover(store, agents, last_offset),
-        failover.HANDOVER: Handover(store, agents, last_offset),
+        failover.ACTION_NAME: Failover(store, agents, last_offset),
+        failover.REQUESTED_FAILOVER: RequestedFailover(store, agents, last_offset),
     }
     loop = ActionLoop(store, console.bus, steps, instance)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(FailoverLoop(store, console.bus).run())]
@@ -74,7 +74,7 @@ async def running(
 
 async def actions_of_bdb(console: Console) -> Sequence[Action]:
     async with console.store.read() as session:
-        return await actions.of_bdb(session, pairs.BDB)
+        return await actions.list_for_bdb(session, pairs.BDB)
 
 
 async def events_of_types(console: Console, *types: str) -> list[Event]:
@@ -84,7 +84,7 @@ async def events_of_types(console: Console, *types: str) -> list[Event]:
 
 async def is_over(console: Console) -> bool:
     action_rows = await actions_of_bdb(console)
-    return bool(action_rows) and all(each.status not in actions.OPEN for each in action_rows)
+    return bool(action_rows) and all(each.status not in actions.OPEN_STATUSES for each in action_rows)
 
 
 async def has_failures(console: Console, count: int) -> bool:
@@ -92,7 +92,7 @@ async def has_failures(console: Console, count: int) -> bool:
 
 
 async def is_promoted(console: Console, promoted: int) -> bool:
-    return (await pairs.row(console, promoted)).role == "master"
+    return (await pairs.get_shard(console, promoted)).role == "master"
 
 
 def promotions(agents: FakeAgents) -> list[tuple[int, tuple[str, ...]]]:
@@ -102,9 +102,9 @@ def promotions(agents: FakeAgents) -> list[tuple[int, tuple[str, ...]]]:
 @pytest.mark.usefixtures("shop")
 class TestLostPrimary:
     async def test_a_lost_primary_is_replaced(self, console: Console, agents: FakeAgents) -> None:
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         [action] = await actions_of_bdb(console)
         assert (action.status, action.description, action.originator) == (
             "completed",
@@ -124,14 +124,14 @@ class TestLostPrimary:
         assert (event.shard_uid, event.node_uid, event.bdb_uid, event.action_uid) == (4, 1, 1, action.uid)
         assert event.description.startswith("Replica redis:4 on node 2 took over from redis:1 of shop ")
         assert event.description.endswith("it lacked 100 bytes that its primary last reported.")
-        promoted, lost = await pairs.row(console, 4), await pairs.row(console, 1)
+        promoted, lost = await pairs.get_shard(console, 4), await pairs.get_shard(console, 1)
         assert (promoted.role, promoted.observed_role, promoted.observed_link) == ("master", "master", "")
         assert (lost.role, lost.observed_role, lost.observed_status) == ("slave", "slave", "down")
 
     async def test_all_primaries_of_a_node_are_replaced_at_once(self, console: Console, agents: FakeAgents) -> None:
-        await pairs.die(console, agents, 1, 2)
+        await pairs.kill_shards(console, agents, 1, 2)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert promotions(agents) == [
             (4, ("CLUSTER", "FAILOVER", "TAKEOVER")),
             (5, ("CLUSTER", "FAILOVER", "TAKEOVER")),
@@ -143,16 +143,16 @@ class TestLostPrimary:
     async def test_primaries_without_a_replica_do_not_count_as_voters(
         self, console: Console, agents: FakeAgents
     ) -> None:
-        await pairs.die(console, agents, 1, 2, 5)
+        await pairs.kill_shards(console, agents, 1, 2, 5)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "TAKEOVER"))]
 
     async def test_the_replica_with_the_highest_offset_is_chosen(self, console: Console, agents: FakeAgents) -> None:
         await add_second_replica(console, agents)
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert [uid for uid, _ in promotions(agents)] == [7]
         [event] = await events_of_types(console, "shard_failover")
         assert (event.details["heir"], event.details["bytes_behind"]) == (7, 50)
@@ -160,9 +160,9 @@ class TestLostPrimary:
     async def test_an_unknown_replication_lag_is_reported_as_unknown(
         self, console: Console, agents: FakeAgents
     ) -> None:
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         async with running(console, last_offset=lambda uid: None):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         [event] = await events_of_types(console, "shard_failover")
         assert event.details["bytes_behind"] is None
         assert event.description.endswith("its replication lag is unknown.")
@@ -170,9 +170,9 @@ class TestLostPrimary:
     async def test_a_replica_that_loses_the_vote_takes_over(self, console: Console, agents: FakeAgents) -> None:
         """The engine does not start another election within 20 s."""
         agents.votes_refused = {4: 2}
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert [argv[-1] for _, argv in promotions(agents)] == ["FORCE", "TAKEOVER", "TAKEOVER"]
         [event] = await events_of_types(console, "shard_failover")
         assert event.details["method"] == "TAKEOVER"
@@ -181,43 +181,45 @@ class TestLostPrimary:
         self, console: Console, agents: FakeAgents
     ) -> None:
         for uid in (1, 3):
-            await pairs.node_is(console, uid, health="down")
+            await pairs.set_node_columns(console, uid, health="down")
         agents.votes_refused = {4: 2}
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert [argv[-1] for _, argv in promotions(agents)] == ["FORCE"] * 3
 
     async def test_the_faster_of_two_failovers_keeps_its_event(self, console: Console, agents: FakeAgents) -> None:
         agents.votes_refused = {5: 10_000}
-        await pairs.die(console, agents, 1, 2)
+        await pairs.kill_shards(console, agents, 1, 2)
         async with running(console):
-            await until(lambda: 4 in agents.promoted)
-            await pairs.observe(console, 4, role="master")  # a sample reports the promotion before the action ends
+            await wait_until(lambda: 4 in agents.promoted)
+            await pairs.set_observed_state(
+                console, 4, role="master"
+            )  # a sample reports the promotion before the action ends
             agents.offsets[4] = 10**6
             agents.votes_refused = {}
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         found = await events_of_types(console, "shard_failover")
         assert sorted((event.details["heir"], event.details["bytes_behind"]) for event in found) == [(4, 100), (5, 0)]
-        assert {(await pairs.row(console, uid)).role for uid in (4, 5)} == {"master"}
+        assert {(await pairs.get_shard(console, uid)).role for uid in (4, 5)} == {"master"}
 
     async def test_a_primary_without_a_confirmed_death_is_not_replaced(self, console: Console) -> None:
         for status in ("timeout", "unknown", "loading"):
-            await pairs.observe(console, 1, status=status)
+            await pairs.set_observed_state(console, 1, status=status)
             await FailoverLoop(console.store, console.bus).sweep()
             assert await actions_of_bdb(console) == [], status
 
     async def test_without_a_living_replica_no_failover_is_requested(
         self, console: Console, agents: FakeAgents
     ) -> None:
-        await pairs.die(console, agents, 1, 4)
-        await pairs.die(console, agents, 2)
-        await pairs.observe(console, 5, status="timeout")
+        await pairs.kill_shards(console, agents, 1, 4)
+        await pairs.kill_shards(console, agents, 2)
+        await pairs.set_observed_state(console, 5, status="timeout")
         await FailoverLoop(console.store, console.bus).sweep()
         assert await actions_of_bdb(console) == []
 
     async def test_databases_being_created_or_deleted_are_ignored(self, console: Console, agents: FakeAgents) -> None:
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         for status in ("pending", "creation-failed", "delete-pending"):
             async with console.store.begin() as session:
                 (await session.get_one(Bdb, pairs.BDB)).status = status
@@ -225,18 +227,18 @@ class TestLostPrimary:
             assert await actions_of_bdb(console) == [], status
 
     async def test_a_failover_is_requested_once(self, console: Console, agents: FakeAgents) -> None:
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         loop = FailoverLoop(console.store, console.bus)
         for _ in range(3):
             await loop.sweep()
         assert len(await actions_of_bdb(console)) == 1
 
     async def test_two_consoles_request_and_promote_once(self, console: Console, agents: FakeAgents) -> None:
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         await asyncio.gather(*(FailoverLoop(console.store, console.bus).sweep() for _ in range(8)))
         assert len(await actions_of_bdb(console)) == 1
         async with running(console), running(console, instance="another"):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert len(await actions_of_bdb(console)) == 1
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
         assert len(await events_of_types(console, "shard_failover")) == 1
@@ -247,7 +249,7 @@ class TestLostPrimary:
         """Otherwise, a loop that read the rows before the failover and the action after its end would request it again."""
         if console.store.engine.dialect.name == "sqlite":
             pytest.skip("SQLite has one writer at a time")
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         await FailoverLoop(console.store, console.bus).sweep()
 
         async def ended_or_waits() -> bool:
@@ -256,15 +258,17 @@ class TestLostPrimary:
                     await session.scalar(text("SELECT 1 FROM pg_locks WHERE NOT granted"))
                 )
 
-        steps = {failover.NAME: Failover(console.store, agents, OFFSETS.get)}
+        steps = {failover.ACTION_NAME: Failover(console.store, agents, OFFSETS.get)}
         carrying_out = asyncio.create_task(ActionLoop(console.store, console.bus, steps, "test").run())
         async with console.store.begin() as session:
             await clusters.load_for_update(session)
-            before = [row.current_role for row in await shards.of_bdb(session, pairs.BDB)]
-            await until(ended_or_waits)
-            [action] = await actions.of_bdb(session, pairs.BDB)
-            assert action.status in actions.OPEN, f"the decision used the roles before the completed failover: {before}"
-        await until(lambda: is_over(console))
+            before = [row.current_role for row in await shards.list_for_bdb(session, pairs.BDB)]
+            await wait_until(ended_or_waits)
+            [action] = await actions.list_for_bdb(session, pairs.BDB)
+            assert action.status in actions.OPEN_STATUSES, (
+                f"the decision used the roles before the completed failover: {before}"
+            )
+        await wait_until(lambda: is_over(console))
         carrying_out.cancel()
         await asyncio.gather(carrying_out, return_exceptions=True)
 
@@ -273,45 +277,45 @@ class TestLostPrimary:
     ) -> None:
         await add_second_replica(console, agents)
         agents.votes_refused = {7: 10_000}
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         async with running(console):
-            await until(lambda: 7 in [uid for uid, _ in promotions(agents)])
-            await pairs.die(console, agents, 7)
-            await until(lambda: is_over(console))
+            await wait_until(lambda: 7 in [uid for uid, _ in promotions(agents)])
+            await pairs.kill_shards(console, agents, 7)
+            await wait_until(lambda: is_over(console))
         [event] = await events_of_types(console, "shard_failover")
         assert (event.details["heir"], event.details["bytes_behind"]) == (4, 100)
 
     async def test_unreachable_agents_fail_the_failover_with_a_reason(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.05))
+        monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(seconds=0.05))
         monkeypatch.setattr(FailoverLoop, "seconds", 60)
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         agents.unreachable = {2}
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         [failed] = await events_of_types(console, "shard_failover_failed")
         assert failed.description == "Failover failed for some primaries: No replica responds."
-        assert (await pairs.row(console, 1)).role == "master", "no role was changed"
+        assert (await pairs.get_shard(console, 1)).role == "master", "no role was changed"
 
     async def test_a_failed_failover_is_retried_and_reported_once_per_reason(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(loops, "PATIENCE", timedelta(0))
-        monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.01)
-        await pairs.die(console, agents, 1)
+        monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(0))
+        monkeypatch.setattr(backoff, "INITIAL_SECONDS", 0.01)
+        await pairs.kill_shards(console, agents, 1)
         agents.unreachable = {2}
         async with running(console):
-            await until(lambda: has_failures(console, 4))
+            await wait_until(lambda: has_failures(console, 4))
             [failed] = await events_of_types(console, "shard_failover_failed")
             assert failed.details["reason"] == "No replica responds."
             assert failed.details["tries"] >= 3
             # From now on, the next retry is too late for this test.
-            monkeypatch.setattr(backoff, "FIRST_SECONDS", 3600.0)
-            monkeypatch.setattr(backoff, "MOST_SECONDS", 3600.0)
+            monkeypatch.setattr(backoff, "INITIAL_SECONDS", 3600.0)
+            monkeypatch.setattr(backoff, "MAX_SECONDS", 3600.0)
             agents.unreachable = set()
-            await pairs.die(console, agents, 2)  # the situation has changed, so the retry starts at once
-            await until(lambda: is_promoted(console, 4))
+            await pairs.kill_shards(console, agents, 2)  # the situation has changed, so the retry starts at once
+            await wait_until(lambda: is_promoted(console, 4))
         assert len(await events_of_types(console, "shard_failover_failed")) == 1
 
     @pytest.mark.parametrize("info", ["master_link_down_since_seconds:-1", "master_sync_in_progress:1"])
@@ -319,7 +323,7 @@ class TestLostPrimary:
         self, console: Console, agents: FakeAgents, info: str
     ) -> None:
         agents.info[4, "replication"] = f"role:slave\r\nmaster_link_status:down\r\n{info}\r\nslave_repl_offset:9000\r\n"
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         outcome = await self.one_step(console, agents)
         assert outcome.unreachable == "no replica responds"
         assert promotions(agents) == []
@@ -328,8 +332,8 @@ class TestLostPrimary:
         self, console: Console, agents: FakeAgents
     ) -> None:
         for node in (1, 2):
-            await pairs.node_is(console, node, health="down")
-        await pairs.die(console, agents, 1, 2)
+            await pairs.set_node_columns(console, node, health="down")
+        await pairs.kill_shards(console, agents, 1, 2)
         outcome = await self.one_step(console, agents)
         assert outcome.unreachable == "most nodes are down or unreachable for this console"
         assert promotions(agents) == []
@@ -338,11 +342,11 @@ class TestLostPrimary:
         self, console: Console, agents: FakeAgents
     ) -> None:
         agents.unreachable = {2}
-        await pairs.die(console, agents, 1, 2)
+        await pairs.kill_shards(console, agents, 1, 2)
         async with running(console):
-            await until(lambda: 5 in agents.promoted)
+            await wait_until(lambda: 5 in agents.promoted)
             agents.unreachable = set()
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert {event.details["heir"] for event in await events_of_types(console, "shard_failover")} == {4, 5}
 
     async def one_step(self, console: Console, agents: FakeAgents) -> Outcome:
@@ -352,10 +356,10 @@ class TestLostPrimary:
 
 
 async def test_a_failover_outside_cluster_mode_uses_replicaof(console: Console, agents: FakeAgents) -> None:
-    await pairs.active(console, agents, 1, sharding=False)
-    await pairs.die(console, agents, 1)
+    await pairs.create_active_database(console, agents, 1, sharding=False)
+    await pairs.kill_shards(console, agents, 1)
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert promotions(agents) == [(2, ("REPLICAOF", "NO", "ONE"))]
     [event] = await events_of_types(console, "shard_failover")
     assert event.details["method"] == "REPLICAOF"
@@ -376,7 +380,7 @@ async def add_second_replica(console: Console, agents: FakeAgents) -> None:
             bus_port=25007,
             engine_id=f"{7:040x}",
         )
-        other.became("slave", datetime.now(UTC))
+        other.set_role("slave", datetime.now(UTC))
         session.add(other)
     agents.running[3][7] = ShardSpec(
         uid=7, bdb_uid=pairs.BDB, engine_id=f"{7:040x}", port=20007, bus_port=25007, role="slave"
@@ -391,11 +395,11 @@ async def test_killed_at_every_step_a_failover_completes(
     """Each run starts with a new loss. The event is the same at whatever step the console was killed."""
     for step in sampling.kill_steps(16, 100):
         await reset_database(console, agents)
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         gate = Gate(step)
         async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
             finished, killed = (
-                asyncio.create_task(until(lambda: is_over(console))),
+                asyncio.create_task(wait_until(lambda: is_over(console))),
                 asyncio.create_task(gate.reached.wait()),
             )
             await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
@@ -405,16 +409,18 @@ async def test_killed_at_every_step_a_failover_completes(
         promoted = 4 in agents.promoted
         if promoted:
             if not await is_over(console):
-                await pairs.observe(console, 4, role="master")  # samples continue while no console performs the action
+                await pairs.set_observed_state(
+                    console, 4, role="master"
+                )  # samples continue while no console performs the action
             agents.offsets[4] = 10**6  # the promoted replica accepts writes
         await expire_leases(console)
         async with running(console, instance="test" if step % 2 else "another", last_offset=lambda uid: None):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         [event] = await events_of_types(console, "shard_failover")
         assert event.details["heir"] == 4, f"killed at step {step}"
         # The second console has no samples of the lost primary and uses the offset that the first one stored in the action.
         assert event.details["bytes_behind"] in ((100,) if promoted else (100, None)), f"killed at step {step}"
-        assert (await pairs.row(console, 4)).role == "master"
+        assert (await pairs.get_shard(console, 4)).role == "master"
         if completed:
             assert step > 8
             return
@@ -426,18 +432,18 @@ async def reset_database(console: Console, agents: FakeAgents) -> None:
     agents.promoted.clear()
     agents.offsets[4] = 900
     async with console.store.begin() as session:
-        for action in await actions.recent(session):
+        for action in await actions.list_recent(session):
             await session.delete(action)
         for event in await events.page(session, newest_first=False):
             await session.delete(event)
-        for row in await shards.of_bdb(session, pairs.BDB):
+        for row in await shards.list_for_bdb(session, pairs.BDB):
             row.role = "master" if row.uid <= 3 else "slave"
-            row.became(row.role, datetime.now(UTC))
+            row.set_role(row.role, datetime.now(UTC))
 
 
 async def expire_leases(console: Console) -> None:
     async with console.store.begin() as session:
-        for action in await actions.recent(session):
+        for action in await actions.list_recent(session):
             action.lease_until = None
 
 
@@ -445,13 +451,13 @@ async def expire_leases(console: Console) -> None:
 class TestPlannedFailover:
     async def request(self, console: Console, *uids: int, force: bool = False) -> None:
         async with console.store.begin() as session:
-            action = await service.order(session, uids, ADMIN, force=force, dry_run=False)
+            action = await service.schedule(session, uids, ADMIN, force=force, dry_run=False)
         assert action is not None
 
     async def test_a_planned_failover_swaps_the_roles(self, console: Console, agents: FakeAgents) -> None:
         await self.request(console, 1, 3)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER")), (6, ("CLUSTER", "FAILOVER"))]
         found = await events_of_types(console, "shard_failover")
         assert [(event.details["lost"], event.details["heir"], event.details["method"]) for event in found] == [
@@ -460,13 +466,13 @@ class TestPlannedFailover:
         ]
         assert found[0].description.endswith("requested by admin@example.org.")
         assert found[0].severity == "INFO"
-        old = await pairs.row(console, 1)
+        old = await pairs.get_shard(console, 1)
         assert (old.role, old.observed_role, old.observed_status) == ("slave", "slave", "ok")
 
     async def test_a_forced_failover_does_not_wait_for_the_primary(self, console: Console, agents: FakeAgents) -> None:
         await self.request(console, 1, force=True)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
         [event] = await events_of_types(console, "shard_failover")
         assert event.details["method"] == "FORCE"
@@ -475,10 +481,10 @@ class TestPlannedFailover:
         agents.votes_refused = {4: 1}
         await self.request(console, 1)
         async with running(console):
-            await until(lambda: 4 in agents.promoted)
-            await pairs.observe(console, 4, role="master")
-            await pairs.observe(console, 1, role="slave")
-            await until(lambda: is_over(console))
+            await wait_until(lambda: 4 in agents.promoted)
+            await pairs.set_observed_state(console, 4, role="master")
+            await pairs.set_observed_state(console, 1, role="slave")
+            await wait_until(lambda: is_over(console))
         assert len(await events_of_types(console, "shard_failover")) == 1
 
     async def test_outside_cluster_mode_the_primary_gets_the_command(
@@ -488,7 +494,7 @@ class TestPlannedFailover:
             (await session.get_one(Bdb, pairs.BDB)).sharding = False
         await self.request(console, 1)
         async with running(console):
-            await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
+            await wait_until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
         assert (1, ("FAILOVER", "TO", "10.0.0.2", "20004", "TIMEOUT", "400")) in agents.commands
 
     async def test_outside_cluster_mode_the_command_precedes_the_next_ack(
@@ -504,7 +510,7 @@ class TestPlannedFailover:
         agents.info[1, "replication"] = primary.format(900)
         await self.request(console, 1)
         async with running(console):
-            await until(lambda: agents.commands.count((1, ("INFO", "replication"))) > 5)
+            await wait_until(lambda: agents.commands.count((1, ("INFO", "replication"))) > 5)
             assert not any(argv[0] == "FAILOVER" for _, argv in agents.commands)
             agents.info[1, "replication"] = primary.format(950)
-            await until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))
+            await wait_until(lambda: any(argv[0] == "FAILOVER" for _, argv in agents.commands))

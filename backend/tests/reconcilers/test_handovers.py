@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.reconcilers.engines import Engines
+from backend.tests.reconcilers.engines import ReplicatingAgents
 from backend.tests.reconcilers.loops import ADMIN
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.agent.contract import CommandResult, ShardCommand
 from shardboard.console import Console
@@ -19,10 +19,10 @@ from shardboard.orders import movement
 from shardboard.orders import primaries_return as orders
 from shardboard.reconcilers import failover, handovers, primaries_return
 from shardboard.reconcilers import loop as loops
-from shardboard.reconcilers.failover import Handover
+from shardboard.reconcilers.failover import RequestedFailover
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.movement import moves
-from shardboard.reconcilers.movement.moves import Relocate
+from shardboard.reconcilers.movement.moves import MoveShards
 from shardboard.services import failovers as service
 from shardboard.state import actions, events
 from shardboard.state.cluster import Cluster
@@ -32,7 +32,7 @@ from shardboard.state.shards import Shard
 pytestmark = pytest.mark.usefixtures("nodes", "shop")
 
 
-class VotingEngines(Engines):
+class VotingEngines(ReplicatingAgents):
     """Engines whose elections end after a few polls. Two elections at the same time both fail."""
 
     def __init__(self) -> None:
@@ -95,16 +95,16 @@ def agents() -> VotingEngines:
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(moves, "PACE", 0.01)
-    monkeypatch.setattr(machines, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(moves, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(machines, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(machines, "VOTE_SECONDS", 0.02)
     monkeypatch.setattr(machines, "CATCH_UP_SECONDS", 0.01)
-    monkeypatch.setattr(handovers, "AGAIN_SCALE", 0.01)
+    monkeypatch.setattr(handovers, "RETRY_SCALE", 0.01)
 
 
 @pytest.fixture
 async def shop(console: Console, agents: VotingEngines, nodes: object) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     agents.primary_of = {3 + uid: uid for uid in (1, 2, 3)}
     for node, held in agents.running.items():
         agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in held.items()}
@@ -115,8 +115,8 @@ async def shop(console: Console, agents: VotingEngines, nodes: object) -> None:
 @asynccontextmanager
 async def running(console: Console) -> AsyncIterator[None]:
     steps = {
-        failover.HANDOVER: Handover(console.store, console.agents, lambda _: None),
-        orders.NAME: Relocate(console.store, console.agents),
+        failover.REQUESTED_FAILOVER: RequestedFailover(console.store, console.agents, lambda _: None),
+        orders.ACTION_NAME: MoveShards(console.store, console.agents),
     }
     loop = ActionLoop(console.store, console.bus, steps, "test")
     task = asyncio.create_task(loop.run())
@@ -131,7 +131,7 @@ async def running(console: Console) -> AsyncIterator[None]:
 async def request_handovers(console: Console) -> None:
     """Request a failover of all primaries, as a user does."""
     async with console.store.begin() as session:
-        await service.order(session, [1, 2, 3], ADMIN, force=False, dry_run=False)
+        await service.schedule(session, [1, 2, 3], ADMIN, force=False, dry_run=False)
 
 
 async def request_moves(console: Console) -> None:
@@ -140,18 +140,18 @@ async def request_moves(console: Console) -> None:
         for uid in (4, 5, 6):
             (await session.get_one(Shard, uid)).leads_again = True
         view = await movement.locked_view(session)
-        await primaries_return._order(session, view, pairs.BDB)
+        await primaries_return._schedule(session, view, pairs.BDB)
 
 
 async def is_over(console: Console) -> bool:
     async with console.store.read() as session:
-        action_rows = await actions.of_bdb(session, pairs.BDB)
-    return bool(action_rows) and all(each.status not in actions.OPEN for each in action_rows)
+        action_rows = await actions.list_for_bdb(session, pairs.BDB)
+    return bool(action_rows) and all(each.status not in actions.OPEN_STATUSES for each in action_rows)
 
 
 async def action_status(console: Console) -> str:
     async with console.store.read() as session:
-        [action] = await actions.of_bdb(session, pairs.BDB)
+        [action] = await actions.list_for_bdb(session, pairs.BDB)
     return action.status
 
 
@@ -163,7 +163,7 @@ async def events_of_type(console: Console, type_: str) -> list[Event]:
 async def perform(console: Console, submit: Any) -> None:
     await submit(console)
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert await action_status(console) == "completed"
 
 
@@ -183,10 +183,10 @@ class TestElections:
         agents.epochs[3] = 9  # a primary that has voted in a newer election
         await submit(console)
         async with running(console):
-            await until(lambda: agents.commands.count((6, ("CLUSTER", "INFO"))) > 2)
+            await wait_until(lambda: agents.commands.count((6, ("CLUSTER", "INFO"))) > 2)
             assert not agents.requested
             agents.epochs = dict.fromkeys(range(1, 7), 9)
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert await action_status(console) == "completed"
 
     async def test_an_election_waits_while_the_replica_lags(
@@ -195,11 +195,11 @@ class TestElections:
         agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:900000000\r\n"
         await submit(console)
         async with running(console):
-            await until(lambda: len(agents.requested) == 2)
-            await until(lambda: agents.commands.count((4, ("INFO", "replication"))) > 4)
+            await wait_until(lambda: len(agents.requested) == 2)
+            await wait_until(lambda: agents.commands.count((4, ("INFO", "replication"))) > 4)
             assert 4 not in agents.requested
             del agents.info[1, "replication"]
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert await action_status(console) == "completed"
 
     async def test_a_failed_election_is_reported_and_retried_later(
@@ -235,11 +235,11 @@ class TestElections:
         agents.has_timeout_setting, agents.refused_votes = False, {4: 1}
         await submit(console)
         async with running(console):
-            await until(lambda: (1, ("CLIENT", "UNPAUSE")) in agents.commands)
+            await wait_until(lambda: (1, ("CLIENT", "UNPAUSE")) in agents.commands)
             assert not agents.takeovers, "the replica lacks 5 bytes"
             del agents.info[1, "replication"]
             agents.refused_votes = {4: 1}
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert agents.takeovers == [4]
         assert agents.requested.count(4) == 2
         assert len(await events_of_type(console, "shard_handover_failed")) == 1
@@ -251,8 +251,8 @@ class TestElections:
         agents.has_timeout_setting, agents.refused_votes, agents.delayed_takeovers = False, {4: 1}, {4}
         await submit(console)
         async with running(console):
-            await until(lambda: events_of_type(console, "shard_handover_failed"))
+            await wait_until(lambda: events_of_type(console, "shard_handover_failed"))
             assert agents.takeovers == [4]
             assert (1, ("CLIENT", "UNPAUSE")) not in agents.commands
             agents.delayed_takeovers = set()
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))

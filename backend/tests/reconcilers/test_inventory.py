@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.agent.contract import ProxyDatabase, ProxyShard, ProxyState, ShardSpec
 from shardboard.console import Console
@@ -67,7 +67,7 @@ async def perform_creation(console: Console, agents: FakeAgents, uid: int) -> st
     stepper = Create(console.store, agents, Endpoints(console.store, console.bus, agents))
     while True:
         async with console.store.read() as session:
-            [action] = await actions.open_of_bdb(session, uid)
+            [action] = await actions.list_open_for_bdb(session, uid)
         outcome = await stepper.step(action)
         if outcome.failed:
             async with console.store.begin() as session:
@@ -82,10 +82,10 @@ async def remove_absent(console: Console, agents: FakeAgents, monkeypatch: pytes
 
     async def gone() -> bool:
         async with console.store.read() as session:
-            return not await shards.absent(session)
+            return not await shards.list_absent(session)
 
     try:
-        await until(gone)
+        await wait_until(gone)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -93,7 +93,7 @@ async def remove_absent(console: Console, agents: FakeAgents, monkeypatch: pytes
 
 async def open_alarms(console: Console) -> list[Event]:
     async with console.store.read() as session:
-        return list(await events.open_spans(session, UNKNOWN_SHARDS))
+        return list(await events.list_open_spans(session, UNKNOWN_SHARDS))
 
 
 async def test_uids_ports_and_memory_of_unknown_shards_are_avoided(console: Console, agents: FakeAgents) -> None:
@@ -142,7 +142,7 @@ async def test_a_creation_before_the_poll_fails_and_touches_nothing(
 async def test_a_foreign_shard_with_the_uid_of_a_row_is_not_commanded_or_removed(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     foreign = spec(1, bdb_uid=1)
     agents.running[1][1] = foreign
     async with console.store.begin() as session:
@@ -157,7 +157,7 @@ async def test_a_foreign_shard_with_the_uid_of_a_row_is_not_commanded_or_removed
 async def test_only_shards_that_this_store_removed_are_orphans(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     late = agents.running[1][1]
     async with console.store.begin() as session:
         (await session.get_one(Shard, 1)).desired = "absent"
@@ -176,7 +176,7 @@ async def test_only_shards_that_this_store_removed_are_orphans(
 
 
 async def test_shards_of_the_previous_release_are_kept_if_they_have_rows(console: Console, agents: FakeAgents) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     before = {uid: dict(held) for uid, held in agents.running.items()}
     await sweep(console, agents)
     assert {uid: dict(held) for uid, held in agents.running.items() if held} == before
@@ -192,18 +192,18 @@ async def test_an_agent_cannot_use_up_the_uids(console: Console, agents: FakeAge
 
 async def test_an_outdated_database_is_not_failed_over(console: Console, agents: FakeAgents) -> None:
     """Its primary moved after the backup: the shard in the store no longer exists, and its successor serves."""
-    await pairs.active(console, agents)
-    await pairs.die(console, agents, 1)
+    await pairs.create_active_database(console, agents)
+    await pairs.kill_shards(console, agents, 1)
     agents.running[3][7] = spec(7, bdb_uid=1)
     await sweep(console, agents)
     await FailoverLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
-        assert await actions.open_of_bdb(session, 1) == []
+        assert await actions.list_open_for_bdb(session, 1) == []
     agents.running[3].pop(7)
     await sweep(console, agents)
     await FailoverLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
-        assert len(await actions.open_of_bdb(session, 1)) == 1
+        assert len(await actions.list_open_for_bdb(session, 1)) == 1
 
 
 async def test_an_old_agent_with_unknown_shards_keeps_its_endpoints(
@@ -218,7 +218,7 @@ async def test_an_old_agent_with_unknown_shards_keeps_its_endpoints(
     await sweep(console, agents)
     before = agents.proxies[1]
     serving = Endpoints(console.store, console.bus, agents)
-    await serving.look()
+    await serving.update_all()
     await asyncio.gather(*serving._pushers.values())
     assert agents.proxies[1] == before
 
@@ -226,12 +226,12 @@ async def test_an_old_agent_with_unknown_shards_keeps_its_endpoints(
 async def test_a_port_of_an_unknown_shard_is_not_served_for_another_database(
     console: Console, agents: FakeAgents
 ) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     del agents.running[1][1]
     agents.running[1][9] = spec(9, port=20001)
     await sweep(console, agents)
     async with console.store.begin() as session:
-        for node in await nodes.every(session):
+        for node in await nodes.list_all(session):
             bdb = await session.get_one(Bdb, 1)
             bdb.endpoint_nodes = [*bdb.endpoint_nodes, node.uid]
     await Endpoints(console.store, console.bus, agents)._push_all({2})

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -54,7 +54,7 @@ class FakeStepper:
 async def start_action(console: Console, *, deadline: float = 60, **columns: Any) -> str:
     async with console.store.begin() as session:
         session.info["locked"] = True
-        action = queue.start(
+        action = queue.enqueue(
             session,
             "SMTest",
             object_uid=1,
@@ -89,9 +89,9 @@ async def running(console: Console, steps: FakeStepper, instance: str = "test") 
 async def wait_for_end(console: Console, uid: str) -> Action:
     async def there() -> Action | None:
         found = await get_action(console, uid)
-        return found if found.status not in actions.OPEN else None
+        return found if found.status not in actions.OPEN_STATUSES else None
 
-    found: Action = await until(there)
+    found: Action = await wait_until(there)
     return found
 
 
@@ -106,7 +106,7 @@ STEPS = [{"name": "one", "status": "completed"}, {"name": "two", "status": "runn
 
 async def test_an_action_runs_until_it_is_finished(console: Console) -> None:
     steps = FakeStepper(
-        Outcome(progress=20.04, steps=STEPS, again_in=0), Outcome(progress=10, again_in=0), Outcome(finished=True)
+        Outcome(progress=20.04, steps=STEPS, retry_in=0), Outcome(progress=10, retry_in=0), Outcome(finished=True)
     )
     with console.bus.listen("change") as changes:
         action = await run_to_end(console, steps)
@@ -120,13 +120,13 @@ async def test_an_action_runs_until_it_is_finished(console: Console) -> None:
 async def test_a_temporary_store_failure_does_not_fail_an_action(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "AWAY_SECONDS", 0.01)
+    monkeypatch.setattr(loops, "STORE_RETRY_SECONDS", 0.01)
     unavailable = OperationalError("SELECT 1", {}, Exception("connection was closed"))
     action = await run_to_end(
         console, FakeStepper(unavailable, ConnectionRefusedError("no store"), Outcome(finished=True))
     )
     assert (action.status, action.error) == ("completed", "")
-    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
+    monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(seconds=0.1))
     action = await run_to_end(console, FakeStepper(unavailable))
     assert (action.status, action.error) == ("failed", "The store failed (OperationalError: connection was closed).")
 
@@ -134,7 +134,7 @@ async def test_a_temporary_store_failure_does_not_fail_an_action(
 async def test_a_step_is_repeated_and_written_after_a_store_failure(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "AWAY_SECONDS", 0.01)
+    monkeypatch.setattr(loops, "STORE_RETRY_SECONDS", 0.01)
     apply, failures = ActionLoop._apply, [ConnectionRefusedError("no store")]
 
     async def failing(loop: ActionLoop, uid: str, token: str, outcome: Outcome, *, ends: bool) -> bool:
@@ -166,11 +166,11 @@ async def test_an_end_that_the_store_rejects_fails_the_action(console: Console, 
 
 async def test_progress_is_stored_and_never_decreases(console: Console) -> None:
     steps = FakeStepper(
-        Outcome(progress=20.04, steps=STEPS, again_in=0), Outcome(progress=10, again_in=0), Outcome(again_in=60)
+        Outcome(progress=20.04, steps=STEPS, retry_in=0), Outcome(progress=10, retry_in=0), Outcome(retry_in=60)
     )
     uid = await start_action(console)
     async with running(console, steps):
-        await until(lambda: steps.taken == 3)  # then the outcome of the second step is written
+        await wait_until(lambda: steps.taken == 3)  # then the outcome of the second step is written
         action = await get_action(console, uid)
     assert (action.status, action.progress, action.steps) == ("running", 20.0, STEPS)
 
@@ -201,7 +201,7 @@ async def test_an_unknown_action_fails(console: Console) -> None:
 
 
 async def test_a_short_outage_of_an_agent_does_not_fail_an_action(console: Console) -> None:
-    steps = FakeStepper(AgentUnreachable("node 1 is unreachable"), Outcome(again_in=0), Outcome(finished=True))
+    steps = FakeStepper(AgentUnreachable("node 1 is unreachable"), Outcome(retry_in=0), Outcome(finished=True))
     action = await run_to_end(console, steps)
     assert action.status == "completed"
     assert "unreachable_since" not in action.params
@@ -210,8 +210,8 @@ async def test_a_short_outage_of_an_agent_does_not_fail_an_action(console: Conso
 async def test_an_agent_that_stays_unreachable_fails_the_action(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.2))
-    steps = FakeStepper(Outcome(unreachable="node 1 is unreachable", again_in=0.01))
+    monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(seconds=0.2))
+    steps = FakeStepper(Outcome(unreachable="node 1 is unreachable", retry_in=0.01))
     action = await run_to_end(console, steps)
     assert (action.status, action.error) == ("failed", "Node 1 is unreachable.")
     assert steps.taken >= 2
@@ -220,17 +220,17 @@ async def test_an_agent_that_stays_unreachable_fails_the_action(
 
 
 async def test_a_successful_step_restarts_the_time_limit(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.15))
-    unavailable, success = Outcome(unreachable="node 1 is unreachable", again_in=0.1), Outcome(again_in=0)
+    monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(seconds=0.15))
+    unavailable, success = Outcome(unreachable="node 1 is unreachable", retry_in=0.1), Outcome(retry_in=0)
     steps = FakeStepper(unavailable, success, unavailable, success, unavailable, success, Outcome(finished=True))
     assert (await run_to_end(console, steps)).status == "completed"
 
 
 async def test_an_action_fails_at_its_deadline(console: Console) -> None:
-    action = await run_to_end(console, FakeStepper(Outcome(steps=STEPS, again_in=0)), deadline=-1)
+    action = await run_to_end(console, FakeStepper(Outcome(steps=STEPS, retry_in=0)), deadline=-1)
     assert action.error == "It timed out during this step: two."
     assert [step["status"] for step in action.steps] == ["completed", "failed"]
-    action = await run_to_end(console, FakeStepper(Outcome(again_in=0)), deadline=-1)
+    action = await run_to_end(console, FakeStepper(Outcome(retry_in=0)), deadline=-1)
     assert action.error == "It took too long."
 
 
@@ -249,7 +249,7 @@ async def test_without_the_lease_nothing_is_written(console: Console) -> None:
             assert action is not None
             action.lease_token, action.lease_until = "other:1", datetime.now(UTC) + timedelta(hours=1)
         steps.may_continue.set()
-        await until(lambda: not loop._tasks)
+        await wait_until(lambda: not loop._tasks)
     action = await get_action(console, uid)
     assert (action.status, action.progress, action.lease_token) == ("running", 0, "other:1")
     assert (steps.finished, steps.failed) == ([], [])
@@ -266,7 +266,7 @@ async def test_an_action_that_ended_during_a_step_is_not_changed(console: Consol
             assert action is not None
             action.status, action.error = "failed", "The database was deleted."
         steps.may_continue.set()
-        await until(lambda: not loop._tasks)
+        await wait_until(lambda: not loop._tasks)
     action = await get_action(console, uid)
     assert (action.status, action.error) == ("failed", "The database was deleted.")
     assert steps.finished == []
@@ -332,7 +332,7 @@ async def test_new_actions_wake_the_loop(console: Console, monkeypatch: pytest.M
     monkeypatch.setattr(loops, "IDLE_SECONDS", 3600)
     steps = FakeStepper(Outcome(finished=True))
     async with running(console, steps):
-        await until(lambda: console.bus.heard("change"))
+        await wait_until(lambda: console.bus.has_listeners("change"))
         await wait_for_end(console, await start_action(console))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -32,15 +32,15 @@ async def test_a_frozen_agent_does_not_delay_other_removals(
         return await remove(node, uids, **named)
 
     monkeypatch.setattr(agents, "remove", frozen)
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     await mark_absent(console, 1, 2)
     task = asyncio.create_task(RemovalLoop(console.store, console.bus, agents).run())
     try:
-        await until(lambda: has_absent(console, 1))
+        await wait_until(lambda: has_absent(console, 1))
         await mark_absent(console, 4, 5)  # while the frozen agent has not answered
-        await until(lambda: has_absent(console, 1))
+        await wait_until(lambda: has_absent(console, 1))
         thawed.set()
-        await until(lambda: has_absent(console))
+        await wait_until(lambda: has_absent(console))
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -55,4 +55,4 @@ async def mark_absent(console: Console, *uids: int) -> None:
 
 async def has_absent(console: Console, *uids: int) -> bool:
     async with console.store.read() as session:
-        return [row.uid for row in await shards.absent(session)] == list(uids)
+        return [row.uid for row in await shards.list_absent(session)] == list(uids)

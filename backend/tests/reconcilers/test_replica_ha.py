@@ -12,7 +12,7 @@ from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.orders import queue
 from shardboard.reconcilers import replica_ha
-from shardboard.reconcilers.primaries_return import PrimariesReturnLoop
+from shardboard.reconcilers.primaries_return import SwitchBackLoop
 from shardboard.reconcilers.replica_ha import ReplicaHaLoop
 from shardboard.state import actions, events
 from shardboard.state.actions import Action
@@ -26,11 +26,11 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: object) -> None:
     """Node 2 has been down for 15 min. Shards 2 and 4 are lost; 5 was promoted in place of 2, and 1 is the primary of 4."""
-    await pairs.active(console, agents)
-    await pairs.node_is(console, 2, health="down", agent_status="lost")
-    await pairs.observe(console, 2, 4, status="down", role="slave")
-    await pairs.observe(console, 5, role="master")
-    await pairs.observe(console, 6, role="slave", link="idle")
+    await pairs.create_active_database(console, agents)
+    await pairs.set_node_columns(console, 2, health="down", agent_status="lost")
+    await pairs.set_observed_state(console, 2, 4, status="down", role="slave")
+    await pairs.set_observed_state(console, 5, role="master")
+    await pairs.set_observed_state(console, 6, role="slave", link="idle")
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, 1)
         bdb.config = {**bdb.config, "slave_ha": True, "shards_placement": "sparse"}
@@ -42,7 +42,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: object) -> None:
 async def sweep(console: Console, times: int = 1) -> Sequence[Action]:
     await asyncio.gather(*(ReplicaHaLoop(console.store, console.bus).sweep() for _ in range(times)))
     async with console.store.read() as session:
-        return [each for each in await actions.recent(session) if each.name == replica_ha.NAME]
+        return [each for each in await actions.list_recent(session) if each.name == replica_ha.ACTION_NAME]
 
 
 async def set_policy(console: Console, **values: Any) -> None:
@@ -78,18 +78,18 @@ async def test_a_database_can_disable_rebuilds(console: Console) -> None:
 
 
 async def test_a_rebuild_waits_for_the_failover_and_other_actions(console: Console) -> None:
-    await pairs.observe(console, 2, 4, status="down", role="master")
+    await pairs.set_observed_state(console, 2, 4, status="down", role="master")
     assert await sweep(console) == []
-    await pairs.observe(console, 2, 4, status="down", role="slave")
+    await pairs.set_observed_state(console, 2, 4, status="down", role="slave")
     async with console.store.begin() as session:
         session.info["locked"] = True
-        queue.start(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
+        queue.enqueue(session, "SMx", object_uid=1, description="", originator="", deadline=timedelta(60))
     assert await sweep(console) == []
 
 
 async def test_missing_capacity_is_reported_once(console: Console) -> None:
     for uid in (1, 3):
-        await pairs.node_is(console, uid, config={"max_redis_servers": 2})
+        await pairs.set_node_columns(console, uid, config={"max_redis_servers": 2})
     assert await sweep(console) == []
     assert await sweep(console) == []
     assert await event_messages(console, "replica_ha_no_room") == [
@@ -101,9 +101,9 @@ async def test_missing_capacity_is_reported_once(console: Console) -> None:
 
 
 async def return_moves(console: Console) -> list[list[tuple[int | None, int | None]]]:
-    await PrimariesReturnLoop(console.store, console.bus).sweep()
+    await SwitchBackLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
-        found = [each for each in await actions.recent(session) if each.name == "SMReturnPrimaries"]
+        found = [each for each in await actions.list_recent(session) if each.name == "SMReturnPrimaries"]
     return [[(move["leads"], move["to"]) for move in each.params["moves"]] for each in found]
 
 
@@ -113,9 +113,9 @@ async def test_primaries_return_when_all_replicas_are_in_sync(console: Console) 
     assert await return_moves(console) == [], "the policy is off"
     await set_policy(console, primaries_return=True)
     assert await return_moves(console) == [], "its node is down"
-    await pairs.node_is(console, 2, health="up", agent_status="connected")
-    await pairs.observe(console, 2, 4, link="in_progress")
+    await pairs.set_node_columns(console, 2, health="up", agent_status="connected")
+    await pairs.set_observed_state(console, 2, 4, link="in_progress")
     assert await return_moves(console) == [], "not in sync"
-    await pairs.observe(console, 2, 4, link="idle")
+    await pairs.set_observed_state(console, 2, 4, link="idle")
     assert await return_moves(console) == [[(2, None)]]
     assert await return_moves(console) == [[(2, None)]], "once"

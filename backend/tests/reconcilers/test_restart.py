@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from backend.tests import pairs
 from backend.tests.reconcilers.loops import ADMIN
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -33,7 +33,7 @@ SAVED = 1_700_000_000.0
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     await set_persistence(console, "aof")
     for uid in range(1, 7):
         agents.info[uid, "persistence"] = LOADED
@@ -47,7 +47,7 @@ async def set_persistence(console: Console, how: str) -> None:
 
 @asynccontextmanager
 async def running(console: Console) -> AsyncIterator[None]:
-    loop = ActionLoop(console.store, console.bus, {restart.NAME: Restart(console.store, console.agents)}, "test")
+    loop = ActionLoop(console.store, console.bus, {restart.ACTION_NAME: Restart(console.store, console.agents)}, "test")
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RestartLoop(console.store, console.bus).run())]
     try:
         yield
@@ -60,12 +60,12 @@ async def running(console: Console) -> AsyncIterator[None]:
 
 async def actions_of_bdb(console: Console) -> Sequence[Action]:
     async with console.store.read() as session:
-        return await actions.of_bdb(session, pairs.BDB)
+        return await actions.list_for_bdb(session, pairs.BDB)
 
 
 async def is_over(console: Console) -> bool:
     action_rows = await actions_of_bdb(console)
-    return bool(action_rows) and all(each.status not in actions.OPEN for each in action_rows)
+    return bool(action_rows) and all(each.status not in actions.OPEN_STATUSES for each in action_rows)
 
 
 async def events_of_type(console: Console, type_: str) -> list[Event]:
@@ -82,9 +82,9 @@ async def test_a_pair_without_copies_restarts_from_the_file_of_its_primary(
     console: Console, agents: FakeAgents
 ) -> None:
     agents.saved = {1: SAVED}
-    await pairs.die(console, agents, 1, 4)
+    await pairs.kill_shards(console, agents, 1, 4)
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     [action] = await actions_of_bdb(console)
     assert (action.status, action.error) == ("completed", "")
     assert action.description == "Restart 1 primary of shop from persistence"
@@ -96,9 +96,9 @@ async def test_a_pair_without_copies_restarts_from_the_file_of_its_primary(
         "Shard redis:1 of shop on node 1 was restarted from its append-only file, last written "
         "2023-11-14 22:13:20 UTC. Later writes were lost."
     )
-    assert [(await pairs.row(console, uid)).current_role for uid in (1, 4)] == ["master", "slave"]
-    assert (await pairs.row(console, 4)).observed_status == "down", "the revival loop restarts it as a replica"
-    primary = await pairs.row(console, 1)
+    assert [(await pairs.get_shard(console, uid)).current_role for uid in (1, 4)] == ["master", "slave"]
+    assert (await pairs.get_shard(console, 4)).observed_status == "down", "the revival loop restarts it as a replica"
+    primary = await pairs.get_shard(console, 1)
     assert (primary.observed_status, primary.observed_link) == ("ok", "cluster_down"), (
         "it counts as refusing requests until the next sample"
     )
@@ -107,7 +107,7 @@ async def test_a_pair_without_copies_restarts_from_the_file_of_its_primary(
 async def test_the_time_of_the_data_is_kept_while_another_node_is_retried(console: Console, agents: FakeAgents) -> None:
     """The first answer of an agent contains the time when its data was written. It is kept while another agent is retried."""
     agents.saved = {1: SAVED, 2: SAVED}
-    await pairs.die(console, agents, 1, 2, 4, 5)
+    await pairs.kill_shards(console, agents, 1, 2, 4, 5)
     original, failures = agents.restart, [AgentUnreachable("silent")] * 2
 
     async def restart_late(node: NodeRef, uids: Sequence[int], *, discard_data: bool) -> list[ShardOutcome]:
@@ -117,7 +117,7 @@ async def test_the_time_of_the_data_is_kept_while_another_node_is_retried(consol
 
     agents.restart = restart_late  # type: ignore[method-assign]
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert failures == []
     restarted = await events_of_type(console, "shard_restarted")
     assert sorted(event.shard_uid or 0 for event in restarted) == [1, 2]
@@ -127,7 +127,7 @@ async def test_the_time_of_the_data_is_kept_while_another_node_is_retried(consol
 
 async def test_a_lost_answer_is_reported_as_an_unknown_time_of_the_data(console: Console, agents: FakeAgents) -> None:
     agents.saved = {1: SAVED}
-    await pairs.die(console, agents, 1, 4)
+    await pairs.kill_shards(console, agents, 1, 4)
     original, failures = agents.restart, [AgentUnreachable("the answer was lost")]
 
     async def restart_without_answer(*args: Any, **kwargs: Any) -> Any:
@@ -138,33 +138,33 @@ async def test_a_lost_answer_is_reported_as_an_unknown_time_of_the_data(console:
 
     agents.restart = restart_without_answer  # type: ignore[method-assign]
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     [event] = await events_of_type(console, "shard_restarted")
     assert "from its append-only file. Its age is unknown; later writes were lost" in event.description
 
 
 async def test_a_restarted_shard_that_was_a_replica_is_promoted(console: Console, agents: FakeAgents) -> None:
     agents.saved = {1: SAVED}
-    await pairs.die(console, agents, 1, 4)
-    await pairs.observe(console, 1, status="down", role="slave")
+    await pairs.kill_shards(console, agents, 1, 4)
+    await pairs.set_observed_state(console, 1, status="down", role="slave")
     agents.running[1][1] = agents.running[1][1].model_copy(update={"role": "slave"})
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert (1, ("CLUSTER", "FAILOVER", "TAKEOVER")) in agents.commands
-    assert (await pairs.row(console, 1)).role == "master"
+    assert (await pairs.get_shard(console, 1)).role == "master"
 
 
 async def test_a_restart_waits_until_the_data_is_loaded(console: Console, agents: FakeAgents) -> None:
     agents.saved = {1: SAVED}
     agents.info[1, "persistence"] = "loading:1\r\n"
-    await pairs.die(console, agents, 1, 4)
+    await pairs.kill_shards(console, agents, 1, 4)
     async with running(console):
-        await until(lambda: agents.restarted)
+        await wait_until(lambda: agents.restarted)
         commands_before = len(agents.commands)
-        await until(lambda: len(agents.commands) > commands_before + 2)
+        await wait_until(lambda: len(agents.commands) > commands_before + 2)
         assert not await is_over(console)
         agents.info[1, "persistence"] = LOADED
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert agents.restarted == [(1, False)]
 
 
@@ -174,17 +174,17 @@ async def test_a_restart_waits_until_the_data_is_loaded(console: Console, agents
 async def test_primaries_are_restarted_only_under_safe_conditions(
     console: Console, agents: FakeAgents, case: str
 ) -> None:
-    await pairs.die(console, agents, *([1] if case == "a copy lives" else [1, 4]))
+    await pairs.kill_shards(console, agents, *([1] if case == "a copy lives" else [1, 4]))
     match case:
         case "a copy may live":
-            await pairs.node_is(console, 2, health="down")
+            await pairs.set_node_columns(console, 2, health="down")
         case "no persistence":
             await set_persistence(console, "disabled")
         case "policy off":
             async with console.store.begin() as session:
                 (await cluster.load(session)).policy = {"auto_recovery": False}
         case "node unreachable":
-            await pairs.node_is(console, 1, agent_status="lost")
+            await pairs.set_node_columns(console, 1, agent_status="lost")
         case "being changed":
             async with console.store.begin() as session:
                 (await session.get_one(Bdb, pairs.BDB)).status = "active-change-pending"
@@ -194,10 +194,10 @@ async def test_primaries_are_restarted_only_under_safe_conditions(
 async def test_a_living_copy_prevents_a_restart_from_disk(console: Console, agents: FakeAgents) -> None:
     """The store is outdated: one of the two shards was only frozen, and its data is newer than any file."""
     agents.saved = {1: SAVED}
-    await pairs.die(console, agents, 1, 4)
+    await pairs.kill_shards(console, agents, 1, 4)
     del agents.died[4]
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert agents.restarted == []
     [event] = await events_of_type(console, "shard_restart_failed")
     assert event.description == (
@@ -206,9 +206,9 @@ async def test_a_living_copy_prevents_a_restart_from_disk(console: Console, agen
 
 
 async def test_missing_data_on_disk_is_reported_once_and_retried_later(console: Console, agents: FakeAgents) -> None:
-    await pairs.die(console, agents, 1, 4)
+    await pairs.kill_shards(console, agents, 1, 4)
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert (await actions_of_bdb(console))[0].error == "Shard redis:1 was not started: it has nothing on disk."
     assert len(await sweep(console)) == 1, "no new action at once"
     assert len(await events_of_type(console, "shard_restart_failed")) == 1
@@ -218,7 +218,7 @@ class TestRequest:
     async def request(self, console: Console, uid: int = 1, **changes: object) -> tuple[Action | None, str]:
         fields = {"confirm": f"shard {uid}", "discard_data": False, "dry_run": False} | changes
         async with console.store.begin() as session:
-            return await service.order(session, uid, ADMIN, **fields)  # type: ignore[arg-type]
+            return await service.schedule(session, uid, ADMIN, **fields)  # type: ignore[arg-type]
 
     async def error_code(self, console: Console, uid: int = 1, **changes: object) -> str:
         with pytest.raises(ApiError) as error:
@@ -227,7 +227,7 @@ class TestRequest:
         return error.value.code
 
     async def test_a_dry_run_reports_the_expected_data_loss(self, console: Console, agents: FakeAgents) -> None:
-        await pairs.die(console, agents, 1, 4)
+        await pairs.kill_shards(console, agents, 1, 4)
         _, loss = await self.request(console, dry_run=True)
         assert (
             loss == "Shard redis:1 would be started from its append-only file: up to the last second of writes is lost."
@@ -241,11 +241,11 @@ class TestRequest:
 
     async def test_a_shard_starts_empty_only_with_explicit_consent(self, console: Console, agents: FakeAgents) -> None:
         await set_persistence(console, "disabled")
-        await pairs.die(console, agents, 1, 4)
+        await pairs.kill_shards(console, agents, 1, 4)
         assert await self.error_code(console) == "data_would_be_lost"
         await self.request(console, discard_data=True)
         async with running(console):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         assert agents.restarted == [(1, True)]
         [event] = await events_of_type(console, "shard_restarted")
         assert event.description.endswith("restarted empty, as confirmed by admin@example.org: all its data was lost.")
@@ -254,15 +254,15 @@ class TestRequest:
     async def test_invalid_restarts_are_rejected(self, console: Console, agents: FakeAgents) -> None:
         assert await self.error_code(console, 99) == "shard_not_exist"
         assert await self.error_code(console) == "shard_not_down"
-        await pairs.die(console, agents, 1)
+        await pairs.kill_shards(console, agents, 1)
         assert await self.error_code(console) == "replication_violation", "its replica has the data"
-        await pairs.die(console, agents, 4)
+        await pairs.kill_shards(console, agents, 4)
         assert await self.error_code(console, confirm="shard 2") == "bad_request"
-        await pairs.node_is(console, 1, agent_status="lost")
+        await pairs.set_node_columns(console, 1, agent_status="lost")
         assert await self.error_code(console) == "node_not_connected"
 
     async def test_a_restart_is_rejected_while_the_database_is_busy(self, console: Console, agents: FakeAgents) -> None:
-        await pairs.die(console, agents, 1, 4)
+        await pairs.kill_shards(console, agents, 1, 4)
         await self.request(console)
         with pytest.raises(ApiError) as error:
             await self.request(console)

@@ -10,7 +10,7 @@ import pytest
 from backend.tests import pairs
 from backend.tests.reconcilers.loops import Gate, GatedAgents, GatedStore
 from backend.tests.sampling import Sampling
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -18,7 +18,7 @@ from shardboard.orders import queue
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers import revival
 from shardboard.reconcilers.loop import ActionLoop
-from shardboard.reconcilers.revival import RevivalLoop, Revive
+from shardboard.reconcilers.revival import RecoverReplicas, ReplicaRecoveryLoop
 from shardboard.state import actions, events, shards
 from shardboard.state.actions import Action
 from shardboard.state.events import Event
@@ -33,7 +33,7 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 async def shop(console: Console, agents: FakeAgents, nodes: object) -> None:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
 
 
 @asynccontextmanager
@@ -41,8 +41,8 @@ async def running(
     console: Console, *, agents: Any = None, store: Any = None, instance: str = "test"
 ) -> AsyncIterator[None]:
     store, agents = store or console.store, agents or console.agents
-    loop = ActionLoop(store, console.bus, {revival.NAME: Revive(store, agents)}, instance)
-    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RevivalLoop(store, console.bus).run())]
+    loop = ActionLoop(store, console.bus, {revival.ACTION_NAME: RecoverReplicas(store, agents)}, instance)
+    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(ReplicaRecoveryLoop(store, console.bus).run())]
     try:
         yield
     finally:
@@ -54,12 +54,12 @@ async def running(
 
 async def actions_of_bdb(console: Console) -> Sequence[Action]:
     async with console.store.read() as session:
-        return await actions.of_bdb(session, pairs.BDB)
+        return await actions.list_for_bdb(session, pairs.BDB)
 
 
 async def sweep(console: Console) -> list[list[int]]:
     """Run the loop once. Return the shards of each action."""
-    await RevivalLoop(console.store, console.bus).sweep()
+    await ReplicaRecoveryLoop(console.store, console.bus).sweep()
     return [action.params["shards"] for action in await actions_of_bdb(console)]
 
 
@@ -70,20 +70,20 @@ async def events_of_types(console: Console, *types: str) -> list[Event]:
 
 async def is_over(console: Console) -> bool:
     action_rows = await actions_of_bdb(console)
-    return bool(action_rows) and all(each.status not in actions.OPEN for each in action_rows)
+    return bool(action_rows) and all(each.status not in actions.OPEN_STATUSES for each in action_rows)
 
 
 async def elect_replica(console: Console, agents: FakeAgents) -> None:
     """Let primary 1 die and the engine elect replica 4. The desired roles are not updated yet."""
-    await pairs.die(console, agents, 1)
+    await pairs.kill_shards(console, agents, 1)
     agents.promoted.add(4)
-    await pairs.observe(console, 4, role="master")
+    await pairs.set_observed_state(console, 4, role="master")
 
 
 async def test_a_dead_replica_is_restarted(console: Console, agents: FakeAgents) -> None:
-    await pairs.die(console, agents, 4)
+    await pairs.kill_shards(console, agents, 4)
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     [action] = await actions_of_bdb(console)
     assert (action.status, action.description, action.params["shards"]) == (
         "completed",
@@ -94,34 +94,34 @@ async def test_a_dead_replica_is_restarted(console: Console, agents: FakeAgents)
     [event] = await events_of_types(console, "replica_revived")
     assert (event.shard_uid, event.node_uid, event.action_uid) == (4, 2, action.uid)
     assert event.description.startswith("Shard redis:4 recovered on node 2 as a replica and was in sync after ")
-    back = await pairs.row(console, 4)
+    back = await pairs.get_shard(console, 4)
     assert (back.observed_status, back.observed_role, back.observed_link) == ("ok", "slave", "idle")
 
 
 async def test_a_lost_primary_is_restarted_as_a_replica(console: Console, agents: FakeAgents) -> None:
     await elect_replica(console, agents)
-    agents.behind = {1}
+    agents.unsynced = {1}
     async with running(console):
-        await until(lambda: 1 not in agents.died)
+        await wait_until(lambda: 1 not in agents.died)
         before = len(agents.commands)
-        await until(lambda: len(agents.commands) > before + 4)
+        await wait_until(lambda: len(agents.commands) > before + 4)
         assert await events_of_types(console, "replica_revived") == [], "it runs but is not in sync"
-        agents.behind = set()
-        await until(lambda: is_over(console))
+        agents.unsynced = set()
+        await wait_until(lambda: is_over(console))
     assert agents.running[1][1].role == "slave"
     assert len(await events_of_types(console, "replica_revived")) == 1
-    assert [(await pairs.row(console, uid)).role for uid in (1, 4)] == ["slave", "master"]
+    assert [(await pairs.get_shard(console, uid)).role for uid in (1, 4)] == ["slave", "master"]
 
 
 async def test_shards_of_a_pair_without_a_primary_stay_down(console: Console, agents: FakeAgents) -> None:
-    await pairs.die(console, agents, 1)
+    await pairs.kill_shards(console, agents, 1)
     assert await sweep(console) == [], "its replica is not promoted yet"
-    await pairs.die(console, agents, 4)
+    await pairs.kill_shards(console, agents, 4)
     assert await sweep(console) == [], "the pair has no primary"
-    await pairs.die(console, agents, 5)
+    await pairs.kill_shards(console, agents, 5)
     assert await sweep(console) == [[5]], "only the other pair"
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert (await actions_of_bdb(console))[0].status == "completed", "a pair without a primary does not block others"
     assert agents.died.keys() == {1, 4}
 
@@ -129,13 +129,13 @@ async def test_shards_of_a_pair_without_a_primary_stay_down(console: Console, ag
 async def test_no_empty_shard_replaces_a_primary_that_dies_before_the_start(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.1))
-    await pairs.die(console, agents, 4)
+    monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(seconds=0.1))
+    await pairs.kill_shards(console, agents, 4)
     assert await sweep(console) == [[4]]
-    await pairs.die(console, agents, 1)
+    await pairs.kill_shards(console, agents, 1)
     before = agents.calls.count(("start", 2))
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert agents.died.keys() == {1, 4}
     assert agents.calls.count(("start", 2)) == before
     [event] = await events_of_types(console, "replica_revival_failed")
@@ -145,10 +145,10 @@ async def test_no_empty_shard_replaces_a_primary_that_dies_before_the_start(
 async def test_a_failed_start_is_reported_and_retried_later(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agents.refuse = {4: "port 20004 is in use"}
-    await pairs.die(console, agents, 4)
+    agents.refusals = {4: "port 20004 is in use"}
+    await pairs.kill_shards(console, agents, 4)
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     [event] = await events_of_types(console, "replica_revival_failed")
     assert (
         event.description
@@ -157,10 +157,10 @@ async def test_a_failed_start_is_reported_and_retried_later(
     assert (event.severity, event.bdb_uid) == ("ERROR", pairs.BDB)
     assert len(await sweep(console)) == 1
     monkeypatch.setattr(revival, "RETRY_AFTER", timedelta(0))
-    agents.refuse = {}
+    agents.refusals = {}
     assert len(await sweep(console)) == 2
     async with running(console):
-        await until(lambda: is_over(console))
+        await wait_until(lambda: is_over(console))
     assert len(await events_of_types(console, "replica_revived")) == 1
 
 
@@ -175,10 +175,10 @@ async def test_a_shard_that_is_alive_is_not_removed(console: Console, agents: Fa
 
     late = LateAgents()
     late.running = agents.running
-    await pairs.observe(console, 4, status="down")
-    await RevivalLoop(console.store, console.bus).sweep()
+    await pairs.set_observed_state(console, 4, status="down")
+    await ReplicaRecoveryLoop(console.store, console.bus).sweep()
     [action] = await actions_of_bdb(console)
-    outcome = await Revive(console.store, late).step(action)
+    outcome = await RecoverReplicas(console.store, late).step(action)
     assert outcome.unreachable == "shard redis:4 was not removed: it is running"
     assert 4 in agents.running[2]
 
@@ -191,53 +191,55 @@ async def test_a_shard_is_stopped_if_its_database_is_deleted_during_the_start(
     class SlowAgents(FakeAgents):
         async def start(self, node: Any, request: Any) -> Any:
             async with console.store.begin() as session:
-                for row in await shards.of_bdb(session, pairs.BDB):
+                for row in await shards.list_for_bdb(session, pairs.BDB):
                     row.desired = "absent"
             return await super().start(node, request)
 
-    await pairs.die(console, agents, 4)
+    await pairs.kill_shards(console, agents, 4)
     await sweep(console)
     [action] = await actions_of_bdb(console)
     slow = SlowAgents()
     slow.__dict__.update(agents.__dict__)
-    await Revive(console.store, slow).step(action)
+    await RecoverReplicas(console.store, slow).step(action)
     assert ("start", 2) in agents.calls
     assert 4 not in agents.running[2]
 
 
 @pytest.mark.parametrize("columns", [{"health": "down"}, {"agent_status": "lost"}])
 async def test_unreachable_nodes_are_waited_for(console: Console, agents: FakeAgents, columns: dict[str, str]) -> None:
-    await pairs.die(console, agents, 4)
-    await pairs.node_is(console, 2, **columns)
+    await pairs.kill_shards(console, agents, 4)
+    await pairs.set_node_columns(console, 2, **columns)
     assert await sweep(console) == []
-    await pairs.node_is(console, 2, health="up", agent_status="connected")
+    await pairs.set_node_columns(console, 2, health="up", agent_status="connected")
     assert await sweep(console) == [[4]]
 
 
 async def test_several_consoles_request_one_revival_after_other_actions(console: Console, agents: FakeAgents) -> None:
     async with console.store.begin() as session:
         session.info["locked"] = True
-        other = queue.start(session, "SMUpdateBDB", object_uid=1, description="", originator="", deadline=timedelta(60))
-    await pairs.die(console, agents, 4)
-    await RevivalLoop(console.store, console.bus).sweep()
+        other = queue.enqueue(
+            session, "SMUpdateBDB", object_uid=1, description="", originator="", deadline=timedelta(60)
+        )
+    await pairs.kill_shards(console, agents, 4)
+    await ReplicaRecoveryLoop(console.store, console.bus).sweep()
     assert [action.name for action in await actions_of_bdb(console)] == ["SMUpdateBDB"]
     async with console.store.begin() as session:
         (await session.get_one(Action, other.uid)).status = "completed"
-    await asyncio.gather(*(RevivalLoop(console.store, console.bus).sweep() for _ in range(8)))
-    assert [action.name for action in await actions_of_bdb(console)].count(revival.NAME) == 1
+    await asyncio.gather(*(ReplicaRecoveryLoop(console.store, console.bus).sweep() for _ in range(8)))
+    assert [action.name for action in await actions_of_bdb(console)].count(revival.ACTION_NAME) == 1
 
 
 async def test_a_shard_promoted_during_its_revival_is_not_reported_as_replica(
     console: Console, agents: FakeAgents
 ) -> None:
-    agents.behind = {4}
-    await pairs.die(console, agents, 4)
+    agents.unsynced = {4}
+    await pairs.kill_shards(console, agents, 4)
     async with running(console):
-        await until(lambda: 4 not in agents.died)
+        await wait_until(lambda: 4 not in agents.died)
         agents.promoted.add(4)
-        await pairs.observe(console, 4, status="ok", role="master")
-        await until(lambda: is_over(console))
-    assert (await pairs.row(console, 4)).observed_role == "master"
+        await pairs.set_observed_state(console, 4, status="ok", role="master")
+        await wait_until(lambda: is_over(console))
+    assert (await pairs.get_shard(console, 4)).observed_role == "master"
     assert [
         event.shard_uid for event in await events_of_types(console, "replica_revived") if event.shard_uid == 4
     ] == []
@@ -249,13 +251,13 @@ async def test_killed_at_every_step_a_revival_completes(
     # A step is before or after each call and each transaction.
     for step in sampling.kill_steps(36, 100):
         async with console.store.begin() as session:
-            for action in await actions.recent(session):
+            for action in await actions.list_recent(session):
                 await session.delete(action)
-        await pairs.die(console, agents, 4, 5)
+        await pairs.kill_shards(console, agents, 4, 5)
         gate = Gate(step)
         async with running(console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate)):
             finished, killed = (
-                asyncio.create_task(until(lambda: is_over(console))),
+                asyncio.create_task(wait_until(lambda: is_over(console))),
                 asyncio.create_task(gate.reached.wait()),
             )
             await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
@@ -263,14 +265,14 @@ async def test_killed_at_every_step_a_revival_completes(
             finished.cancel()
             killed.cancel()
         async with console.store.begin() as session:
-            for action in await actions.recent(session):
+            for action in await actions.list_recent(session):
                 action.lease_until = None
         async with running(console, instance="test" if step % 2 else "another"):
-            await until(lambda: is_over(console))
+            await wait_until(lambda: is_over(console))
         [action] = await actions_of_bdb(console)
         assert (action.status, action.error) == ("completed", ""), f"killed at step {step}"
         assert not agents.died
-        assert {(await pairs.row(console, uid)).observed_status for uid in (4, 5)} == {"ok"}
+        assert {(await pairs.get_shard(console, uid)).observed_status for uid in (4, 5)} == {"ok"}
         if completed:
             assert step > 8
             return

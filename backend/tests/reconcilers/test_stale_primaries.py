@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import pytest
 from backend.tests import pairs
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
 from shardboard.reconcilers import stale_primaries
 from shardboard.reconcilers.loop import ActionLoop
-from shardboard.reconcilers.stale_primaries import Demote, StalePrimaryLoop
+from shardboard.reconcilers.stale_primaries import DemoteStalePrimaries, StalePrimaryLoop
 from shardboard.state import actions, events
 from shardboard.state.actions import Action
 from shardboard.state.shards import Shard
@@ -24,33 +24,35 @@ async def replace_primary(console: Console) -> None:
     async with console.store.begin() as session:
         first, second = await session.get_one(Shard, 1), await session.get_one(Shard, 2)
         first.role, second.role = "slave", "master"
-    await pairs.observe(console, 1, 2, role="master")
+    await pairs.set_observed_state(console, 1, 2, role="master")
 
 
 async def sweep(console: Console) -> Sequence[Action]:
     await StalePrimaryLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
-        return await actions.of_bdb(session, pairs.BDB)
+        return await actions.list_for_bdb(session, pairs.BDB)
 
 
 async def test_a_stale_primary_is_demoted(console: Console, agents: FakeAgents) -> None:
-    await pairs.active(console, agents, 1, sharding=False)
+    await pairs.create_active_database(console, agents, 1, sharding=False)
     assert await sweep(console) == []
     await replace_primary(console)
     [action] = await sweep(console)
-    assert (action.name, action.params) == (stale_primaries.NAME, {"shards": [1]})
+    assert (action.name, action.params) == (stale_primaries.ACTION_NAME, {"shards": [1]})
     assert len(await sweep(console)) == 1, "once"
-    loop = ActionLoop(console.store, console.bus, {stale_primaries.NAME: Demote(console.store, agents)}, "test")
+    loop = ActionLoop(
+        console.store, console.bus, {stale_primaries.ACTION_NAME: DemoteStalePrimaries(console.store, agents)}, "test"
+    )
     task = asyncio.create_task(loop.run())
 
     async def followed() -> bool:
-        return (await pairs.row(console, 1)).observed_role == "slave"
+        return (await pairs.get_shard(console, 1)).observed_role == "slave"
 
-    await until(followed)
+    await wait_until(followed)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert agents.commands[-2:] == [(1, ("REPLICAOF", "10.0.0.2", "20002")), (1, ("CONFIG", "REWRITE"))]
-    assert (await pairs.row(console, 1)).observed_link == "link_down", "it has to sync first"
+    assert (await pairs.get_shard(console, 1)).observed_link == "link_down", "it has to sync first"
     async with console.store.read() as session:
         [event] = [each for each in await events.page(session, newest_first=False) if each.type == "rival_demoted"]
     assert (event.severity, event.shard_uid) == ("WARNING", 1)
@@ -61,13 +63,13 @@ async def test_a_stale_primary_is_demoted(console: Console, agents: FakeAgents) 
 
 
 async def test_in_cluster_mode_the_demotion_is_left_to_the_engine(console: Console, agents: FakeAgents) -> None:
-    await pairs.active(console, agents, 1, sharding=True)
+    await pairs.create_active_database(console, agents, 1, sharding=True)
     await replace_primary(console)
     assert await sweep(console) == []
 
 
 async def test_the_only_running_primary_is_not_stale(console: Console, agents: FakeAgents) -> None:
-    await pairs.active(console, agents, 1, sharding=False)
-    await pairs.observe(console, 2, role="master")
-    await pairs.observe(console, 1, status="down")
+    await pairs.create_active_database(console, agents, 1, sharding=False)
+    await pairs.set_observed_state(console, 2, role="master")
+    await pairs.set_observed_state(console, 1, status="down")
     assert await sweep(console) == [], "the recorded primary is down, so the acting one is the only copy"

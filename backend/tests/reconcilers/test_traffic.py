@@ -7,11 +7,11 @@ from backend.tests.reconcilers.loops import (
     events_of_bdb,
     get_bdb,
     latest_action,
-    running,
+    running_loops,
     shard_rows,
     wait_for_status,
 )
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.driver.fake import FakeAgents
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 async def request_traffic(console: Console, uid: int, *, stop: bool) -> str | None:
     async with console.store.begin() as session:
-        action = await service.order(session, uid, ADMIN, stop=stop)
+        action = await service.schedule(session, uid, ADMIN, stop=stop)
         return action.uid if action is not None else None
 
 
@@ -36,8 +36,8 @@ def serving(agents: FakeAgents, uid: int) -> set[int]:
 async def test_traffic_is_stopped_and_resumed(console: Console, agents: FakeAgents) -> None:
     uid = await create_active_database(console)
     before = {row.uid for row in await shard_rows(console, uid)}
-    async with running(console):
-        await until(lambda: bool(serving(agents, uid)))
+    async with running_loops(console):
+        await wait_until(lambda: bool(serving(agents, uid)))
         nodes_before = serving(agents, uid)
         await request_traffic(console, uid, stop=True)
         stopped = await wait_for_status(console, uid, "active")
@@ -56,7 +56,7 @@ async def test_traffic_is_stopped_and_resumed(console: Console, agents: FakeAgen
 
 async def test_resuming_waits_for_a_proxy_that_fails(console: Console, agents: FakeAgents) -> None:
     uid = await create_active_database(console)
-    async with running(console):
+    async with running_loops(console):
         await request_traffic(console, uid, stop=True)
         await wait_for_status(console, uid, "active")
         agents.proxy_failures[uid] = "Address in use."
@@ -65,7 +65,7 @@ async def test_resuming_waits_for_a_proxy_that_fails(console: Console, agents: F
         async def waits() -> bool:
             return "unreachable_since" in (await latest_action(console, uid)).params
 
-        await until(waits)
+        await wait_until(waits)
         del agents.proxy_failures[uid]
         assert not (await wait_for_status(console, uid, "active")).traffic_stopped
 

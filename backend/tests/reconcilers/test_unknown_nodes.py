@@ -26,9 +26,9 @@ RANGES = ("0-5460", "5461-10922", "10923-16383")
 
 @pytest.fixture
 async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> UnknownNodesLoop:
-    await pairs.active(console, agents)
+    await pairs.create_active_database(console, agents)
     async with console.store.begin() as session:
-        for row in await shards.of_bdb(session, pairs.BDB):
+        for row in await shards.list_for_bdb(session, pairs.BDB):
             row.observed_status = "ok"
     set_cluster_nodes(agents)
     made = UnknownNodesLoop(console.store, console.bus, agents)
@@ -53,7 +53,7 @@ def set_cluster_nodes(agents: FakeAgents, *foreign: str, ranges: tuple[str, ...]
     own = [f"{uid:040x} 10.0.0.{uid}:1@2 master - 0 0 {uid} connected {ranges[uid - 1]}" for uid in (1, 2, 3)]
     own += [f"{uid:040x} 10.0.0.{uid}:1@2 slave {uid - 3:040x} 0 0 {uid} connected" for uid in (4, 5, 6)]
     for uid in range(1, 7):
-        agents.told[uid, "CLUSTER NODES"] = "".join(f"{line}\n" for line in (*own, *foreign))
+        agents.replies[uid, "CLUSTER NODES"] = "".join(f"{line}\n" for line in (*own, *foreign))
 
 
 def node_line(slots: str = "", flags: str = "master", engine_id: str = FOREIGN) -> str:
@@ -148,7 +148,7 @@ async def test_slots_are_not_taken_back_during_an_action(
     change_slots_on_forget(agents, monkeypatch, ("100-5460", *RANGES[1:]))
     async with console.store.begin() as session:
         await cluster.load_for_update(session)
-        action = queue.start(
+        action = queue.enqueue(
             session, "SMFailover", object_uid=1, description="", originator="system", deadline=timedelta(seconds=60)
         )
     for _ in range(2):
@@ -247,7 +247,7 @@ async def test_a_shard_started_after_the_store_was_read_is_known(
     async def slow(*arguments: object) -> object:
         found = await find(*arguments)  # type: ignore[arg-type]
         async with console.store.begin() as session:
-            [row] = [each for each in await shards.of_bdb(session, 1) if each.uid == 6]
+            [row] = [each for each in await shards.list_for_bdb(session, 1) if each.uid == 6]
             row.engine_id = FOREIGN
         return found
 
@@ -291,6 +291,6 @@ async def test_the_alarm_collector_leaves_the_alarm_open(
     set_cluster_nodes(agents, node_line())
     await loop.sweep()
     collector = AlarmCollector(console.store, console.bus, console.live, Pulses(), agents, dict)
-    await collector.resume()
-    await collector.look(0.0)
+    await collector.load_open_alarms()
+    await collector.evaluate(0.0)
     assert (await alarms(console))[0].ended_at is None

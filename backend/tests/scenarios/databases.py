@@ -53,7 +53,7 @@ def use_engine(cluster: LocalCluster, engine: str) -> None:
     cluster.environment["SHARDBOARD_ENGINE"] = engine
     for address in cluster.addresses:
         cluster.kill(address)
-    cluster.until(lambda: not cluster.connected(), "killed agents still count as connected")
+    cluster.wait_until(lambda: not cluster.connected(), "killed agents still count as connected")
     cluster.start_agents()
 
 
@@ -71,14 +71,14 @@ def wait_until_settled(cluster: LocalCluster, uid: int, seconds: float = 60) -> 
         found.update(ok(cluster.api.get(f"/v1/bdbs/{uid}")))
         return found["status"] in ("active", "creation-failed")
 
-    cluster.until(ended, f"database {uid} is still {found.get('status')}", seconds)
+    cluster.wait_until(ended, f"database {uid} is still {found.get('status')}", seconds)
     return found
 
 
 def delete(cluster: LocalCluster, uid: int) -> None:
     """Delete the database and wait until it no longer exists."""
     ok(cluster.api.delete(f"/v1/bdbs/{uid}"))
-    cluster.until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, f"database {uid} is not deleted")
+    cluster.wait_until(lambda: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404, f"database {uid} is not deleted")
 
 
 BUILT_IN = 16
@@ -102,11 +102,11 @@ def delete_databases(cluster: LocalCluster) -> None:
         return
     cluster.start_agents()
     for uid in remaining:
-        cluster.until(
+        cluster.wait_until(
             lambda uid=uid: cluster.api.delete(f"/v1/bdbs/{uid}").status_code in (200, 404),  # type: ignore[misc]
             f"database {uid} cannot be deleted",
         )
-        cluster.until(
+        cluster.wait_until(
             lambda uid=uid: cluster.api.get(f"/v1/bdbs/{uid}").status_code == 404,  # type: ignore[misc]
             f"database {uid} is not deleted",
         )
@@ -120,12 +120,12 @@ def connection_options(cluster: LocalCluster, row: Mapping[str, Any]) -> dict[st
     """Return the options of a client that connects to the shard directly, as another shard of its database does."""
     directory = cluster.directory / "agents" / row["address"] / "shards" / str(row["uid"])
     options = {"host": row["address"], "port": row["port"]}
-    if not sealed.is_sealed(directory):
+    if not sealed.uses_tls(directory):
         return options
     identity = str(directory / sealed.IDENTITY)
     tls = {
         "ssl": True,
-        "ssl_ca_certs": str(directory / sealed.AUTHORITIES),
+        "ssl_ca_certs": str(directory / sealed.CA_FILE),
         "ssl_certfile": identity,
         "ssl_keyfile": identity,
     }
@@ -146,7 +146,7 @@ def wait_until_replicated(cluster: LocalCluster, uid: int) -> None:
         if row["role"] == "master":
             with valkey.Valkey(**connection_options(cluster, row), socket_timeout=5) as client:
                 offset = client.info("replication")["master_repl_offset"]
-                cluster.until(
+                cluster.wait_until(
                     lambda client=client, offset=offset: _confirmed(client) >= offset,  # type: ignore[misc]
                     f"the replica of shard {row['uid']} does not catch up",
                 )

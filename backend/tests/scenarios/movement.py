@@ -28,7 +28,7 @@ def wait_for_end(cluster: LocalCluster, action_uid: str, seconds: float = 120) -
         found.update(ok(cluster.api.get(f"/v2/actions/{action_uid}")))
         return found["status"] not in ("queued", "running")
 
-    cluster.until(over, f"action {action_uid} does not end", seconds)
+    cluster.wait_until(over, f"action {action_uid} does not end", seconds)
     return found
 
 
@@ -98,7 +98,7 @@ def wait_until_shards_agree(cluster: LocalCluster, uid: int) -> None:
         addresses = {f"{row['address']}:{row['port']}" for row in present}
         return all(_listed(cluster, row) == addresses for row in present)
 
-    cluster.until(agreed, "the engines list removed shards or do not list all shards")
+    cluster.wait_until(agreed, "the engines list removed shards or do not list all shards")
 
 
 def _listed(cluster: LocalCluster, row: dict[str, Any]) -> set[str]:
@@ -130,7 +130,7 @@ class Writer:
     def __enter__(self) -> "Writer":
         self._thread.start()
         try:
-            self._cluster.until(lambda: len(self._acknowledged) > 10, "no write is acknowledged")
+            self._cluster.wait_until(lambda: len(self._acknowledged) > 10, "no write is acknowledged")
         except BaseException:
             self._stop.set()
             raise

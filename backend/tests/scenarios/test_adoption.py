@@ -19,16 +19,16 @@ def test_a_restarted_agent_adopts_its_running_shards(cluster: LocalCluster) -> N
     address = cluster.addresses[0]
     known_events = {event["uid"] for event in ok(cluster.api.get("/v1/logs"))}
     cluster.kill(address)
-    cluster.until(lambda: address not in cluster.connected(), "the killed agent still counts as connected")
+    cluster.wait_until(lambda: address not in cluster.connected(), "the killed agent still counts as connected")
     assert {process.pid for process in cluster.engines()} == pids
     new_events = [event for event in ok(cluster.api.get("/v1/logs")) if event["uid"] not in known_events]
     [lost] = [event for event in new_events if event["type"] == "node_agent_lost"]
     assert (lost["node_uid"], lost["severity"]) == (1, "WARNING")
-    cluster.until(lambda: _sampled_pids(cluster, uid) < pids, "the shards of the killed agent are still sampled")
+    cluster.wait_until(lambda: _sampled_pids(cluster, uid) < pids, "the shards of the killed agent are still sampled")
 
     cluster.start_agents()
     assert {process.pid for process in cluster.engines()} == pids
-    cluster.until(lambda: _sampled_pids(cluster, uid) == pids, "not all shards are adopted")
+    cluster.wait_until(lambda: _sampled_pids(cluster, uid) == pids, "not all shards are adopted")
     databases.delete(cluster, uid)
     assert cluster.engines() == []
 
@@ -38,13 +38,13 @@ def test_a_console_restart_leaves_no_gap(cluster: LocalCluster) -> None:
     """The new console gets the missing seconds from the agents, so its history has no gap."""
     uid = databases.create(cluster, databases.request_body(3))
     databases.wait_until_settled(cluster, uid)
-    cluster.until(lambda: len(_known_seconds(cluster, uid)) > 2, "no history")
+    cluster.wait_until(lambda: len(_known_seconds(cluster, uid)) > 2, "no history")
     first = max(_known_seconds(cluster, uid))
     cluster.kill("console")
     cluster.start_console()
     last = int(time.time()) + 2
     # The seconds that the agents kept arrive node by node.
-    cluster.until(
+    cluster.wait_until(
         lambda: _known_seconds(cluster, uid) >= set(range(first, last + 1)), f"not every second of {first}-{last}"
     )
     databases.delete(cluster, uid)
@@ -56,7 +56,7 @@ def test_a_shard_that_died_is_reported_and_not_restarted(cluster: LocalCluster) 
     databases.wait_until_settled(cluster, uid)
     victim = cluster.engines()[0]
     os.kill(victim.pid, signal.SIGKILL)
-    cluster.until(
+    cluster.wait_until(
         lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]["detailed_status"] == "down",
         "the dead shard is not reported",
     )
@@ -66,9 +66,11 @@ def test_a_shard_that_died_is_reported_and_not_restarted(cluster: LocalCluster) 
     # A new agent does not restart the shard either, because an empty primary would be worse than none.
     [row] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     cluster.kill(row["address"])
-    cluster.until(lambda: not _is_sampled(cluster, row["node_uid"]), "the node of the killed agent is still sampled")
+    cluster.wait_until(
+        lambda: not _is_sampled(cluster, row["node_uid"]), "the node of the killed agent is still sampled"
+    )
     cluster.start_agents()
-    cluster.until(lambda: _is_sampled(cluster, row["node_uid"]), "the new agent sends no samples")
+    cluster.wait_until(lambda: _is_sampled(cluster, row["node_uid"]), "the new agent sends no samples")
     assert cluster.engines() == []
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]["detailed_status"] == "down"
     databases.delete(cluster, uid)

@@ -31,7 +31,7 @@ def test_a_pair_without_living_nodes_recovers_from_disk(cluster: LocalCluster) -
     for row in held:
         cluster.kill_node(row["address"])
     cluster.start_agents()
-    cluster.until(lambda: _is_complete(cluster, uid), "the pair is not complete again", 120)
+    cluster.wait_until(lambda: _is_complete(cluster, uid), "the pair is not complete again", 120)
     assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
     [restarted] = _events_of_types(cluster, uid, "shard_restarted")
     assert "from its append-only file" in restarted["description"]
@@ -48,7 +48,7 @@ def test_without_persistence_a_shard_starts_empty_only_with_consent(cluster: Loc
     for row in held:
         cluster.kill_node(row["address"])
     cluster.start_agents()
-    cluster.until(lambda: _is_idle_and_down(cluster, uid), "the shards are not reported as down")
+    cluster.wait_until(lambda: _is_idle_and_down(cluster, uid), "the shards are not reported as down")
     # The replica may have been promoted before it was killed as well.
     primary = next(row["uid"] for row in _rows(cluster, uid) if row["role"] == "master")
     url = f"/v1/shards/{primary}/actions/restart"
@@ -56,7 +56,7 @@ def test_without_persistence_a_shard_starts_empty_only_with_consent(cluster: Loc
     assert (refused.status_code, refused.json()["error_code"]) == (400, "data_would_be_lost")
     assert cluster.engines() == []
     ok(cluster.api.post(url, json={"confirm": f"shard {primary}", "discard_data": True}))
-    cluster.until(lambda: _is_complete(cluster, uid), "the pair is not complete again", 120)
+    cluster.wait_until(lambda: _is_complete(cluster, uid), "the pair is not complete again", 120)
     assert _read(cluster, uid) == dict.fromkeys((f"key:{number}" for number in range(KEYS)), None)
     databases.delete(cluster, uid)
 
@@ -74,10 +74,10 @@ def test_failovers_complete_when_the_console_is_killed(cluster: LocalCluster) ->
         cluster.kill("console")
         cluster.start_console()
         cluster.start_agents()
-        cluster.until(lambda: _is_complete(cluster, uid), f"killed after {moment:.2f} s: not complete again", 120)
+        cluster.wait_until(lambda: _is_complete(cluster, uid), f"killed after {moment:.2f} s: not complete again", 120)
         assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
-    cluster.until(lambda: not movement.open_actions(cluster), "actions do not end")
-    cluster.until(lambda: not _open_spans(cluster, uid), "spans stay open")
+    cluster.wait_until(lambda: not movement.open_actions(cluster), "actions do not end")
+    cluster.wait_until(lambda: not _open_spans(cluster, uid), "spans stay open")
     databases.delete(cluster, uid)
 
 
@@ -116,9 +116,9 @@ def test_a_failover_completes_after_a_restart_of_postgresql(postgres: Any, tmp_p
         cluster.kill_node(cluster.addresses[1])
         time.sleep(1.0)
         postgres.run()
-        cluster.until(lambda: _has_failover(cluster, uid), "the lost primaries are not replaced", 120)
+        cluster.wait_until(lambda: _has_failover(cluster, uid), "the lost primaries are not replaced", 120)
         cluster.start_agents()
-        cluster.until(lambda: _is_complete(cluster, uid), "the database is not complete again", 120)
+        cluster.wait_until(lambda: _is_complete(cluster, uid), "the database is not complete again", 120)
         assert _read(cluster, uid) == {f"key:{number}": str(number) for number in range(KEYS)}
         databases.delete(cluster, uid)
     finally:

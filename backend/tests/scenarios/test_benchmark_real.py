@@ -32,7 +32,7 @@ def test_a_node_failure_is_reported_as_clients_see_it(cluster: LocalCluster) -> 
         found.update(ok(cluster.api.get(f"/v1/benchmarks/{uid}")))
         return found["status"] not in ("queued", "running")
 
-    cluster.until(is_over, "the run does not end", 120)
+    cluster.wait_until(is_over, "the run does not end", 120)
     assert (found["status"], found["detail"]) == ("completed", "")
     populate, measure = found["summary"]["results"]
     assert (populate["ops"], populate["errors"]) == (5000, {})

@@ -36,16 +36,18 @@ def test_a_ca_replacement_causes_no_client_error(cluster: LocalCluster) -> None:
         wait_for_writes(cluster, writer)
         # Its shards keep running. They could not connect to shards that are more than one step ahead.
         cluster.kill(stopped_agent)
-        cluster.until(lambda: stopped_agent not in cluster.connected(), "the killed agent still counts as connected")
+        cluster.wait_until(
+            lambda: stopped_agent not in cluster.connected(), "the killed agent still counts as connected"
+        )
         ok(cluster.api.post("/v1/cluster/certificates/rotate", json={"authority": True}))
-        cluster.until(
+        cluster.wait_until(
             lambda: trusted_ca_counts(cluster, bdb["uid"], stopped_agent) == {2},
             "the first step does not reach the shards",
         )
         wait_for_writes(cluster, writer)
         assert bdb_certificates(cluster)["replacing"] == "announced"
         cluster.start_agents()
-        cluster.until(lambda: bdb_certificates(cluster)["replacing"] == "", "the CA is not replaced")
+        cluster.wait_until(lambda: bdb_certificates(cluster)["replacing"] == "", "the CA is not replaced")
         wait_for_writes(cluster, writer)
     assert writer.errors == []
     assert bdb_certificates(cluster)["authority"] != before["authority"]
@@ -58,6 +60,6 @@ def test_a_ca_replacement_causes_no_client_error(cluster: LocalCluster) -> None:
         status = ok(cluster.api.get(f"/v1/shards/{replica['uid']}"))
         return bool(status.get("pid", replica["pid"]) != replica["pid"] and status["sync"]["status"] == "idle")
 
-    cluster.until(in_sync_again, "the replica is not in sync again")
+    cluster.wait_until(in_sync_again, "the replica is not in sync again")
     assert writer.lost() == []
     databases.delete(cluster, bdb["uid"])

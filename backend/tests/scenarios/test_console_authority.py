@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import valkey
-from backend.tests.certificates import Signed, below, root
+from backend.tests.certificates import SignedCertificate, create_root_ca, sign_intermediate_ca
 from backend.tests.scenarios import databases
 from backend.tests.scenarios.test_endpoint import create_served_database
 from cryptography import x509
@@ -61,7 +61,7 @@ class Caller:
 
     def wait_for_calls(self, cluster: LocalCluster) -> None:
         before = self.calls
-        cluster.until(lambda: self.calls > before + 2 * len(self._endpoints), "the client no longer connects")
+        cluster.wait_until(lambda: self.calls > before + 2 * len(self._endpoints), "the client no longer connects")
 
 
 def step(cluster: LocalCluster) -> str:
@@ -70,27 +70,27 @@ def step(cluster: LocalCluster) -> str:
 
 def complete_switch(cluster: LocalCluster) -> None:
     """Request the switch as soon as all nodes trust the new CA, and wait for its end."""
-    cluster.until(lambda: not pending_reasons(cluster), "the nodes do not trust the new CA")
+    cluster.wait_until(lambda: not pending_reasons(cluster), "the nodes do not trust the new CA")
     ok(cluster.api.post(f"{PATH}/switch"))
-    cluster.until(lambda: step(cluster) == "", "the former CA is not removed")
+    cluster.wait_until(lambda: step(cluster) == "", "the former CA is not removed")
 
 
 def pending_reasons(cluster: LocalCluster) -> list[str]:
     return [node["waits_for"] for node in ok(cluster.api.get(PATH))["nodes"] if node["waits_for"]]
 
 
-def sign_request(cluster: LocalCluster, parent: Signed) -> str:
+def sign_request(cluster: LocalCluster, parent: SignedCertificate) -> str:
     """Let an external CA sign the request of the console. Return the chain, including that CA."""
     csr = ok(cluster.api.post(f"{PATH}/request"))["csr"]
     key = x509.load_pem_x509_csr(csr.encode()).public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
-    return below(parent, key).pem + parent.pem
+    return sign_intermediate_ca(parent, key).pem + parent.pem
 
 
 def test_a_console_ca_replacement_causes_no_client_error(cluster: LocalCluster, tmp_path: Path) -> None:
     bdb = create_served_database(cluster, databases.request_body(3, tls_mode="enabled", proxy_policy="all-nodes"))
     port = bdb["endpoints"][0]["port"]
-    former, top = cluster.api.get("/v1/ca/bundle").text, root()
+    former, top = cluster.api.get("/v1/ca/bundle").text, create_root_ca()
     caller = Caller(cluster.addresses, port, tmp_path / "trusted.pem")
     caller.trust(former)
     with caller.calling():
@@ -101,16 +101,16 @@ def test_a_console_ca_replacement_causes_no_client_error(cluster: LocalCluster, 
         # The console continues after it is killed before and after the switch. It waits for the node whose agent is stopped.
         cluster.kill("console")
         cluster.start_console()
-        cluster.until(lambda: not pending_reasons(cluster), "the nodes do not trust the new CA")
+        cluster.wait_until(lambda: not pending_reasons(cluster), "the nodes do not trust the new CA")
         ok(cluster.api.post(f"{PATH}/switch"))
         cluster.kill("console")
         cluster.kill(stopped_agent := cluster.addresses[1])
         cluster.start_console()
-        cluster.until(lambda: len(pending_reasons(cluster)) == 1, "the other nodes do not get certificates")
+        cluster.wait_until(lambda: len(pending_reasons(cluster)) == 1, "the other nodes do not get certificates")
         caller.wait_for_calls(cluster)
         assert step(cluster) == "shown"
         cluster.start_agents()
-        cluster.until(lambda: step(cluster) == "", f"the former CA is not removed, though {stopped_agent} is back")
+        cluster.wait_until(lambda: step(cluster) == "", f"the former CA is not removed, though {stopped_agent} is back")
         caller.wait_for_calls(cluster)
         # The new CA is issued by an external CA. Clients that trust the external CA no longer need the file of the console.
         ok(cluster.api.post(f"{PATH}/announce", json={"certificate": sign_request(cluster, top)}))

@@ -57,12 +57,12 @@ def test_creations_end_cleanly_when_the_console_is_killed(cluster: LocalCluster)
     for _ in range(10):
         uid = databases.create(cluster, databases.request_body(6, replication=True))
         moment = time.monotonic() + moments.uniform(0.0, 0.4)
-        cluster.until(lambda at=moment: time.monotonic() >= at, "the time does not pass")  # type: ignore[misc]
+        cluster.wait_until(lambda at=moment: time.monotonic() >= at, "the time does not pass")  # type: ignore[misc]
         cluster.kill("console")
         cluster.start_console()
         bdb = databases.wait_until_settled(cluster, uid)
         expected = 12 if bdb["status"] == "active" else 0
-        cluster.until(lambda count=expected: len(cluster.engines()) == count, "wrong number of processes")  # type: ignore[misc]
+        cluster.wait_until(lambda count=expected: len(cluster.engines()) == count, "wrong number of processes")  # type: ignore[misc]
         databases.delete(cluster, uid)
         assert databases.shard_directories(cluster) == []
 
@@ -99,8 +99,8 @@ def _check_reported_failure(cluster: LocalCluster, uid: int, reason: str) -> Non
     assert reason in action["additional_info"]["error"]
     log = ok(cluster.api.get("/v1/logs", params={"bdb_uid": uid}))
     assert any(event["type"] == "bdb_creation_failed" and reason in event["description"] for event in log)
-    cluster.until(lambda: cluster.engines() == [], "processes are left")
-    cluster.until(lambda: databases.shard_directories(cluster) == [], "files are left")
+    cluster.wait_until(lambda: cluster.engines() == [], "processes are left")
+    cluster.wait_until(lambda: databases.shard_directories(cluster) == [], "files are left")
     databases.delete(cluster, uid)
     assert ok(cluster.api.get("/v1/shards")) == []
 

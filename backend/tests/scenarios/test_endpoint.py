@@ -63,7 +63,7 @@ def create_served_database(cluster: LocalCluster, fields: dict[str, Any]) -> dic
 def wait_for_writes(cluster: LocalCluster, writer: Writer, by: int = 200) -> None:
     """Wait until this many more writes are acknowledged."""
     count = writer.written + by
-    cluster.until(lambda: writer.written > count, f"writes stopped: {writer.errors[-1:]}")
+    cluster.wait_until(lambda: writer.written > count, f"writes stopped: {writer.errors[-1:]}")
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_a_plain_client_continues_while_another_node_dies(cluster: LocalCluster)
     # A write that is in progress when the shard dies gets an error. The proxy never repeats it.
     assert len(writer.errors) <= 3, writer.errors
     assert writer.lost() == []
-    cluster.until(
+    cluster.wait_until(
         lambda: (
             ok(cluster.api.get(f"/v1/bdbs/{bdb['uid']}"))["endpoints"][0]["addr"]
             == [*cluster.addresses[:1], *cluster.addresses[2:]]
@@ -103,7 +103,7 @@ def test_a_database_of_one_shard_keeps_its_address_when_its_primary_moves(cluste
             shard = ok(cluster.api.get(f"/v1/shards/{primary['uid']}"))
             return bool(shard["actual_role"] == "slave")
 
-        cluster.until(has_moved, "the primary did not move")
+        cluster.wait_until(has_moved, "the primary did not move")
         wait_for_writes(cluster, writer, 50)
         assert ok(cluster.api.get(f"/v1/bdbs/{bdb['uid']}"))["endpoints"][0]["addr"] == [address]
     assert writer.lost() == []
@@ -122,7 +122,7 @@ def test_thread_changes_and_agent_restarts_cause_no_client_error(cluster: LocalC
         wait_for_writes(cluster, writer)
         cluster.start_agents()
         wait_for_writes(cluster, writer)
-        cluster.until(
+        cluster.wait_until(
             lambda: ok(cluster.api.get("/v1/proxies/1"))["threads"] == 3, "the number of threads is not applied"
         )
     assert writer.errors == []
@@ -179,14 +179,14 @@ def test_latency_and_requests_of_clients_are_measured(cluster: LocalCluster) -> 
         found.update(ok(cluster.api.get("/v1/bdbs/stats/last")).get(str(bdb["uid"]), {}))
         return {"p99_latency", *read} <= found.keys() and found.get("conns") == 1
 
-    cluster.until(is_measured, "no latency is measured, or the connection is not counted")
+    cluster.wait_until(is_measured, "no latency is measured, or the connection is not counted")
     assert 0 < found[read[0]] <= found[read[1]] <= found[read[2]]
 
     def is_stored() -> bool:
         intervals = ok(cluster.api.get("/v1/endpoints/stats", params={"interval": "1sec"}))
         return any("avg_latency" in entry for endpoint in intervals for entry in endpoint["intervals"])
 
-    cluster.until(is_stored, "the endpoint's latency is not stored")
+    cluster.wait_until(is_stored, "the endpoint's latency is not stored")
     text = cluster.api.get("/metrics").text  # totals, not values of one second
     assert "endpoint_read_requests_latency_histogram_bucket{" in text
     assert "endpoint_client_connections{" in text
@@ -218,7 +218,7 @@ def test_users_have_the_permissions_of_their_roles(cluster: LocalCluster) -> Non
 
     # The keys are on all shards, because shards get the user at different moments.
     values = {f"cache:{number}": number for number in range(50)}
-    cluster.until(lambda: succeeds(lambda client: client.mset(values)), "Ann gets no access")
+    cluster.wait_until(lambda: succeeds(lambda client: client.mset(values)), "Ann gets no access")
     with connect(PASSWORD) as client:
         assert client.mget([f"cache:{number}" for number in range(50)])[49] == b"49"
         for refused in (("GET", "orders:1"), ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("EVAL", "return 1", "0")):
@@ -226,15 +226,17 @@ def test_users_have_the_permissions_of_their_roles(cluster: LocalCluster) -> Non
                 client.execute_command(*refused)
     assert not succeeds(lambda client: client.ping(), "wrong")
     ok(api.put(f"/v1/redis_acls/{acl}", json={"acl": "+@read ~cache:*"}))
-    cluster.until(lambda: not succeeds(lambda client: client.set("cache:1", "y")), "the changed ACL has no effect")
+    cluster.wait_until(lambda: not succeeds(lambda client: client.set("cache:1", "y")), "the changed ACL has no effect")
     assert succeeds(lambda client: client.get("cache:1"))
     ok(api.put(f"/v1/users/{user}", json={"password": "another horse"}))
-    cluster.until(
+    cluster.wait_until(
         lambda: succeeds(lambda client: client.get("cache:1"), "another horse"), "the new password is not accepted"
     )
-    cluster.until(lambda: not succeeds(lambda client: client.get("cache:1")), "the old password is still accepted")
+    cluster.wait_until(lambda: not succeeds(lambda client: client.get("cache:1")), "the old password is still accepted")
     ok(api.delete(f"/v1/users/{user}"))
-    cluster.until(lambda: not succeeds(lambda client: client.get("cache:1"), "another horse"), "Ann still has access")
+    cluster.wait_until(
+        lambda: not succeeds(lambda client: client.get("cache:1"), "another horse"), "Ann still has access"
+    )
     events = [row["type"] for row in ok(api.get("/v1/logs"))]
     assert "bdb_access_failed" not in events
     databases.delete(cluster, bdb["uid"])

@@ -6,24 +6,24 @@ from typing import Any
 import pytest
 import valkey
 from backend.tests.scenarios import databases, movement
-from backend.tests.shards import DISTRIBUTION, OLDER
+from backend.tests.shards import DISTRIBUTION_SERVER, HAS_VALKEY_8
 
-from shardboard.agent.engine import counts_by_slot, engine_version
+from shardboard.agent.engine import engine_version, supports_slot_stats
 from shardboard.local import LocalCluster, ok
 
 pytestmark = pytest.mark.slow
 BUILT_VERSION = engine_version("valkey-server")
 
 
-@pytest.mark.skipif(not counts_by_slot(BUILT_VERSION), reason=f"Valkey {BUILT_VERSION} counts keys only")
+@pytest.mark.skipif(not supports_slot_stats(BUILT_VERSION), reason=f"Valkey {BUILT_VERSION} counts keys only")
 def test_hot_slots_have_rates_and_threads_change_without_restart(cluster: LocalCluster) -> None:
     uid = databases.create(cluster, databases.request_body(2))
     assert databases.wait_until_settled(cluster, uid)["status"] == "active"
     with movement.Writer(cluster, uid) as writer:
-        cluster.until(lambda: "cpu" in _hottest_slot(cluster, uid), "no slot has a rate")
+        cluster.wait_until(lambda: "cpu" in _hottest_slot(cluster, uid), "no slot has a rate")
         before = _pids(cluster, uid)
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
-        cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end")
+        cluster.wait_until(lambda: _status(cluster, uid) == "active", "the change does not end")
     assert (writer.lost(), _pids(cluster, uid)) == ([], before)
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["io_threads"] == 2
     assert _shards_with_line(cluster, "io-threads 2") == 2
@@ -35,15 +35,15 @@ def test_persistence_and_passwords_change_under_writes(cluster: LocalCluster) ->
     with movement.Writer(cluster, uid) as writer:
         before = _pids(cluster, uid)
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"data_persistence": "aof"}))
-        cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
+        cluster.wait_until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
     assert (writer.lost(), _pids(cluster, uid)) == ([], before)
     assert _shards_with_line(cluster, "appendonly yes") == 4
     ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"authentication_redis_pass": "correct-horse"}))
-    cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
+    cluster.wait_until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     [endpoint] = bdb["endpoints"]
     for address in endpoint["addr"]:
-        cluster.until(
+        cluster.wait_until(
             lambda address=address: _requires_password(address, endpoint["port"]), "the endpoint requires no password"
         )
         with valkey.ValkeyCluster(address, endpoint["port"], password="correct-horse") as client:
@@ -59,7 +59,7 @@ def _check_rotation(cluster: LocalCluster, uid: int, endpoint: dict[str, Any], o
 
     def change_passwords(method: str, password: str) -> None:
         ok(cluster.api.request(method, path, json={"password": password}))
-        cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
+        cluster.wait_until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
 
     def client(password: str) -> valkey.ValkeyCluster:
         return valkey.ValkeyCluster(endpoint["addr"][0], endpoint["port"], password=password)
@@ -120,12 +120,12 @@ def test_the_internal_password_changes_under_writes(cluster: LocalCluster) -> No
         replica = next(row for row in rows if row["role"] == "slave")
         [process] = [each for each in cluster.engines(replica["address"]) if each.pid == replica["pid"]]
         process.kill()
-        cluster.until(lambda: replica["pid"] not in _pids(cluster, uid), "the replica is not restarted")
-        cluster.until(
+        cluster.wait_until(lambda: replica["pid"] not in _pids(cluster, uid), "the replica is not restarted")
+        cluster.wait_until(
             lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"] == 4, "the replica is not in sync"
         )
         cluster.kill(replica["address"])
-        cluster.until(
+        cluster.wait_until(
             lambda: replica["address"] not in cluster.connected(), "the killed agent still counts as connected"
         )
         cluster.start_agents()
@@ -151,21 +151,21 @@ def _accepts(cluster: LocalCluster, row: dict[str, Any], password: str) -> bool:
             return False
 
 
-@pytest.mark.skipif(not OLDER, reason=f"{DISTRIBUTION} is not Valkey 8")
+@pytest.mark.skipif(not HAS_VALKEY_8, reason=f"{DISTRIBUTION_SERVER} is not Valkey 8")
 def test_shards_of_valkey_8_are_replaced_to_change_threads(cluster: LocalCluster) -> None:
-    databases.use_engine(cluster, DISTRIBUTION)
-    version = engine_version(DISTRIBUTION)
-    cluster.until(
+    databases.use_engine(cluster, DISTRIBUTION_SERVER)
+    version = engine_version(DISTRIBUTION_SERVER)
+    cluster.wait_until(
         lambda: {row["engine_version"] for row in ok(cluster.api.get("/v1/nodes"))} == {version},
         "the agents do not report the engine version",
     )
     uid = databases.create(cluster, databases.request_body(2, replication=True))
     assert databases.wait_until_settled(cluster, uid)["status"] == "active"
-    cluster.until(lambda: _versions(cluster, uid) == {version}, "the version of the shards is not reported")
+    cluster.wait_until(lambda: _versions(cluster, uid) == {version}, "the version of the shards is not reported")
     before = _pids(cluster, uid)
     with movement.Writer(cluster, uid) as writer:
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
-        cluster.until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
+        cluster.wait_until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
         assert "CPU time and bytes need Valkey 9" in ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot"))["detail"]
         by_keys = ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot", params={"by": "key_count"}))
     assert (by_keys["detail"], by_keys["slots"][0]["key_count"] > 0) == ("", True)
@@ -198,7 +198,7 @@ def _pids(cluster: LocalCluster, uid: int) -> set[int]:
         found.update(row.get("pid") for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")))
         return None not in found
 
-    cluster.until(have_pids, "a shard has no pid")
+    cluster.wait_until(have_pids, "a shard has no pid")
     return {pid for pid in found if pid is not None}
 
 

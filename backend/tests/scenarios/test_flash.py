@@ -103,17 +103,19 @@ def test_values_on_flash_survive_failover_move_and_change(cluster: LocalCluster)
     write(primary)
 
     # More data is written than fits into the RAM limit. The rest is on flash, and the metrics report both.
-    cluster.until(lambda: stats(cluster, uid).get("bigstore_objs_flash", 0) > KEYS / 4, "no value is moved to flash")
-    cluster.until(lambda: stats(cluster, uid).get("used_ram", ram + 1) <= ram, "more RAM is used than allowed")
-    cluster.until(lambda: stats(cluster, uid).get("used_bigstore", 0) > SIZE * KEYS / 4, "little flash is used")
+    cluster.wait_until(
+        lambda: stats(cluster, uid).get("bigstore_objs_flash", 0) > KEYS / 4, "no value is moved to flash"
+    )
+    cluster.wait_until(lambda: stats(cluster, uid).get("used_ram", ram + 1) <= ram, "more RAM is used than allowed")
+    cluster.wait_until(lambda: stats(cluster, uid).get("used_bigstore", 0) > SIZE * KEYS / 4, "little flash is used")
     before = tier_info(primary)
     assert wrong_keys(primary) == []
     after = tier_info(primary)
     fetched = {name: after[f"tier_fetch_{name}"] - before[f"tier_fetch_{name}"] for name in ("ram", "flash")}
     assert sum(fetched.values()) == KEYS, "every fetched key is counted once"
     assert fetched["flash"] > 0
-    cluster.until(lambda: any(stored_values(cluster, uid, "big_fetch_flash")), "no fetches from flash are stored")
-    cluster.until(
+    cluster.wait_until(lambda: any(stored_values(cluster, uid, "big_fetch_flash")), "no fetches from flash are stored")
+    cluster.wait_until(
         lambda: any(0 < ratio < 1 for ratio in stored_values(cluster, uid, "ram_hit_ratio")),
         "no mixed hit ratio is stored",
     )
@@ -130,11 +132,11 @@ def test_values_on_flash_survive_failover_move_and_change(cluster: LocalCluster)
     databases.wait_until_replicated(cluster, uid)
     [process] = cluster.engines(primary["address"])
     process.kill()
-    cluster.until(
+    cluster.wait_until(
         lambda: {row["uid"] for row in rows(cluster, uid, "master")} == {_partner_uid(cluster, uid, primary)},
         "the replica is not promoted",
     )
-    cluster.until(lambda: databases_in_sync(cluster, uid), "the dead shard is not restarted in sync")
+    cluster.wait_until(lambda: databases_in_sync(cluster, uid), "the dead shard is not restarted in sync")
     [promoted] = rows(cluster, uid, "master")
     assert wrong_keys(promoted) == []
 
@@ -147,7 +149,7 @@ def test_values_on_flash_survive_failover_move_and_change(cluster: LocalCluster)
     assert moved["node_uid"] == free
     assert wrong_keys(moved) == []
     databases.delete(cluster, uid)
-    cluster.until(lambda: flash_directories(cluster) == [], "files are left on flash")
+    cluster.wait_until(lambda: flash_directories(cluster) == [], "files are left on flash")
 
 
 @pytest.mark.slow
@@ -157,7 +159,7 @@ def test_values_on_flash_survive_resharding_and_maintenance(cluster: LocalCluste
     bdb = databases.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active", bdb["status_detail"]
     write(rows(cluster, uid, "master")[0], cluster_client)
-    cluster.until(lambda: stats(cluster, uid).get("bigstore_objs_flash", 0) > 1000, "no value is moved to flash")
+    cluster.wait_until(lambda: stats(cluster, uid).get("bigstore_objs_flash", 0) > 1000, "no value is moved to flash")
     ok(cluster.api.put("/v1/cluster/policy", json={"resharding_pace": "fast"}))
     changed = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 3}))
     assert movement.wait_for_end(cluster, changed["action_uid"], 600)["status"] == "completed"

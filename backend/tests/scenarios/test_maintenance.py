@@ -47,13 +47,13 @@ def test_maintenance_can_be_cancelled_after_a_console_restart(cluster: LocalClus
     movement.fill(cluster, uid, megabytes=20)
     movement.slow_down(cluster, movement.shard_rows(cluster, uid), seconds=3)
     reply = ok(cluster.api.post("/v1/nodes/1/actions/maintenance_on"))
-    cluster.until(lambda: len(cluster.engines()) > 6, "no move starts")
+    cluster.wait_until(lambda: len(cluster.engines()) > 6, "no move starts")
     cluster.kill("console")
     cluster.start_console()
     cluster.api.delete("/v1/nodes/1/actions/maintenance_on")  # it may have completed by now
     status = movement.wait_for_end(cluster, reply["task_id"])["status"]
     assert status in ("cancelled", "completed")
-    cluster.until(lambda: len(cluster.engines()) == 6, "a partial move is left")
+    cluster.wait_until(lambda: len(cluster.engines()) == 6, "a partial move is left")
     assert ok(cluster.api.get("/v1/nodes/1"))["in_maintenance"] is (status == "completed")
     assert sorted(role for _, role in _layout(cluster, uid)) == ["master"] * 3 + ["slave"] * 3
     if status == "completed":

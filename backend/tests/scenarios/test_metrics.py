@@ -39,7 +39,7 @@ def traffic(cluster: LocalCluster) -> Iterator[int]:
 
 @pytest.mark.slow
 def test_a_killed_console_leaves_no_gap(cluster: LocalCluster, traffic: int) -> None:
-    cluster.until(lambda: any(requests(cluster, traffic).values()), "no request is counted")
+    cluster.wait_until(lambda: any(requests(cluster, traffic).values()), "no request is counted")
     first = max(t for t, rate in requests(cluster, traffic).items() if rate) + 1
     wait_for(cluster, first + 12)
     cluster.kill("console")
@@ -58,14 +58,14 @@ def test_a_killed_console_leaves_no_gap(cluster: LocalCluster, traffic: int) -> 
             rates, memory = found["series"][uid or next(iter(found["series"]))]
             return None not in rates and None not in memory and (query["topic"] == "nodes" or min(rates) > 0)
 
-        cluster.until(has_no_gap, f"a gap in {topic}")
+        cluster.wait_until(has_no_gap, f"a gap in {topic}")
 
     def is_rolled_up() -> bool:
         tens = ok(cluster.api.get(f"/v1/bdbs/stats/{traffic}", params={"interval": "10sec"}))["intervals"]
         return len([entry for entry in tens if entry.get("total_req")]) >= (last - first) // 10 - 1
 
-    cluster.until(is_rolled_up, "the intervals of the downtime are not rolled up")
-    cluster.until(
+    cluster.wait_until(is_rolled_up, "the intervals of the downtime are not rolled up")
+    cluster.wait_until(
         lambda: all(requests(cluster, traffic).get(t) for t in range(first, last + 1)),
         "the stream does not get its history from the store",
     )

@@ -48,7 +48,7 @@ def test_a_killed_console_continues_and_a_cancelled_move_is_undone(cluster: Loca
     movement.slow_down(cluster, _rows(cluster, uid), seconds=3)
     moving, target = _to_free_node(cluster, uid, "master")
     reply = ok(cluster.api.post(f"/v1/shards/{moving['uid']}/actions/migrate", json={"target_node_uid": target}))
-    cluster.until(lambda: len(cluster.engines()) == 5, "no new shard is started")
+    cluster.wait_until(lambda: len(cluster.engines()) == 5, "no new shard is started")
     cluster.kill("console")
     cluster.start_console()
     assert movement.wait_for_end(cluster, reply["action_uid"])["status"] == "completed"
@@ -56,7 +56,7 @@ def test_a_killed_console_continues_and_a_cancelled_move_is_undone(cluster: Loca
     moving, target = _to_free_node(cluster, uid, "slave")
     reply = ok(cluster.api.post(f"/v1/shards/{moving['uid']}/actions/migrate", json={"target_node_uid": target}))
     status = movement.cancel(cluster, reply["action_uid"])
-    cluster.until(lambda: len(cluster.engines()) == 4, "the cancelled move is not undone")
+    cluster.wait_until(lambda: len(cluster.engines()) == 4, "the cancelled move is not undone")
     after = {row["uid"] for row in _rows(cluster, uid)}
     assert (status, before == after) in (("cancelled", True), ("completed", False))
     movement.wait_until_shards_agree(cluster, uid)
@@ -74,7 +74,7 @@ def _pair(cluster: LocalCluster, uid: int, shard: dict[str, Any]) -> list[dict[s
 
 def _to_free_node(cluster: LocalCluster, uid: int, role: str) -> tuple[dict[str, Any], int]:
     """Return a shard of this role, and the node without a copy of its pair."""
-    cluster.until(lambda: all("pid" in row for row in _rows(cluster, uid)), "not every shard was sampled")
+    cluster.wait_until(lambda: all("pid" in row for row in _rows(cluster, uid)), "not every shard was sampled")
     moving = next(row for row in _rows(cluster, uid) if row["role"] == role)
     [free] = {"1", "2", "3"} - {row["node_uid"] for row in _pair(cluster, uid, moving)}
     return moving, int(free)
@@ -91,11 +91,11 @@ def test_a_move_completes_if_the_moving_primary_dies(cluster: LocalCluster) -> N
         movement.slow_down(cluster, [moving], seconds=30)
         victim = next(process for process in cluster.engines(moving["address"]) if process.pid == moving["pid"])
         reply = ok(cluster.api.post(f"/v1/shards/{moving['uid']}/actions/migrate", json={"target_node_uid": target}))
-        cluster.until(lambda: len(cluster.engines()) == 5, "no new shard is started")
+        cluster.wait_until(lambda: len(cluster.engines()) == 5, "no new shard is started")
         victim.kill()
         action = movement.wait_for_end(cluster, reply["action_uid"])
         assert action["status"] == "completed", action
-        cluster.until(lambda: _in_sync(cluster, uid) == 4, "not all shards are in sync again")
+        cluster.wait_until(lambda: _in_sync(cluster, uid) == 4, "not all shards are in sync again")
     pair = _pair(cluster, uid, moving)
     assert sorted(row["role"] for row in pair) == ["master", "slave"]
     assert str(target) in {row["node_uid"] for row in pair}

@@ -31,24 +31,24 @@ def test_a_dead_node_is_failed_over_without_lost_writes(cluster: LocalCluster) -
     databases.wait_until_replicated(cluster, uid)
 
     cluster.kill_node(victim)
-    cluster.until(lambda: _all_written(cluster, uid, victim), "the lost slots do not accept writes")
+    cluster.wait_until(lambda: _all_written(cluster, uid, victim), "the lost slots do not accept writes")
 
-    cluster.until(lambda: bool(_events(cluster, "node_failed")), "the failure of the node is not reported")
+    cluster.wait_until(lambda: bool(_events(cluster, "node_failed")), "the failure of the node is not reported")
     assert [event["node_uid"] for event in _events(cluster, "node_failed")] == [2]
-    cluster.until(lambda: len(_events(cluster, "shard_failover")) == 2, "the failovers are not reported")
+    cluster.wait_until(lambda: len(_events(cluster, "shard_failover")) == 2, "the failovers are not reported")
     assert {event["lost"] for event in _events(cluster, "shard_failover")} == {int(row["uid"]) for row in lost}
     reader = valkey.cluster.ValkeyCluster(**databases.connection_options(cluster, survivor), decode_responses=True)
     assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
 
     # No client used an endpoint, so canary writes of the other proxies measured the outage.
-    cluster.until(
+    cluster.wait_until(
         lambda: _reported_unserved_ms(cluster, uid) is not None, "the duration without writes is not reported"
     )
     assert 0 < (_reported_unserved_ms(cluster, uid) or 0) < 60_000
 
     cluster.start_agents()
-    cluster.until(lambda: len(_events(cluster, "node_up")) == 1, "the return of the node is not reported")
-    cluster.until(lambda: _in_sync(cluster, uid) == 12, "the replicas are not restarted in sync")
+    cluster.wait_until(lambda: len(_events(cluster, "node_up")) == 1, "the return of the node is not reported")
+    cluster.wait_until(lambda: _in_sync(cluster, uid) == 12, "the replicas are not restarted in sync")
     assert {row["pair"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == "master"} == set(
         range(6)
     )
@@ -72,7 +72,7 @@ def test_a_reboot_drill_is_reported_as_an_incident(cluster: LocalCluster) -> Non
         _writing(cluster, uid, to=cluster.addresses[1]) as other,
     ):
         ok(cluster.api.post("/v1/nodes/3/actions/drill", json={"kind": "reboot", "seconds": 5, "confirm": "node 3"}))
-        cluster.until(
+        cluster.wait_until(
             lambda: _reported_unserved_ms(cluster, uid) is not None, "the duration of the outage is not reported"
         )
     reported = _reported_unserved_ms(cluster, uid)
@@ -83,8 +83,8 @@ def test_a_reboot_drill_is_reported_as_an_incident(cluster: LocalCluster) -> Non
     assert machine_delay < longest_wait, "clients of another primary waited as well"
     # The drill ends after a fixed time, so its effects may be reported before or after its end.
     for type_ in ("drill_started", "node_failed", "shard_failover", "drill_ended", "node_up", "replica_revived"):
-        cluster.until(lambda type_=type_: type_ in _event_types(cluster, uid), f"{type_} is not reported")  # type: ignore[misc]
-    cluster.until(lambda: _in_sync(cluster, uid) == 6, "the replicas are not restarted in sync")
+        cluster.wait_until(lambda type_=type_: type_ in _event_types(cluster, uid), f"{type_} is not reported")  # type: ignore[misc]
+    cluster.wait_until(lambda: _in_sync(cluster, uid) == 6, "the replicas are not restarted in sync")
     since = _created_time(cluster, uid)
     [outage] = [each for each in _timeline(cluster, **{"from": since}) if each["type"] == "node_failed"]
     assert (outage["node_uid"], outage["ended_ms"] > outage["time_ms"]) == (3, True)
@@ -108,10 +108,10 @@ def test_a_frozen_node_is_failed_over_and_its_shards_become_replicas(cluster: Lo
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
     before = {process.pid for process in cluster.engines()}
     ok(cluster.api.post("/v1/nodes/1/actions/drill", json={"kind": "freeze", "seconds": 20, "confirm": "node 1"}))
-    cluster.until(lambda: "shard_failover" in _event_types(cluster, uid), "the frozen primary is not replaced")
-    cluster.until(lambda: "node_up" in _event_types(cluster, uid), "the thawed node is not reported as up")
+    cluster.wait_until(lambda: "shard_failover" in _event_types(cluster, uid), "the frozen primary is not replaced")
+    cluster.wait_until(lambda: "node_up" in _event_types(cluster, uid), "the thawed node is not reported as up")
     # A primary that has just thawed still acts as primary and counts as in sync.
-    cluster.until(
+    cluster.wait_until(
         lambda: _roles(cluster, uid) == ["master"] * 3 + ["slave"] * 3 and _in_sync(cluster, uid) == 6,
         "the thawed shards do not become replicas",
     )
@@ -126,11 +126,11 @@ def test_a_planned_failover_promotes_the_replica(cluster: LocalCluster) -> None:
         rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         old = next(row for row in rows if row["role"] == "master")
         replica = next(row for row in rows if row["pair"] == old["pair"] and row["role"] == "slave")
-        cluster.until(
+        cluster.wait_until(
             lambda uid=uid, shards=shards: _in_sync(cluster, uid) == 2 * shards, "the replicas are not in sync"
         )  # type: ignore[misc]
         reply = ok(cluster.api.post(f"/v1/shards/{old['uid']}/actions/failover", json={}))
-        cluster.until(
+        cluster.wait_until(
             lambda reply=reply: _status(cluster, reply["action_uid"]) != "running", "the failover does not end"
         )  # type: ignore[misc]
         assert _status(cluster, reply["action_uid"]) == "completed"

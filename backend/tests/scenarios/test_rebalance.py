@@ -18,7 +18,9 @@ def test_rebalancing_uses_a_new_node_and_dense_placement_frees_one(cluster: Loca
     assert "3" not in _shards_by_node(cluster, uid)
     path = f"/v1/bdbs/{uid}/actions/rebalance"
     # On a busy machine, a node may be silent for a moment.
-    cluster.until(lambda: cluster.api.put(f"{path}?dry_run").status_code == 200, "the database cannot be rebalanced")
+    cluster.wait_until(
+        lambda: cluster.api.put(f"{path}?dry_run").status_code == 200, "the database cannot be rebalanced"
+    )
     blueprint = ok(cluster.api.put(f"{path}?dry_run"))
     with movement.Writer(cluster, uid) as writer:
         reply = ok(cluster.api.put(path))
@@ -48,13 +50,13 @@ def test_replicas_are_removed_and_added(cluster: LocalCluster) -> None:
         assert (unreplicated["replication"], unreplicated["status"]) == (False, "active-change-pending")
         _check_completed(cluster, unreplicated["action_uid"])
         assert _shards_by_node(cluster, uid, "slave") == {}
-        cluster.until(lambda: len(cluster.engines()) == 2, "the replicas are not stopped")
+        cluster.wait_until(lambda: len(cluster.engines()) == 2, "the replicas are not stopped")
 
         movement.slow_down(cluster, movement.shard_rows(cluster, uid), seconds=2)
         reply = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))
         status = movement.cancel(cluster, reply["action_uid"])
         expected = {"cancelled": (False, 2), "completed": (True, 4)}[status]
-        cluster.until(lambda: len(cluster.engines()) == expected[1], "the cancelled change is not undone")
+        cluster.wait_until(lambda: len(cluster.engines()) == expected[1], "the cancelled change is not undone")
         assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["replication"] is expected[0]
         if status == "cancelled":
             _check_completed(cluster, ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))["action_uid"])

@@ -53,7 +53,7 @@ def test_living_and_dead_nodes_are_removed(cluster: LocalCluster, tmp_path: Path
         reply = ok(cluster.api.post("/v1/nodes/3/actions/remove"))
         assert movement.wait_for_end(cluster, reply["task_id"])["status"] == "completed"
         assert cluster.api.get("/v1/nodes/3").status_code == 404
-        cluster.until(lambda: _bdb_certificates(cluster, uid)["replacing"] == "", "the CA is not replaced")
+        cluster.wait_until(lambda: _bdb_certificates(cluster, uid)["replacing"] == "", "the CA is not replaced")
         assert _accepting_nodes(cluster, uid, stolen) == {"1": False, "2": False}
         assert {row["node_uid"] for row in movement.shard_rows(cluster, uid)} == {"1", "2"}
         assert len(movement.shard_rows(cluster, uid)) == 4
@@ -62,15 +62,15 @@ def test_living_and_dead_nodes_are_removed(cluster: LocalCluster, tmp_path: Path
         rejected = cluster.api.post("/v1/nodes/2/actions/remove")
         assert (rejected.status_code, rejected.json()["error_code"]) == (406, "insufficient_resources")
         cluster.kill_node(cluster.addresses[1])
-        cluster.until(
+        cluster.wait_until(
             lambda: set(movement.nodes_by_pair(cluster, uid, "master").values()) == {"1"},
             "the primaries of the dead node are not replaced",
         )
-        cluster.until(
+        cluster.wait_until(
             lambda: cluster.api.post("/v1/nodes/2/actions/remove").status_code == 200,
             "the removal of the dead node is not accepted",
         )
-        cluster.until(lambda: cluster.api.get("/v1/nodes/2").status_code == 404, "the dead node is not removed")
+        cluster.wait_until(lambda: cluster.api.get("/v1/nodes/2").status_code == 404, "the dead node is not removed")
         assert [(row["node_uid"], row["role"]) for row in movement.shard_rows(cluster, uid)] == [("1", "master")] * 2
         last = cluster.api.post("/v1/nodes/1/actions/remove")
         assert (last.status_code, last.json()["error_code"]) == (406, "insufficient_resources")

@@ -16,20 +16,20 @@ def test_lost_replicas_are_rebuilt_and_old_shards_removed(cluster: LocalCluster)
     databases.wait_until_settled(cluster, uid)
     with movement.Writer(cluster, uid, confirmed=True) as writer:
         cluster.kill_node(cluster.addresses[1])
-        cluster.until(
+        cluster.wait_until(
             lambda: "2" not in movement.nodes_by_pair(cluster, uid, "master").values(),
             "the lost primaries are not replaced",
         )
         assert "replica_ha_started" not in _event_types(cluster), "the grace period has not passed"
         ok(cluster.api.put("/v1/cluster/policy", json={"slave_ha_grace_period": 1}))
-        cluster.until(lambda: _is_complete(cluster, uid, {"1", "3"}), "the lost replicas are not rebuilt")
+        cluster.wait_until(lambda: _is_complete(cluster, uid, {"1", "3"}), "the lost replicas are not rebuilt")
         assert "replica_ha_started" in _event_types(cluster)
         cluster.start_agents()
-        cluster.until(
+        cluster.wait_until(
             lambda: not _remaining_directories(cluster, cluster.addresses[1]), "the old shards are not removed"
         )
     assert cluster.engines(cluster.addresses[1]) == []
-    cluster.until(lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active", "the rebuild does not end")
+    cluster.wait_until(lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active", "the rebuild does not end")
     assert len(cluster.engines()) == 6
     assert writer.lost() == []
     movement.wait_until_shards_agree(cluster, uid)
@@ -47,17 +47,17 @@ def test_primaries_return_to_a_node_that_comes_back(cluster: LocalCluster) -> No
         lost = next(iter(before.values()))
         with movement.Writer(cluster, uid, confirmed=True) as writer:
             cluster.kill_node(cluster.addresses[int(lost) - 1])
-            cluster.until(
+            cluster.wait_until(
                 lambda uid=uid, lost=lost: lost not in movement.nodes_by_pair(cluster, uid, "master").values(),  # type: ignore[misc]
                 "the lost primaries are not replaced",
             )
             cluster.start_agents()
-            cluster.until(
+            cluster.wait_until(
                 lambda uid=uid, before=before: movement.nodes_by_pair(cluster, uid, "master") == before,  # type: ignore[misc]
                 "the primaries do not return",
             )
         assert writer.lost() == []
-        cluster.until(
+        cluster.wait_until(
             lambda uid=uid: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active",  # type: ignore[misc]
             "the return does not end",
         )

@@ -124,14 +124,14 @@ def test_all_slots_are_served_after_a_dead_primary_and_a_cancellation(cluster: L
     action = _start_change(cluster, uid, 4)
     moved.until(action, random.Random(SEED).randrange(100, 600))
     process.kill()
-    cluster.until(lambda: _is_replaced(cluster, victim), "the dead primary is not replaced")
+    cluster.wait_until(lambda: _is_replaced(cluster, victim), "the dead primary is not replaced")
     moved.until(action, 1500)
     movement.cancel(cluster, action)
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     assert (bdb["status"], bdb["shards_count"]) == ("active", 4)
-    cluster.until(lambda: _in_sync(cluster, uid) == 8, "the replicas are not restarted in sync")
+    cluster.wait_until(lambda: _in_sync(cluster, uid) == 8, "the replicas are not restarted in sync")
     # The action that restarts a replica may still be open after the replica is in sync.
-    cluster.until(lambda: not movement.open_actions(cluster), "actions do not end")
+    cluster.wait_until(lambda: not movement.open_actions(cluster), "actions do not end")
     assert _slots(cluster, uid) == list(range(slots.SLOTS))
     reply = ok(cluster.api.put(f"/v1/bdbs/{uid}/actions/revamp", json={"shards_count": 4}))
     if reply["action_uid"] is not None:  # null if all slots had moved by then
@@ -165,7 +165,7 @@ class SlotProgress:
             assert moved >= count or not over, f"the action ended after {moved} slots"
             return moved >= count
 
-        self._cluster.until(enough_moved, "no slots move", 120)
+        self._cluster.wait_until(enough_moved, "no slots move", 120)
 
     def _pairs(self) -> dict[int, int]:
         """Return the pair by slot, as the first primary that answers reports it."""
@@ -200,7 +200,7 @@ def _check_database(cluster: LocalCluster, uid: int, count: int) -> None:
     """Check that there are `count` pairs with evenly distributed slots, each slot is served once, and all replicas are in sync."""
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     assert (bdb["status"], bdb["status_detail"], bdb["shards_count"]) == ("active", "", count)
-    cluster.until(lambda: _in_sync(cluster, uid) == 2 * count, "not all replicas are in sync")
+    cluster.wait_until(lambda: _in_sync(cluster, uid) == 2 * count, "not all replicas are in sync")
     sizes = [
         len(list(slots.each(slots.parse(row["assigned_slots"]))))
         for row in movement.shard_rows(cluster, uid)

@@ -107,7 +107,7 @@ def test_a_database_newer_than_the_backup_is_untouched_by_resharding(cluster: Lo
             bdb = ok(cluster.api.get(f"/v1/bdbs/{older}"))
             return bdb["status"] == "active"
 
-        cluster.until(ended, "the database is not resharded")
+        cluster.wait_until(ended, "the database is not resharded")
         assert len(ok(cluster.api.get(f"/v1/bdbs/{older}/shards"))) == 3
         orders.check(cluster)
         databases.delete(cluster, older)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 import valkey
 from backend.tests.scenarios import databases, movement
-from backend.tests.shards import own_address
+from backend.tests.shards import unused_loopback_address
 
 from shardboard.local import LocalCluster, ok
 
@@ -21,7 +21,7 @@ TAKEN = 50
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[valkey.Valkey]:
     """A stock engine in cluster mode that does not belong to the cluster."""
-    address = own_address()
+    address = unused_loopback_address()
     options = {
         "port": PORT,
         "bind": address,
@@ -69,18 +69,18 @@ def test_a_foreign_node_is_reported_forgotten_and_loses_its_slots(
         foreign.execute_command("CLUSTER", "BUMPEPOCH")
         return any(alarm["slots"] for alarm in _unknown_node_alarms(cluster, uid))
 
-    cluster.until(takes_slots, "no alarm reports the taken slots", 60)
+    cluster.wait_until(takes_slots, "no alarm reports the taken slots", 60)
 
     def is_recovered() -> bool:
         [alarm] = _unknown_node_alarms(cluster, uid)
         taken: str = alarm["slots"]
         return taken == alarm["taken_back"]
 
-    cluster.until(is_recovered, "the slots do not come back", 60)
+    cluster.wait_until(is_recovered, "the slots do not come back", 60)
     [alarm] = _unknown_node_alarms(cluster, uid)
     assert (alarm["severity"], alarm["engine_id"]) == ("ERROR", own)
     with valkey.ValkeyCluster(endpoint["addr"][0], endpoint["port"]) as client:
-        cluster.until(lambda: _all_writes_succeed(client), "not every slot takes writes")
+        cluster.wait_until(lambda: _all_writes_succeed(client), "not every slot takes writes")
     databases.delete(cluster, uid)
 
 
@@ -100,7 +100,7 @@ def test_a_promotion_without_an_action_is_reported(cluster: LocalCluster) -> Non
                     client.execute_command("CLUSTER", "FAILOVER", "TAKEOVER")
         return bool(_epoch_alarms(cluster, uid))
 
-    cluster.until(is_reported, "no alarm is raised", 60)
+    cluster.wait_until(is_reported, "no alarm is raised", 60)
     [alarm] = _epoch_alarms(cluster, uid)
     assert alarm["severity"] == "ERROR"
     assert all({replica, lost} == pair for replica, lost in alarm["takeovers"])
@@ -121,7 +121,7 @@ def test_an_epoch_without_an_action_is_reported(cluster: LocalCluster) -> None:
                 client.execute_command("CLUSTER", "BUMPEPOCH")
         return bool(_epoch_alarms(cluster, uid))
 
-    cluster.until(is_reported, "no alarm is raised", 120)
+    cluster.wait_until(is_reported, "no alarm is raised", 120)
     [alarm] = _epoch_alarms(cluster, uid)
     assert {rise["shard_uid"] for rise in alarm["rises"]} == {int(row["uid"]) for row in primaries}
     databases.delete(cluster, uid)

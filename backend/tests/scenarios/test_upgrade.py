@@ -46,10 +46,10 @@ def test_an_upgrade_loses_no_write(cluster: LocalCluster) -> None:
         plan = ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade", params={"dry_run": "true"}))
         assert len(plan["steps"]) == 4
         ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade"))
-        cluster.until(lambda: _status(cluster, uid) == "active", "the upgrade does not end", 120)
+        cluster.wait_until(lambda: _status(cluster, uid) == "active", "the upgrade does not end", 120)
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status_detail"] == ""
     assert writer.lost() == []
-    cluster.until(lambda: _versions(cluster, uid) == {newer}, "a shard was not upgraded")
+    cluster.wait_until(lambda: _versions(cluster, uid) == {newer}, "a shard was not upgraded")
     assert _layout(cluster, uid) == before, "every shard keeps its node and its role"
     event_types = [
         event["type"] for event in ok(cluster.api.get("/v1/logs")) if event["type"].startswith("bdb_upgrade")
@@ -69,13 +69,13 @@ def test_an_upgrade_replaces_replicas_first_without_client_errors(cluster: Local
     with load, VersionWatch(cluster, uid) as versions:
         action_uid = ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade"))["action_uid"]
         if killed:
-            cluster.until(lambda: len(_versions(cluster, uid) - {""}) == 2, "no shard is replaced", 120)
+            cluster.wait_until(lambda: len(_versions(cluster, uid) - {""}) == 2, "no shard is replaced", 120)
             assert movement.action_status(cluster, action_uid) == "running"
             cluster.kill("console")
             cluster.start_console()
         action = movement.wait_for_end(cluster, action_uid, 240)
         assert action["status"] == "completed", action["additional_info"]
-        cluster.until(lambda: _versions(cluster, uid) == {newer}, "a shard was not upgraded")
+        cluster.wait_until(lambda: _versions(cluster, uid) == {newer}, "a shard was not upgraded")
     assert (load.errors, load.wrong) == ([], [])
     assert load.requests > 100
     assert load.missing() == []
@@ -100,7 +100,7 @@ def test_one_request_upgrades_all_databases_of_a_node(cluster: LocalCluster) -> 
             assert action["status"] == "completed", action["additional_info"]
     assert (first.lost(), second.lost()) == ([], [])
     for uid in uids:
-        cluster.until(lambda uid=uid: _versions(cluster, uid) == {newer}, "a shard was not upgraded")  # type: ignore[misc]
+        cluster.wait_until(lambda uid=uid: _versions(cluster, uid) == {newer}, "a shard was not upgraded")  # type: ignore[misc]
         movement.wait_until_shards_agree(cluster, uid)
         databases.delete(cluster, uid)
 
@@ -167,13 +167,17 @@ def _old_databases_on_new_nodes(cluster: LocalCluster, count: int) -> list[int]:
     """Create databases whose shards run the older engine on nodes that have the newer one. Return their uids."""
     older, newer = engine_version(str(_older_engine())), engine_version("valkey-server")
     databases.use_engine(cluster, str(_older_engine()))
-    cluster.until(lambda: _installed_versions(cluster) == {older}, "the agents do not report the older engine")
+    cluster.wait_until(lambda: _installed_versions(cluster) == {older}, "the agents do not report the older engine")
     uids = [databases.create(cluster, databases.request_body(2, replication=True)) for _ in range(count)]
     for uid in uids:
         assert databases.wait_until_settled(cluster, uid)["status"] == "active"
-        cluster.until(lambda uid=uid: _versions(cluster, uid) == {older}, "the version of the shards is not reported")  # type: ignore[misc]
+        cluster.wait_until(
+            lambda uid=uid: _versions(cluster, uid) == {older}, "the version of the shards is not reported"
+        )  # type: ignore[misc]
     databases.use_engine(cluster, str(engine_path("valkey-server")))
-    cluster.until(lambda: _installed_versions(cluster) == {newer}, "the agents do not report the newer engine", 120)
+    cluster.wait_until(
+        lambda: _installed_versions(cluster) == {newer}, "the agents do not report the newer engine", 120
+    )
     return uids
 
 
@@ -186,7 +190,7 @@ def _complete_endpoint(cluster: LocalCluster, bdb: dict[str, Any]) -> dict[str, 
         found.extend(address for address in endpoint["addr"] if _visible_slots(address, endpoint["port"]) == SLOTS)
         return bool(found)
 
-    cluster.until(is_found, "no address of the endpoint lists all slots")
+    cluster.wait_until(is_found, "no address of the endpoint lists all slots")
     return {"addr": found[:1], "port": endpoint["port"]}
 
 

@@ -57,7 +57,7 @@ def missing_seconds(cluster: LocalCluster, uid: int, first: int, last: int) -> d
         rows = ok(cluster.api.get("/v1/history", params=query))["series"].values()
         return any(value is not None for row in rows for value in row[0])
 
-    cluster.until(is_stored, f"second {last} is not stored")
+    cluster.wait_until(is_stored, f"second {last} is not stored")
     query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": first, "to": last, "max_points": 4000}
     found = ok(cluster.api.get("/v1/history", params=query))
     assert found["step"] == 1
@@ -71,7 +71,7 @@ def wait_until_complete(cluster: LocalCluster, uid: int) -> None:
         last = int(time.time()) - 1
         return not sum(missing_seconds(cluster, uid, last - 5, last).values())
 
-    cluster.until(is_complete, "samples are missing")
+    cluster.wait_until(is_complete, "samples are missing")
 
 
 def events(cluster: LocalCluster, since: float, *types: str) -> list[dict[str, Any]]:
@@ -104,11 +104,11 @@ def test_an_agent_without_cpu_time_leaves_gaps_but_causes_no_failover(cluster: L
     agent = psutil.Process(cluster.children[cluster.addresses[0]].pid)
     with database(cluster, 3, replication=True) as uid:
         wait_until_complete(cluster, uid)
-        cluster.until(lambda: not is_late(cluster), "the alarm of an earlier test stays active", 90)
+        cluster.wait_until(lambda: not is_late(cluster), "the alarm of an earlier test stays active", 90)
         started = time.time()
         before = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         with interrupted(agent, 0.1, 1.4):
-            cluster.until(lambda: is_late(cluster), "late samples raise no alarm", 90)
+            cluster.wait_until(lambda: is_late(cluster), "late samples raise no alarm", 90)
         after = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         roles = [{row["uid"]: row["role"] for row in rows} for rows in (before, after)]
         assert roles[0] == roles[1]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shardboard.domain.moves import Move
-from shardboard.schemas.actions import MOVES_SHOWN, render_v2
+from shardboard.schemas.actions import MAX_MOVES, render_v2
 from shardboard.state.actions import Action
 
 
@@ -52,6 +52,6 @@ def test_remaining_moves_are_rendered() -> None:
     assert rendered_moves(running) is None
 
 
-@pytest.mark.parametrize(("count", "is_shown"), [(0, False), (MOVES_SHOWN, True), (MOVES_SHOWN + 1, False)])
+@pytest.mark.parametrize(("count", "is_shown"), [(0, False), (MAX_MOVES, True), (MAX_MOVES + 1, False)])
 def test_too_many_moves_are_omitted(count: int, is_shown: bool) -> None:
     assert (rendered_moves(action([Move(1, n, "", leaves=n + 1) for n in range(count)])) is not None) == is_shown

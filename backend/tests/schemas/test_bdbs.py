@@ -202,11 +202,11 @@ def test_credentials_in_other_fields_are_visible_only_to_editors() -> None:
 def test_field_tables_do_not_overlap() -> None:
     groups = [
         set(bdb_fields.COLUMNS),
-        set(bdb_fields.EFFECTIVE),
+        set(bdb_fields.IMPLEMENTED),
         set(bdb_fields.UNSUPPORTED),
-        set(bdb_fields.ECHOED),
+        set(bdb_fields.STORED_WITHOUT_EFFECT),
         set(bdb_fields.WITHOUT_DEFAULT),
         set(bdb_fields.READ_ONLY),
     ]
     assert sum(map(len, groups)) == len(set().union(*groups))
-    assert set(bdb_fields.STATIC) <= bdb_fields.READ_ONLY
+    assert set(bdb_fields.CONSTANT_FIELDS) <= bdb_fields.READ_ONLY

@@ -82,5 +82,5 @@ async def test_dry_run_changes_no_counters(console: Console) -> None:
         bdb, _ = await service.create(session, {"name": "db", "memory_size": 2**30}, WHO, dry_run=True)
     assert bdb.uid == 1
     async with console.store.read() as session:
-        assert await shards.occupying(session) == []
+        assert await shards.list_occupying(session) == []
     assert (await create(console))[0].uid == 1

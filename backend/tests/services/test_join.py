@@ -12,7 +12,7 @@ from sqlalchemy import func, select, update
 from shardboard.bus import Bus
 from shardboard.console import Console
 from shardboard.errors import ApiError, NotAcceptable, Unauthorized
-from shardboard.services.join import Admission, Applicant, admit, create_token
+from shardboard.services.join import JoinRequest, JoinResponse, accept, create_token
 from shardboard.state import cluster, events, nodes
 from shardboard.state.join_tokens import JoinToken
 from shardboard.tls import CA_DAYS, PEER_DAYS
@@ -30,16 +30,16 @@ def csr() -> str:
 
 async def new_token(console: Console) -> str:
     async with console.store.begin() as session:
-        return (await create_token(session, console.authority, originator="admin"))[0]
+        return (await create_token(session, console.ca, originator="admin"))[0]
 
 
 async def join(
     console: Console, token: str, addr: str = "127.0.1.1", request: str | None = None, *, renews: bool = False
-) -> Admission:
+) -> JoinResponse:
     certificate_request = csr() if request is None else request
-    applicant = Applicant(token, certificate_request, addr, 9700, FACTS, renews=renews)
+    applicant = JoinRequest(token, certificate_request, addr, 9700, FACTS, renews_certificates=renews)
     async with console.store.begin() as session:
-        return await admit(session, console.authority, applicant)
+        return await accept(session, console.ca, applicant)
 
 
 async def reset_bootstrap(console: Console) -> None:
@@ -56,7 +56,7 @@ async def count_tokens(console: Console) -> int:
 async def test_token_contains_the_fingerprint_and_is_stored_as_a_hash(console: Console) -> None:
     token = await new_token(console)
     prefix, secret, fingerprint = token.split(".")
-    assert (prefix, fingerprint) == ("sb1", console.authority.ca_fingerprint())
+    assert (prefix, fingerprint) == ("sb1", console.ca.ca_fingerprint())
     async with console.store.read() as session:
         (row,) = (await session.execute(select(JoinToken))).scalars().all()
     assert secret not in row.token_hash
@@ -75,7 +75,7 @@ async def test_join_creates_a_node_and_completes_the_bootstrap(console: Console,
     with bus.listen("change") as changes:
         admission = await join(console, token, "127.0.0.2")
     assert ("change", ("node", 1)) in changes.drain()
-    assert (admission.node_uid, admission.ca) == (1, console.authority.ca_pem)
+    assert (admission.node_uid, admission.ca) == (1, console.ca.ca_pem)
     async with console.store.read() as session:
         node = await nodes.by_uid(session, 1)
         here = await cluster.load(session)
@@ -92,7 +92,7 @@ async def test_token_can_be_used_once(console: Console) -> None:
     with pytest.raises(Unauthorized, match="already used"):
         await join(console, token, "127.0.0.2")
     async with console.store.read() as session:
-        assert [node.addr for node in await nodes.every(session)] == ["127.0.1.1"]
+        assert [node.addr for node in await nodes.list_all(session)] == ["127.0.1.1"]
 
 
 async def test_token_can_be_used_once_concurrently(console: Console) -> None:
@@ -100,7 +100,7 @@ async def test_token_can_be_used_once_concurrently(console: Console) -> None:
     attempts = await asyncio.gather(
         *(join(console, token, f"127.0.1.{n}") for n in range(1, 9)), return_exceptions=True
     )
-    assert sum(isinstance(attempt, Admission) for attempt in attempts) == 1
+    assert sum(isinstance(attempt, JoinResponse) for attempt in attempts) == 1
     assert sum(isinstance(attempt, Unauthorized) for attempt in attempts) == 7
 
 
@@ -154,7 +154,7 @@ async def test_invalid_address_leaves_the_token_unused(console: Console, addr: s
 async def test_addresses_are_normalized(console: Console, addr: str, stored: str) -> None:
     await join(console, await new_token(console), addr)
     async with console.store.read() as session:
-        assert [node.addr for node in await nodes.every(session)] == [stored]
+        assert [node.addr for node in await nodes.list_all(session)] == [stored]
 
 
 async def test_invalid_certificate_request_changes_nothing(console: Console) -> None:
@@ -164,6 +164,6 @@ async def test_invalid_certificate_request_changes_nothing(console: Console) -> 
         await join(console, token, request="garbage")
     assert refusal.value.code == "invalid_certificate"
     async with console.store.read() as session:
-        assert await nodes.every(session) == []
+        assert await nodes.list_all(session) == []
         assert (await cluster.load(session)).bootstrap_state == "idle"
     assert await count_tokens(console) == 1

@@ -5,15 +5,15 @@ import asyncio
 import pytest
 
 from shardboard.errors import Unavailable
-from shardboard.services.turns import Turns
+from shardboard.services.turns import ConcurrencyLimiter
 
 
 async def test_concurrency_and_queue_of_one_network_are_limited() -> None:
-    turns, ended = Turns(places=3, of_one=2, waiting=4, waiting_of_one=2), asyncio.Event()
+    turns, ended = ConcurrencyLimiter(places=3, of_one=2, waiting=4, waiting_of_one=2), asyncio.Event()
     inside: list[str] = []
 
     async def work(network: str) -> None:
-        async with turns.turn(network):
+        async with turns.slot(network):
             inside.append(network)
             await ended.wait()
 
@@ -31,10 +31,10 @@ async def test_concurrency_and_queue_of_one_network_are_limited() -> None:
 
 
 async def test_cancelled_waiter_does_not_block_others() -> None:
-    turns, ended = Turns(places=1, of_one=1, waiting=4, waiting_of_one=2), asyncio.Event()
+    turns, ended = ConcurrencyLimiter(places=1, of_one=1, waiting=4, waiting_of_one=2), asyncio.Event()
 
     async def work(network: str) -> str:
-        async with turns.turn(network):
+        async with turns.slot(network):
             await ended.wait()
         return network
 

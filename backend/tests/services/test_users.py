@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from shardboard.db import Store
 from shardboard.errors import NotAcceptable
 from shardboard.services import passwords
-from shardboard.services.users import every, first_start, set_admin
+from shardboard.services.users import first_start, list_all, set_admin
 from shardboard.settings import Settings
 from shardboard.state import cluster, events, users
 
@@ -34,10 +34,10 @@ async def test_password_is_generated_once(store: Store, settings: Settings) -> N
     assert len(generated) >= 20
     assert await start(store, settings) is None
     async with store.read() as session:
-        (admin,) = await every(session)
+        (admin,) = await list_all(session)
         here = await cluster.load(session)
     assert (admin.email, admin.role) == (settings.admin_user, "admin")
-    assert await passwords.matching(generated, [admin.password_hash])
+    assert await passwords.find_matching_hash(generated, [admin.password_hash])
     assert generated not in admin.password_hash
     assert (here.name, here.bootstrap_state) == ("shardboard.local", "idle")
     assert len(here.jwt_secret) >= 64
@@ -46,9 +46,9 @@ async def test_password_is_generated_once(store: Store, settings: Settings) -> N
 async def test_configured_password_is_used_and_not_returned(store: Store, settings: Settings) -> None:
     assert await start(store, with_password(settings, CONFIGURED_PASSWORD)) is None
     async with store.read() as session:
-        (admin,) = await every(session)
+        (admin,) = await list_all(session)
         assert (await cluster.load(session)).bootstrap_state == "completed"
-    assert await passwords.matching(CONFIGURED_PASSWORD, [admin.password_hash])
+    assert await passwords.find_matching_hash(CONFIGURED_PASSWORD, [admin.password_hash])
 
 
 async def test_cluster_name_is_used_only_at_the_first_start(store: Store, settings: Settings) -> None:
@@ -73,8 +73,8 @@ async def test_password_file_can_be_deleted_after_the_first_start(
     file.unlink()
     assert await start(store, settings) is None
     async with store.read() as session:
-        (admin,) = await every(session)
-    assert await passwords.matching(CONFIGURED_PASSWORD, [admin.password_hash])
+        (admin,) = await list_all(session)
+    assert await passwords.find_matching_hash(CONFIGURED_PASSWORD, [admin.password_hash])
 
 
 async def test_changed_password_setting_is_ignored_with_a_warning(
@@ -88,8 +88,8 @@ async def test_changed_password_setting_is_ignored_with_a_warning(
     assert "first start only" in caplog.text
     assert "another password" not in caplog.text
     async with store.read() as session:
-        (admin,) = await every(session)
-    assert await passwords.matching(CONFIGURED_PASSWORD, [admin.password_hash])
+        (admin,) = await list_all(session)
+    assert await passwords.find_matching_hash(CONFIGURED_PASSWORD, [admin.password_hash])
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 257])
@@ -105,7 +105,7 @@ async def test_set_admin_changes_an_existing_user(store: Store, settings: Settin
     await start(store, with_password(settings, CONFIGURED_PASSWORD))
     async with store.begin() as session:
         user = await set_admin(session, settings.admin_user, "a new password")
-    assert await passwords.matching("a new password", [user.password_hash])
+    assert await passwords.find_matching_hash("a new password", [user.password_hash])
     async with store.read() as session:
         assert await users.count(session) == 1
         types = [event.type for event in await events.page(session, newest_first=False)]

@@ -6,7 +6,7 @@ import pytest
 
 from shardboard.console import Console
 from shardboard.state import actions
-from shardboard.state.actions import TRIES, Action
+from shardboard.state.actions import MAX_ATTEMPTS, Action
 
 pytestmark = pytest.mark.store
 
@@ -28,10 +28,13 @@ def action(number: int, name: str = "SMFailover", status: str = "failed", bdb_ui
 
 async def test_open_actions_are_found_regardless_of_age(console: Console) -> None:
     async with console.store.begin() as session:
-        session.add_all([action(number) for number in range(2 * TRIES)])
+        session.add_all([action(number) for number in range(2 * MAX_ATTEMPTS)])
         session.add_all([action(1, bdb_uid=2, status="running"), action(5, name="SMFlushBDB", status="completed")])
         session.add_all([action(900, name="SMReshard", status="running"), action(901, status="queued")])
     async with console.store.read() as session:
-        assert [each.uid for each in await actions.open_of_bdb(session, 1)] == ["1-SMReshard-900", "1-SMFailover-901"]
-        attempts = await actions.tries_of_bdb(session, 1, "SMFailover")
-    assert [each.uid for each in attempts] == [f"1-SMFailover-{number}" for number in range(TRIES)]
+        assert [each.uid for each in await actions.list_open_for_bdb(session, 1)] == [
+            "1-SMReshard-900",
+            "1-SMFailover-901",
+        ]
+        attempts = await actions.list_attempts_for_bdb(session, 1, "SMFailover")
+    assert [each.uid for each in attempts] == [f"1-SMFailover-{number}" for number in range(MAX_ATTEMPTS)]

@@ -22,13 +22,13 @@ QUERIES: dict[str, Callable[[AsyncSession], Awaitable[Any]]] = {
     "newest": lambda session: events.newest(session, "resync", bdb_uid=1),
     "newest ended": lambda session: events.newest_ended(session, "resync", bdb_uid=1),
     "newest loss": lambda session: events.newest_loss(session, 1, 1),
-    "open spans": lambda session: events.open_spans(session, "resync"),
-    "open alarms": events.open_alarms,
-    "timeline": lambda session: events.touching(session, ["resync", "node_up"], NOW - HOUR, NOW, limit=10),
-    "actions of a database": lambda session: actions.of_bdb(session, 1),
-    "actions of a kind": lambda session: actions.of_object(session, "node"),
-    "unfinished actions": actions.unfinished,
-    "recent actions": actions.recent,
+    "open spans": lambda session: events.list_open_spans(session, "resync"),
+    "open alarms": events.list_open_alarms,
+    "timeline": lambda session: events.list_overlapping(session, ["resync", "node_up"], NOW - HOUR, NOW, limit=10),
+    "actions of a database": lambda session: actions.list_for_bdb(session, 1),
+    "actions of a kind": lambda session: actions.list_for_object(session, "node"),
+    "unfinished actions": actions.list_unfinished,
+    "recent actions": actions.list_recent,
 }
 
 
@@ -69,7 +69,7 @@ async def test_open_span_follows_the_details(store: Store) -> None:
         span = events.record(session, "resync", "It began.", source="shard", shard_uid=1, details={"open": True})
         events.record(session, "resync", "An instant.", source="shard", shard_uid=2)
     async with store.read() as session:
-        assert [each.uid for each in await events.open_spans(session, "resync")] == [span.uid]
+        assert [each.uid for each in await events.list_open_spans(session, "resync")] == [span.uid]
         assert await events.open_span(session, "resync", shard_uid=2) is None
     async with store.begin() as session:
         found = await events.open_span(session, "resync", shard_uid=1)
@@ -77,7 +77,7 @@ async def test_open_span_follows_the_details(store: Store) -> None:
         found.details = {**found.details, "open": False}
         found.ended_at = NOW
     async with store.read() as session:
-        assert not await events.open_spans(session, "resync")
+        assert not await events.list_open_spans(session, "resync")
 
 
 async def test_spans_overlapping_an_interval_are_found(store: Store) -> None:
@@ -102,7 +102,7 @@ async def test_spans_overlapping_an_interval_are_found(store: Store) -> None:
             names.append(name)
             record_span(session, start, ended, open=is_open)
     async with store.read() as session:
-        found = await events.touching(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=10)
+        found = await events.list_overlapping(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=10)
         assert [names[each.uid - 1] for each in found] == [
             "reaches in",
             "around",
@@ -110,5 +110,5 @@ async def test_spans_overlapping_an_interval_are_found(store: Store) -> None:
             "instant within",
             "begins within",
         ]
-        newest = await events.touching(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=2)
+        newest = await events.list_overlapping(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=2)
         assert [names[each.uid - 1] for each in newest] == ["instant within", "begins within"]

@@ -464,7 +464,7 @@ export interface paths {
          *
          *     A dry run returns the resulting placement of each shard pair. Required role: `admin`, `cluster_member` or `db_member`.
          */
-        put: operations["rebalance_v1_bdbs__uid__actions_rebalance_put"];
+        put: operations["rebalance_bdb_v1_bdbs__uid__actions_rebalance_put"];
         post?: never;
         delete?: never;
         options?: never;
@@ -570,7 +570,7 @@ export interface paths {
          * List address changes
          * @description Return the addresses that clients would have to stop using after a rebalance (extension). Nothing is changed.
          */
-        get: operations["address_changes_v1_bdbs__uid__address_changes_get"];
+        get: operations["list_bdb_address_changes_v1_bdbs__uid__address_changes_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -614,7 +614,7 @@ export interface paths {
          *
          *     Returns 409 if a primary does not respond. Required role: `admin`.
          */
-        post: operations["execute_v1_bdbs__uid__command_post"];
+        post: operations["run_command_v1_bdbs__uid__command_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1015,7 +1015,7 @@ export interface paths {
          * Parse memtier_benchmark command line
          * @description Convert a memtier_benchmark command line to a workload. Nothing is stored.
          */
-        post: operations["understand_command_line_v1_benchmarks_understand_post"];
+        post: operations["parse_command_line_v1_benchmarks_understand_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1067,7 +1067,7 @@ export interface paths {
          *
          *     Events are returned only to users whose role can read the log.
          */
-        get: operations["meanwhile_v1_benchmarks__uid__meanwhile_get"];
+        get: operations["get_benchmark_activity_v1_benchmarks__uid__meanwhile_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1087,7 +1087,7 @@ export interface paths {
          * Get benchmark report
          * @description Return the report of a run: Markdown, HTML, CSV (time series), JSON (everything), or JSON in memtier_benchmark's format.
          */
-        get: operations["benchmark_report_of_v1_benchmarks__uid__report_get"];
+        get: operations["get_benchmark_report_v1_benchmarks__uid__report_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1107,7 +1107,7 @@ export interface paths {
          * Get benchmark series
          * @description Return the measurements per second, summed over all load nodes.
          */
-        get: operations["benchmark_series_v1_benchmarks__uid__series_get"];
+        get: operations["get_benchmark_series_v1_benchmarks__uid__series_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1201,7 +1201,7 @@ export interface paths {
          *
          *     Authenticated by the join token in the body.
          */
-        post: operations["join_v1_bootstrap_join_post"];
+        post: operations["join_node_v1_bootstrap_join_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1241,7 +1241,7 @@ export interface paths {
          *
          *     No credentials are required.
          */
-        get: operations["ca_certificate_v1_ca_get"];
+        get: operations["get_ca_certificate_v1_ca_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1264,7 +1264,7 @@ export interface paths {
          *     While the console's CA is being replaced, these are the previous and the next one. For a CA that an external CA has signed, the
          *     bundle also contains the certificates above it, including the root if it is known. No credentials are required.
          */
-        get: operations["ca_bundle_v1_ca_bundle_get"];
+        get: operations["get_ca_bundle_v1_ca_bundle_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1365,12 +1365,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Authority
+         * Get console CA
          * @description Return the CA that signs the certificates of the console and the agents, and the progress of its replacement.
          *
          *     Private keys are never returned.
          */
-        get: operations["get_authority_v1_cluster_authority_get"];
+        get: operations["get_console_ca_v1_cluster_authority_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1389,13 +1389,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Announce Authority
+         * Announce CA
          * @description Announce the next CA (first of two steps). Agents trust it from now on, but no certificates of it are served yet.
          *
          *     Afterwards, distribute `/v1/ca/bundle` to browsers and to clients of TLS endpoints, and then send `switch`. A dry run returns
          *     the contents of a certificate. Required role: `admin`.
          */
-        post: operations["announce_authority_v1_cluster_authority_announce_post"];
+        post: operations["announce_ca_v1_cluster_authority_announce_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1413,12 +1413,12 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Withdraw Authority
+         * Withdraw CA
          * @description Withdraw the announced CA or the open request. After `switch`, this is no longer possible.
          *
          *     To return to another CA after `switch`, replace the CA again when the previous one has been removed. Required role: `admin`.
          */
-        delete: operations["withdraw_authority_v1_cluster_authority_next_delete"];
+        delete: operations["withdraw_ca_v1_cluster_authority_next_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1434,12 +1434,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Request Authority
+         * Create CA request
          * @description Create a certificate signing request for an external CA. It replaces an open request.
          *
          *     The private key stays in the console's state directory. Required role: `admin`.
          */
-        post: operations["request_authority_v1_cluster_authority_request_post"];
+        post: operations["create_ca_request_v1_cluster_authority_request_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1456,12 +1456,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Switch Authority
+         * Switch CA
          * @description Switch to the announced CA (second of two steps). The console, the agents and their endpoints serve certificates of it.
          *
          *     The console removes the previous CA when all nodes use the new one. Existing join tokens become invalid. Required role: `admin`.
          */
-        post: operations["switch_authority_v1_cluster_authority_switch_post"];
+        post: operations["switch_ca_v1_cluster_authority_switch_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1616,20 +1616,20 @@ export interface paths {
          * Get LDAP settings
          * @description Return the LDAP settings, or the defaults if no directory is configured. Required role: `admin` or `user_manager`.
          */
-        get: operations["get_directory_v1_cluster_ldap_get"];
+        get: operations["get_ldap_settings_v1_cluster_ldap_get"];
         /**
          * Set LDAP settings
          * @description Change the LDAP settings. If `control_plane` is on, the console first checks that the directory works with them.
          *
          *     Returns 406 `ldap_unavailable` if the check fails. Required role: `admin`.
          */
-        put: operations["set_directory_v1_cluster_ldap_put"];
+        put: operations["set_ldap_settings_v1_cluster_ldap_put"];
         post?: never;
         /**
          * Remove LDAP settings
          * @description Remove the LDAP directory. Its users are signed out and cannot sign in, but are not deleted. Required role: `admin`.
          */
-        delete: operations["remove_directory_v1_cluster_ldap_delete"];
+        delete: operations["remove_ldap_settings_v1_cluster_ldap_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1666,14 +1666,14 @@ export interface paths {
          * Get single sign-on settings
          * @description Return the settings of the single sign-on provider. Required role: `admin`.
          */
-        get: operations["get_provider_v1_cluster_oidc_get"];
+        get: operations["get_oidc_settings_v1_cluster_oidc_get"];
         /**
          * Set single sign-on settings
          * @description Replace all settings of single sign-on. Unless `enabled` is false, the console first checks that the provider responds.
          *
          *     Returns 406 if the check fails. Required role: `admin`.
          */
-        put: operations["set_provider_v1_cluster_oidc_put"];
+        put: operations["set_oidc_settings_v1_cluster_oidc_put"];
         post?: never;
         /**
          * Remove single sign-on settings
@@ -1681,7 +1681,7 @@ export interface paths {
          *
          *     Required role: `admin`.
          */
-        delete: operations["remove_provider_v1_cluster_oidc_delete"];
+        delete: operations["remove_oidc_settings_v1_cluster_oidc_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2326,7 +2326,7 @@ export interface paths {
          *
          *     Required role: `admin`.
          */
-        put: operations["put_license_v1_license_put"];
+        put: operations["set_license_v1_license_put"];
         post?: never;
         delete?: never;
         options?: never;
@@ -2760,7 +2760,7 @@ export interface paths {
          *
          *     Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
          */
-        post: operations["drill_v1_nodes__uid__actions_drill_post"];
+        post: operations["start_drill_v1_nodes__uid__actions_drill_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2780,7 +2780,7 @@ export interface paths {
          * Fail over all primaries of node
          * @description Fail over all primaries of the node to their replicas on other nodes. Required role: `admin`.
          */
-        post: operations["enslave_node_v1_nodes__uid__actions_enslave_node_post"];
+        post: operations["switch_over_node_v1_nodes__uid__actions_enslave_node_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2802,7 +2802,7 @@ export interface paths {
          *
          *     Required role: `admin`.
          */
-        post: operations["maintenance_off_v1_nodes__uid__actions_maintenance_off_post"];
+        post: operations["end_maintenance_v1_nodes__uid__actions_maintenance_off_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2824,7 +2824,7 @@ export interface paths {
          *
          *     Required role: `admin`.
          */
-        post: operations["maintenance_on_v1_nodes__uid__actions_maintenance_on_post"];
+        post: operations["start_maintenance_v1_nodes__uid__actions_maintenance_on_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2890,7 +2890,7 @@ export interface paths {
          *
          *     Nothing is changed.
          */
-        get: operations["address_changes_v1_nodes__uid__address_changes_get"];
+        get: operations["list_node_address_changes_v1_nodes__uid__address_changes_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2930,7 +2930,7 @@ export interface paths {
          * Check host settings
          * @description Return the settings of the node's machine that affect latency or the safety of data. Unreadable settings are omitted.
          */
-        get: operations["host_checks_v1_nodes__uid__host_get"];
+        get: operations["list_host_checks_v1_nodes__uid__host_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3282,7 +3282,7 @@ export interface paths {
          * Get session
          * @description Return the signed-in user.
          */
-        get: operations["current_v1_session_get"];
+        get: operations["get_session_v1_session_get"];
         put?: never;
         /**
          * Sign in
@@ -3292,12 +3292,12 @@ export interface paths {
          *     `second_factor_missing` if a `secret` and its `code` are required. A request is executed completely or not at all. Authenticated
          *     by the credentials in the body.
          */
-        post: operations["log_in_v1_session_post"];
+        post: operations["sign_in_v1_session_post"];
         /**
          * Sign out
          * @description Sign out. The session ends immediately, including for copies of its cookie.
          */
-        delete: operations["log_out_v1_session_delete"];
+        delete: operations["sign_out_v1_session_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3318,7 +3318,7 @@ export interface paths {
          *
          *     Nothing changes until the secret is sent back with a code. Authenticated by the user name and password in the body.
          */
-        post: operations["propose_v1_session_second_factor_post"];
+        post: operations["create_sign_in_secret_v1_session_second_factor_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3336,7 +3336,7 @@ export interface paths {
          * Get single sign-on option
          * @description Return whether users can sign in with single sign-on. No credentials are required.
          */
-        get: operations["get_offer_v1_session_sso_get"];
+        get: operations["get_sso_status_v1_session_sso_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3356,7 +3356,7 @@ export interface paths {
          * Finish single sign-on
          * @description Complete the sign-in after the provider has redirected the browser back.
          */
-        get: operations["finish_v1_session_sso_callback_get"];
+        get: operations["finish_sso_v1_session_sso_callback_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3376,7 +3376,7 @@ export interface paths {
          * Start single sign-on
          * @description Redirect the browser to the provider. No credentials are required.
          */
-        get: operations["start_v1_session_sso_start_get"];
+        get: operations["start_sso_v1_session_sso_start_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3420,7 +3420,7 @@ export interface paths {
          *
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
-        post: operations["fail_over_many_v1_shards_actions_failover_post"];
+        post: operations["fail_over_shards_v1_shards_actions_failover_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3442,7 +3442,7 @@ export interface paths {
          *
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
-        post: operations["migrate_many_v1_shards_actions_migrate_post"];
+        post: operations["migrate_shards_v1_shards_actions_migrate_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3564,7 +3564,7 @@ export interface paths {
          *
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
-        post: operations["fail_over_v1_shards__uid__actions_failover_post"];
+        post: operations["fail_over_shard_v1_shards__uid__actions_failover_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3586,7 +3586,7 @@ export interface paths {
          *
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
-        post: operations["migrate_v1_shards__uid__actions_migrate_post"];
+        post: operations["migrate_shard_v1_shards__uid__actions_migrate_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3608,7 +3608,7 @@ export interface paths {
          *
          *     Required role: `admin`.
          */
-        post: operations["restart_v1_shards__uid__actions_restart_post"];
+        post: operations["restart_shard_v1_shards__uid__actions_restart_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3626,7 +3626,7 @@ export interface paths {
          * List clients of shard
          * @description Return the client connections of a shard. Returns 409 if the shard does not respond.
          */
-        get: operations["get_clients_v1_shards__uid__clients_get"];
+        get: operations["list_shard_clients_v1_shards__uid__clients_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3646,7 +3646,7 @@ export interface paths {
          * Get INFO of shard
          * @description Return the reply of the shard to INFO, by section. Returns 409 if the shard does not respond.
          */
-        get: operations["get_info_v1_shards__uid__info_get"];
+        get: operations["get_engine_info_v1_shards__uid__info_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3732,7 +3732,7 @@ export interface paths {
          *
          *     If there are too many, the newest ones are returned. Required role: any role except `none` and `db_viewer`.
          */
-        get: operations["timeline_v1_timeline_get"];
+        get: operations["list_timeline_v1_timeline_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3798,7 +3798,7 @@ export interface paths {
          * Create token
          * @description Create a token for scripts. Requires a user name and password, by HTTP Basic or in the body; the body takes precedence.
          */
-        post: operations["authorize_v1_users_authorize_post"];
+        post: operations["create_token_v1_users_authorize_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3852,7 +3852,7 @@ export interface paths {
          * Renew token
          * @description Create a new token from one that is still valid. Requires the token in the `Authorization` header.
          */
-        post: operations["refresh_v1_users_refresh_jwt_post"];
+        post: operations["renew_token_v1_users_refresh_jwt_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3873,17 +3873,17 @@ export interface paths {
          *
          *     Ends the user's tokens, and all sessions except the current one. HTTP Basic is rejected afterwards; programs use service tokens.
          */
-        put: operations["switch_on_v1_users_second_factor_put"];
+        put: operations["turn_on_second_factor_v1_users_second_factor_put"];
         /**
          * Create second-factor secret
          * @description Return a new secret for the authenticator app of the signed-in user. Nothing changes yet.
          */
-        post: operations["propose_v1_users_second_factor_post"];
+        post: operations["create_second_factor_secret_v1_users_second_factor_post"];
         /**
          * Turn off two-factor authentication
          * @description Turn off two-factor authentication for the signed-in user. Returns 406 if the policy `second_factor_required` is on.
          */
-        delete: operations["switch_off_v1_users_second_factor_delete"];
+        delete: operations["turn_off_second_factor_v1_users_second_factor_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3935,7 +3935,7 @@ export interface paths {
          *
          *     Required role: `admin` or `user_manager`.
          */
-        delete: operations["switch_off_of_v1_users__uid__second_factor_delete"];
+        delete: operations["turn_off_second_factor_of_user_v1_users__uid__second_factor_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -4293,6 +4293,13 @@ export interface components {
              */
             sentence: string;
         };
+        /** AdminCredentials */
+        AdminCredentials: {
+            /** Password */
+            password: string;
+            /** Username */
+            username: string;
+        };
         /** Alert */
         Alert: {
             /**
@@ -4327,21 +4334,13 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** Announce */
-        Announce: {
+        /** AnnounceCaRequest */
+        AnnounceCaRequest: {
             /**
              * Certificate
              * @description PEM: the signed certificate of the request, followed by the CAs above it. Default: create a new private CA.
              */
             certificate?: string | null;
-        };
-        /** Answer */
-        Answer: {
-            /**
-             * Response
-             * @description `PONG` for PING; the number of keys of all shards for DBSIZE.
-             */
-            response: string | number;
         };
         /** AuditCheck */
         AuditCheck: {
@@ -4424,44 +4423,6 @@ export interface components {
              * @description User name; for a rejected login, the claimed user name.
              */
             username: string;
-        };
-        /** AuthorityOut */
-        AuthorityOut: {
-            /**
-             * Certificate
-             * @description PEM, followed by the known certificates of the CAs above it.
-             */
-            certificate: string;
-            /**
-             * External
-             * @description Whether an external CA has signed the CA.
-             */
-            external: boolean;
-            /**
-             * Fingerprint
-             * @description SHA-256, hexadecimal.
-             */
-            fingerprint: string;
-            /** Issuer */
-            issuer: string;
-            /**
-             * Root Known
-             * @description Whether the root is among its certificates; otherwise, clients without the root cannot verify the chain.
-             */
-            root_known: boolean;
-            /** Subject */
-            subject: string;
-            /**
-             * Valid From
-             * Format: date-time
-             */
-            valid_from: string;
-            /**
-             * Valid Until
-             * Format: date-time
-             * @description End of validity, including the CAs above it.
-             */
-            valid_until: string;
         };
         /** Authorization */
         Authorization: {
@@ -4662,6 +4623,35 @@ export interface components {
          */
         BdbAlertSettings: {
             [key: string]: components["schemas"]["BdbAlertSetting"];
+        };
+        /** BdbCertificate */
+        BdbCertificate: {
+            /**
+             * Authority
+             * @description SHA-256 fingerprint of the CA certificate that signed it (extension).
+             */
+            authority: string;
+            /**
+             * Certificate
+             * @description PEM. All shards of the database, and proxies that connect to them, use it.
+             */
+            certificate: string;
+            /**
+             * Replacing
+             * @description Current step of the replacement of the database's CA; empty if it is not being replaced (extension).
+             * @enum {string}
+             */
+            replacing: "" | "announced" | "shown" | "forgotten";
+            /**
+             * Uid
+             * @description Uid of the database.
+             */
+            uid: number;
+            /**
+             * Valid Until
+             * Format: date-time
+             */
+            valid_until: string;
         };
         /**
          * BdbCreate
@@ -5015,7 +5005,7 @@ export interface components {
              */
             phase: number | null;
             /** Phases */
-            phases: components["schemas"]["PhaseShown"][];
+            phases: components["schemas"]["PhaseOut"][];
             /**
              * Progress
              * @description 0-100
@@ -5054,6 +5044,15 @@ export interface components {
             uid: number;
         } & {
             [key: string]: unknown;
+        };
+        /** BenchmarkActivity */
+        BenchmarkActivity: {
+            bdbs: components["schemas"]["SeriesColumns"];
+            /** Events */
+            events: components["schemas"]["Event"][];
+            nodes: components["schemas"]["SeriesColumns"];
+            /** Uid */
+            uid: number;
         };
         /**
          * BenchmarkCreate
@@ -5126,7 +5125,7 @@ export interface components {
              * @enum {string}
              */
             tool?: "shardboard-load" | "memtier_benchmark";
-            workload?: components["schemas"]["Workload-Input"] | null;
+            workload?: components["schemas"]["Workload"] | null;
         };
         /**
          * BenchmarkUpdate
@@ -5173,8 +5172,8 @@ export interface components {
         Bootstrap: {
             /** Action */
             action: string;
-            cluster: components["schemas"]["ClusterPart"];
-            credentials: components["schemas"]["shardboard__schemas__bootstrap__Credentials"];
+            cluster: components["schemas"]["ClusterName"];
+            credentials: components["schemas"]["AdminCredentials"];
         };
         /** BootstrapState */
         BootstrapState: {
@@ -5195,6 +5194,66 @@ export interface components {
              * @enum {string}
              */
             state: "idle" | "completed";
+        };
+        /** CaNodeOut */
+        CaNodeOut: {
+            /** Addr */
+            addr: string;
+            /** Uid */
+            uid: number;
+            /**
+             * Waits For
+             * @description Why the next step waits for the node; empty if it does not.
+             */
+            waits_for: string;
+        };
+        /** CaOut */
+        CaOut: {
+            /**
+             * Certificate
+             * @description PEM, followed by the known certificates of the CAs above it.
+             */
+            certificate: string;
+            /**
+             * External
+             * @description Whether an external CA has signed the CA.
+             */
+            external: boolean;
+            /**
+             * Fingerprint
+             * @description SHA-256, hexadecimal.
+             */
+            fingerprint: string;
+            /** Issuer */
+            issuer: string;
+            /**
+             * Root Known
+             * @description Whether the root is among its certificates; otherwise, clients without the root cannot verify the chain.
+             */
+            root_known: boolean;
+            /** Subject */
+            subject: string;
+            /**
+             * Valid From
+             * Format: date-time
+             */
+            valid_from: string;
+            /**
+             * Valid Until
+             * Format: date-time
+             * @description End of validity, including the CAs above it.
+             */
+            valid_until: string;
+        };
+        /** CaRequestOut */
+        CaRequestOut: {
+            /**
+             * Csr
+             * @description Certificate signing request (PEM) for an external CA.
+             */
+            csr: string;
+            /** Subject */
+            subject: string;
         };
         /** Cause */
         Cause: {
@@ -5226,39 +5285,17 @@ export interface components {
              */
             cm_cert: string;
             /** @description Contents of `api_cert`. */
-            console: components["schemas"]["OfConsole"];
+            console: components["schemas"]["ConsoleCertificate"];
             /**
              * Data Internode Encryption
              * @description Certificates of databases whose shards use TLS between nodes.
              */
-            data_internode_encryption: components["schemas"]["OfBdb"][];
+            data_internode_encryption: components["schemas"]["BdbCertificate"][];
             /**
              * Metrics Exporter Cert
              * @description Same as `api_cert`.
              */
             metrics_exporter_cert: string;
-        };
-        /**
-         * Check
-         * @description A setting of the machine and whether it is good.
-         */
-        Check: {
-            /**
-             * Costs
-             * @description Effect of a wrong value.
-             */
-            costs: string;
-            /** Good */
-            good: boolean;
-            /**
-             * Mends
-             * @description Command that fixes the setting.
-             */
-            mends: string;
-            /** Name */
-            name: string;
-            /** Value */
-            value: string;
         };
         /** ClusterHealth */
         ClusterHealth: {
@@ -5278,20 +5315,86 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** ClusterPart */
-        ClusterPart: {
+        /** ClusterName */
+        ClusterName: {
             /**
              * Name
              * @description Host name of the cluster (RFC 1123), at most 64 characters.
              */
             name: string;
         };
+        /**
+         * ClusterNodeResult
+         * @description Result of one node. `node_uid` is text here, as in the Redis Enterprise REST API.
+         */
+        ClusterNodeResult: {
+            /** Error */
+            error?: string;
+            /** Node Uid */
+            node_uid: string;
+            /** Result */
+            result: boolean;
+        };
+        /**
+         * ClusterOverview
+         * @description The cluster with its nodes, databases and capacity (extension, expected by some clients).
+         */
+        ClusterOverview: {
+            /** Cnm Http Port */
+            cnm_http_port: number;
+            /** Cnm Https Port */
+            cnm_https_port: number;
+            /** Created Time */
+            created_time: string;
+            /**
+             * Databases
+             * @description Uids of the databases.
+             */
+            databases: number[];
+            /** Name */
+            name: string;
+            /**
+             * Nodes
+             * @description Uids of the nodes.
+             */
+            nodes: number[];
+            /** Rack Aware */
+            rack_aware: boolean;
+            /** Reserved Ports */
+            reserved_ports: number[];
+            /**
+             * Shards Overbooking
+             * @description Same as in the policy.
+             */
+            shards_overbooking: boolean;
+            /** Slave Ha */
+            slave_ha: boolean;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "active";
+            /**
+             * Total Memory
+             * @description Memory of all machines in bytes. A machine that several nodes share is counted once.
+             */
+            total_memory: number;
+            /** Total Shards */
+            total_shards: number;
+            /**
+             * Used Memory
+             * @description Memory usage of all shards in the newest second in bytes; 0 without a sample.
+             */
+            used_memory: number;
+        } & {
+            [key: string]: unknown;
+        };
         /** ClusterResult */
         ClusterResult: {
             /** Cluster Test Result */
             cluster_test_result: boolean;
             /** Nodes */
-            nodes: components["schemas"]["NodeOfCluster"][];
+            nodes: components["schemas"]["ClusterNodeResult"][];
         };
         /** ClusterStats */
         ClusterStats: {
@@ -5313,49 +5416,6 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * Columns
-         * @description Time series as columns: `count` intervals of `step` seconds, starting at `from`; null = gap.
-         */
-        Columns: {
-            /** Count */
-            count: number;
-            /** From */
-            from: number;
-            /** Metrics */
-            metrics: string[];
-            /**
-             * Series
-             * @description One list per metric, by uid.
-             */
-            series: {
-                [key: string]: (number | null)[][];
-            };
-            /** Step */
-            step: number;
-        };
-        /**
-         * Command
-         * @description A custom command instead of SET and GET.
-         */
-        "Command-Output": {
-            /**
-             * Command
-             * @description The generator replaces `__key__` and `__data__`.
-             */
-            command: string;
-            /**
-             * Key Pattern
-             * @default R
-             * @enum {string}
-             */
-            key_pattern?: "R" | "S" | "P" | "G" | "Z";
-            /**
-             * Ratio
-             * @default 1
-             */
-            ratio?: number;
-        };
-        /**
          * CommandLine
          * @description A command line to parse.
          */
@@ -5375,6 +5435,23 @@ export interface components {
             detail: string;
             /** Node Uid */
             node_uid: string;
+        };
+        /** CommandReply */
+        CommandReply: {
+            /**
+             * Response
+             * @description `PONG` for PING; the number of keys of all shards for DBSIZE.
+             */
+            response: string | number;
+        };
+        /** CommandRequest */
+        CommandRequest: {
+            /**
+             * Command
+             * @description PING or DBSIZE.
+             * @example PING
+             */
+            command: string;
         };
         /** CommandRow */
         CommandRow: {
@@ -5409,8 +5486,20 @@ export interface components {
              */
             p99_latency?: number;
         };
-        /** Compared */
-        Compared: {
+        /** ComparedMeasurement */
+        ComparedMeasurement: {
+            /**
+             * Differences
+             * @description One entry per run, starting with the second.
+             */
+            differences: (components["schemas"]["Difference"] | null)[];
+            /** Name */
+            name: string;
+            /** Values */
+            values: (components["schemas"]["Distribution"] | null)[];
+        };
+        /** ComparedRun */
+        ComparedRun: {
             /** Name */
             name: string;
             /**
@@ -5431,67 +5520,27 @@ export interface components {
         /** Comparison */
         Comparison: {
             /** Figures */
-            figures: components["schemas"]["Figure"][];
+            figures: components["schemas"]["ComparedMeasurement"][];
             /** Runs */
-            runs: components["schemas"]["Compared"][];
+            runs: components["schemas"]["ComparedRun"][];
             /** Settings */
-            settings: components["schemas"]["Setting"][];
+            settings: components["schemas"]["DifferingSetting"][];
         };
-        /**
-         * Concern
-         * @description A problem that the preflight check has found.
-         */
-        Concern: {
-            /**
-             * Agree
-             * @enum {string}
-             */
-            agree: "overwrite" | "password_in_arguments";
-            /**
-             * Blocks
-             * @description Whether the run is rejected unless the field that `agree` names is set.
-             */
-            blocks: boolean;
-            /** Code */
-            code: string;
-            /** Description */
-            description: string;
-        };
-        /** Confirmed */
-        Confirmed: {
-            /**
-             * Code
-             * @description Code that the authenticator app shows for the secret.
-             */
-            code: string;
-            /**
-             * Password
-             * @description Current password of the user.
-             */
-            password: string;
-            /**
-             * Present Code
-             * @description Code of the current second factor: from the authenticator app, or a recovery code.
-             */
-            present_code?: string | null;
-            /** Secret */
-            secret: string;
-        };
-        /** ConsoleAuthority */
-        ConsoleAuthority: {
+        /** ConsoleCaState */
+        ConsoleCaState: {
             /** @description The next CA, while it is announced. */
-            following: components["schemas"]["AuthorityOut"] | null;
+            following: components["schemas"]["CaOut"] | null;
             /** @description The previous CA, until all nodes use the current one. */
-            former: components["schemas"]["AuthorityOut"] | null;
+            former: components["schemas"]["CaOut"] | null;
             /**
              * Nodes
              * @description During a replacement: all nodes with their progress. Otherwise: nodes that still have to confirm its end.
              */
-            nodes: components["schemas"]["NodeOut"][];
+            nodes: components["schemas"]["CaNodeOut"][];
             /** @description The CA that signs new certificates. */
-            present: components["schemas"]["AuthorityOut"];
+            present: components["schemas"]["CaOut"];
             /** @description The open certificate signing request. */
-            request: components["schemas"]["RequestOut"] | null;
+            request: components["schemas"]["CaRequestOut"] | null;
             /**
              * Step
              * @description Step of the replacement: `announced`, then `shown`; empty if the CA is not being replaced.
@@ -5499,10 +5548,72 @@ export interface components {
              */
             step: "" | "announced" | "shown";
         };
+        /**
+         * ConsoleCertificate
+         * @description The certificate that the console's ports serve.
+         */
+        ConsoleCertificate: {
+            /**
+             * Fingerprint
+             * @description SHA-256, hexadecimal.
+             */
+            fingerprint: string;
+            /** Issuer */
+            issuer: string;
+            /**
+             * Names
+             * @description Host names and addresses that the certificate is valid for.
+             */
+            names: string[];
+            /**
+             * Source
+             * @description `own`: signed by the console's CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.
+             * @enum {string}
+             */
+            source: "own" | "installed" | "settings";
+            /** Subject */
+            subject: string;
+            /**
+             * Valid From
+             * Format: date-time
+             */
+            valid_from: string;
+            /**
+             * Valid Until
+             * Format: date-time
+             */
+            valid_until: string;
+        };
         /** CreateCluster */
         CreateCluster: {
-            cluster: components["schemas"]["ClusterPart"];
-            credentials: components["schemas"]["shardboard__schemas__bootstrap__Credentials"];
+            cluster: components["schemas"]["ClusterName"];
+            credentials: components["schemas"]["AdminCredentials"];
+        };
+        /** CreatedServiceToken */
+        CreatedServiceToken: {
+            /** Created At */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Expired */
+            expired: boolean;
+            /** Expires At */
+            expires_at: string | null;
+            /** Last Used At */
+            last_used_at: string | null;
+            /** Name */
+            name: string;
+            /** Role */
+            role: string;
+            /** Role Uids */
+            role_uids: number[];
+            /**
+             * Token
+             * @description The token, returned only once. Send it as `Authorization: Bearer <token>`.
+             */
+            token: string;
+            /** Uid */
+            uid: number;
         };
         /** CurvePoint */
         CurvePoint: {
@@ -5516,6 +5627,28 @@ export interface components {
              * @description RAM of the database in bytes, including replicas, as in `bigstore_ram_size`.
              */
             ram_size: number;
+        };
+        /**
+         * CustomCommand
+         * @description A custom command instead of SET and GET.
+         */
+        CustomCommand: {
+            /**
+             * Command
+             * @description The generator replaces `__key__` and `__data__`.
+             */
+            command: string;
+            /**
+             * Key Pattern
+             * @default R
+             * @enum {string}
+             */
+            key_pattern?: "R" | "S" | "P" | "G" | "Z";
+            /**
+             * Ratio
+             * @default 1
+             */
+            ratio?: number;
         };
         /** DatabaseHealth */
         DatabaseHealth: {
@@ -5601,10 +5734,45 @@ export interface components {
             stands_out: boolean | null;
         };
         /**
-         * DrillOrder
+         * DifferingSetting
+         * @description A setting that differs between the runs.
+         */
+        DifferingSetting: {
+            /**
+             * Label
+             * @description Name of the setting as text.
+             */
+            label: string;
+            /**
+             * Name
+             * @description Path of the setting in the run.
+             */
+            name: string;
+            /** Values */
+            values: (string | number | boolean | null)[];
+        };
+        /**
+         * Distribution
+         * @description Distribution of a measurement over the repetitions of the measured phase.
+         */
+        Distribution: {
+            /**
+             * Deviation
+             * @description Standard deviation; 0 if there is one repetition.
+             */
+            deviation: number;
+            /** Least */
+            least: number;
+            /** Mean */
+            mean: number;
+            /** Most */
+            most: number;
+        };
+        /**
+         * DrillRequest
          * @description Fault to inject on a node.
          */
-        DrillOrder: {
+        DrillRequest: {
             /**
              * Confirm
              * @description Confirmation: the words "node <uid>".
@@ -5628,18 +5796,8 @@ export interface components {
              */
             shard_uid?: string | null;
         };
-        /** DrillReply */
-        DrillReply: {
-            /** Action Uid */
-            action_uid: string;
-            /**
-             * Status
-             * @default queued
-             */
-            status?: string;
-        };
-        /** Ended */
-        Ended: {
+        /** EndedSessions */
+        EndedSessions: {
             /** Ended */
             ended: number;
         };
@@ -5834,11 +5992,18 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** FailoverReply */
+        FailoverReply: {
+            /** Action Uid */
+            action_uid: string | null;
+            /** Description */
+            description: string;
+        };
         /**
-         * FailoverOrder
+         * FailoverRequest
          * @description Body of a failover request. `force` is an extension of the Redis Enterprise REST API.
          */
-        FailoverOrder: {
+        FailoverRequest: {
             /**
              * Dry Run
              * @default false
@@ -5850,25 +6015,6 @@ export interface components {
              * @default false
              */
             force?: boolean;
-        };
-        /** FailoverReply */
-        FailoverReply: {
-            /** Action Uid */
-            action_uid: string | null;
-            /** Description */
-            description: string;
-        };
-        /** Figure */
-        Figure: {
-            /**
-             * Differences
-             * @description One entry per run, starting with the second.
-             */
-            differences: (components["schemas"]["Difference"] | null)[];
-            /** Name */
-            name: string;
-            /** Values */
-            values: (components["schemas"]["Spread"] | null)[];
         };
         /**
          * Generator
@@ -6172,8 +6318,30 @@ export interface components {
              */
             unserved_since_ms?: number;
         };
-        /** IncidentInFull */
-        IncidentInFull: {
+        /** IncidentResync */
+        IncidentResync: {
+            /** Bdb Uid */
+            bdb_uid?: number;
+            /** Began Ms */
+            began_ms: number;
+            /**
+             * Bytes
+             * @description Bytes that the replica received; missing if unknown.
+             */
+            bytes?: number;
+            /** Ended Ms */
+            ended_ms?: number;
+            /** Event Uid */
+            event_uid: number;
+            /** In Sync */
+            in_sync: boolean;
+            /** Percent */
+            percent: number;
+            /** Shard Uid */
+            shard_uid: string;
+        };
+        /** IncidentWithEvents */
+        IncidentWithEvents: {
             /** Began */
             began: string;
             /** Began Ms */
@@ -6269,28 +6437,6 @@ export interface components {
              */
             uid: number;
         };
-        /** IncidentResync */
-        IncidentResync: {
-            /** Bdb Uid */
-            bdb_uid?: number;
-            /** Began Ms */
-            began_ms: number;
-            /**
-             * Bytes
-             * @description Bytes that the replica received; missing if unknown.
-             */
-            bytes?: number;
-            /** Ended Ms */
-            ended_ms?: number;
-            /** Event Uid */
-            event_uid: number;
-            /** In Sync */
-            in_sync: boolean;
-            /** Percent */
-            percent: number;
-            /** Shard Uid */
-            shard_uid: string;
-        };
         /**
          * Interval
          * @description An interval. Metrics are additional members with numbers; unknown ones are missing.
@@ -6368,22 +6514,6 @@ export interface components {
              * @default 600
              */
             ttl?: number;
-        };
-        /** KeptRange */
-        KeptRange: {
-            /** From */
-            from: number;
-            /** Resolution */
-            resolution: string;
-            /**
-             * Retention
-             * @description Seconds after which intervals of this resolution are deleted.
-             */
-            retention: number;
-            /** Step */
-            step: number;
-            /** To */
-            to: number;
         };
         /** LatencyHistory */
         LatencyHistory: {
@@ -6592,37 +6722,33 @@ export interface components {
             /** Username */
             username: string;
         };
-        /** MadeServiceToken */
-        MadeServiceToken: {
-            /** Created At */
-            created_at: string;
-            /** Created By */
-            created_by: string;
-            /** Expired */
-            expired: boolean;
-            /** Expires At */
-            expires_at: string | null;
-            /** Last Used At */
-            last_used_at: string | null;
+        /**
+         * MachineCheck
+         * @description A setting of the machine and whether it is good.
+         */
+        MachineCheck: {
+            /**
+             * Costs
+             * @description Effect of a wrong value.
+             */
+            costs: string;
+            /** Good */
+            good: boolean;
+            /**
+             * Mends
+             * @description Command that fixes the setting.
+             */
+            mends: string;
             /** Name */
             name: string;
-            /** Role */
-            role: string;
-            /** Role Uids */
-            role_uids: number[];
-            /**
-             * Token
-             * @description The token, returned only once. Send it as `Authorization: Bearer <token>`.
-             */
-            token: string;
-            /** Uid */
-            uid: number;
+            /** Value */
+            value: string;
         };
         /**
-         * MaintenanceOff
+         * MaintenanceOffRequest
          * @description Body of a request to end maintenance, as in the Redis Enterprise REST API.
          */
-        MaintenanceOff: {
+        MaintenanceOffRequest: {
             /**
              * Skip Shards Restore
              * @description Do not restore the placement and the roles of shards.
@@ -6637,10 +6763,10 @@ export interface components {
             snapshot_name?: string;
         };
         /**
-         * MaintenanceOn
+         * MaintenanceOnRequest
          * @description Body of a request to start maintenance, as in the Redis Enterprise REST API.
          */
-        MaintenanceOn: {
+        MaintenanceOnRequest: {
             /**
              * Evict Active Active Replica
              * @description Accepted without effect.
@@ -6681,8 +6807,134 @@ export interface components {
             /** Node Uid */
             node_uid: string;
         };
-        /** ManyFailoverOrder */
-        ManyFailoverOrder: {
+        /**
+         * MappingChanges
+         * @description Omitted fields keep their values. `…email_alerts` fields are accepted without effect.
+         */
+        MappingChanges: {
+            /** Dn */
+            dn?: string | null;
+            /** Email */
+            email?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Role Uids */
+            role_uids?: number[] | null;
+        };
+        /** MappingOut */
+        MappingOut: {
+            /** Dn */
+            dn: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            /** Role Uids */
+            role_uids: number[];
+            /** Uid */
+            uid: number;
+        };
+        /**
+         * MeasuredOutage
+         * @description Time without successful operations on a shard, as measured by the load generator: from the last success to the next one.
+         */
+        MeasuredOutage: {
+            /**
+             * Began
+             * @description Epoch seconds.
+             */
+            began: number;
+            /** Ended */
+            ended: number | null;
+            /** Errors */
+            errors: {
+                [key: string]: number;
+            };
+            /**
+             * Lost
+             * @description Requests without a reply.
+             */
+            lost: number;
+            /** Retried */
+            retried: number;
+            /** Seconds */
+            seconds: number;
+            /**
+             * Shard
+             * @description address:port
+             */
+            shard: string;
+        };
+        /** MigrationReply */
+        MigrationReply: {
+            /**
+             * Action Uid
+             * @description Uid of the action; null in a dry run or if no shard has to move.
+             */
+            action_uid: string | null;
+            /**
+             * Address Changes
+             * @description Addresses that clients have to stop using (extension).
+             */
+            address_changes: components["schemas"]["AddressChange"][];
+            /** Description */
+            description: string;
+        };
+        /**
+         * MigrationRequest
+         * @description Body of a migration request, as in the Redis Enterprise REST API.
+         */
+        MigrationRequest: {
+            /**
+             * Dry Run
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * Override Rack Policy
+             * @description Accepted without effect: racks are not supported.
+             * @default false
+             */
+            override_rack_policy?: boolean;
+            /**
+             * Preserve Roles
+             * @description Accepted without effect: roles are always kept, so a moved primary stays a primary.
+             * @default false
+             */
+            preserve_roles?: boolean;
+            /**
+             * Target Node Uid
+             * @description Uid of the target node. `target_node` is accepted as another name.
+             */
+            target_node_uid: number;
+        };
+        /**
+         * Move
+         * @description A planned move of one shard of a shard pair. It is complete when the old shard is removed.
+         */
+        Move: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Newcomer Uid
+             * @description Shard that replaces it; missing if there is none.
+             */
+            newcomer_uid?: string;
+            /** Pair */
+            pair: number;
+            /**
+             * Shard Uid
+             * @description Shard that is removed; missing if a copy is only added.
+             */
+            shard_uid?: string;
+            /**
+             * To Node Uid
+             * @description Node of the new shard.
+             */
+            to_node_uid?: number;
+        };
+        /** MultiFailoverRequest */
+        MultiFailoverRequest: {
             /**
              * Dry Run
              * @default false
@@ -6701,8 +6953,8 @@ export interface components {
              */
             shard_uids?: (string | number)[];
         };
-        /** ManyMigrationOrder */
-        ManyMigrationOrder: {
+        /** MultiMigrationRequest */
+        MultiMigrationRequest: {
             /**
              * Dry Run
              * @default false
@@ -6739,117 +6991,6 @@ export interface components {
             target_node_uid: number;
         };
         /**
-         * MappingChanges
-         * @description Omitted fields keep their values. `…email_alerts` fields are accepted without effect.
-         */
-        MappingChanges: {
-            /** Dn */
-            dn?: string | null;
-            /** Email */
-            email?: string | null;
-            /** Name */
-            name?: string | null;
-            /** Role Uids */
-            role_uids?: number[] | null;
-        };
-        /** MappingOut */
-        MappingOut: {
-            /** Dn */
-            dn: string;
-            /** Email */
-            email: string;
-            /** Name */
-            name: string;
-            /** Role Uids */
-            role_uids: number[];
-            /** Uid */
-            uid: number;
-        };
-        /** Meanwhile */
-        Meanwhile: {
-            bdbs: components["schemas"]["Columns"];
-            /** Events */
-            events: components["schemas"]["Event"][];
-            nodes: components["schemas"]["Columns"];
-            /** Uid */
-            uid: number;
-        };
-        /**
-         * MigrationOrder
-         * @description Body of a migration request, as in the Redis Enterprise REST API.
-         */
-        MigrationOrder: {
-            /**
-             * Dry Run
-             * @default false
-             */
-            dry_run?: boolean;
-            /**
-             * Override Rack Policy
-             * @description Accepted without effect: racks are not supported.
-             * @default false
-             */
-            override_rack_policy?: boolean;
-            /**
-             * Preserve Roles
-             * @description Accepted without effect: roles are always kept, so a moved primary stays a primary.
-             * @default false
-             */
-            preserve_roles?: boolean;
-            /**
-             * Target Node Uid
-             * @description Uid of the target node. `target_node` is accepted as another name.
-             */
-            target_node_uid: number;
-        };
-        /** MigrationReply */
-        MigrationReply: {
-            /**
-             * Action Uid
-             * @description Uid of the action; null in a dry run or if no shard has to move.
-             */
-            action_uid: string | null;
-            /**
-             * Address Changes
-             * @description Addresses that clients have to stop using (extension).
-             */
-            address_changes: components["schemas"]["AddressChange"][];
-            /** Description */
-            description: string;
-        };
-        /**
-         * Move
-         * @description A planned move of one shard of a shard pair. It is complete when the old shard is removed.
-         */
-        Move: {
-            /** Bdb Uid */
-            bdb_uid: number;
-            /**
-             * Newcomer Uid
-             * @description Shard that replaces it; missing if there is none.
-             */
-            newcomer_uid?: string;
-            /** Pair */
-            pair: number;
-            /**
-             * Shard Uid
-             * @description Shard that is removed; missing if a copy is only added.
-             */
-            shard_uid?: string;
-            /**
-             * To Node Uid
-             * @description Node of the new shard.
-             */
-            to_node_uid?: number;
-        };
-        /** Named */
-        Named: {
-            /** Password */
-            password: string;
-            /** Username */
-            username: string;
-        };
-        /**
          * NewAcl
          * @description A new Redis ACL. `min_version` and `max_version` are accepted without effect.
          */
@@ -6861,6 +7002,20 @@ export interface components {
             acl: string;
             /** Name */
             name: string;
+        };
+        /** NewCaRequest */
+        NewCaRequest: {
+            /**
+             * Common Name
+             * @description Name of the CA. Default: a unique name.
+             * @default
+             */
+            common_name?: string;
+            /**
+             * Organization
+             * @default
+             */
+            organization?: string;
         };
         /** NewCertificate */
         NewCertificate: {
@@ -7025,8 +7180,8 @@ export interface components {
              */
             username_claim?: string;
         };
-        /** NewPasswordOf */
-        NewPasswordOf: {
+        /** NewPasswordRequest */
+        NewPasswordRequest: {
             /** New Password */
             new_password: string;
             /**
@@ -7034,20 +7189,6 @@ export interface components {
              * @description User name. Default: the signed-in user.
              */
             username?: string | null;
-        };
-        /** NewRequest */
-        NewRequest: {
-            /**
-             * Common Name
-             * @description Name of the CA. Default: a unique name.
-             * @default
-             */
-            common_name?: string;
-            /**
-             * Organization
-             * @default
-             */
-            organization?: string;
         };
         /** NewRole */
         NewRole: {
@@ -7399,30 +7540,6 @@ export interface components {
             /** Total Ram */
             total_ram: number;
         };
-        /**
-         * NodeOfCluster
-         * @description Result of one node. `node_uid` is text here, as in the Redis Enterprise REST API.
-         */
-        NodeOfCluster: {
-            /** Error */
-            error?: string;
-            /** Node Uid */
-            node_uid: string;
-            /** Result */
-            result: boolean;
-        };
-        /** NodeOut */
-        NodeOut: {
-            /** Addr */
-            addr: string;
-            /** Uid */
-            uid: number;
-            /**
-             * Waits For
-             * @description Why the next step waits for the node; empty if it does not.
-             */
-            waits_for: string;
-        };
         /** NodeResult */
         NodeResult: {
             /** Error */
@@ -7553,79 +7670,6 @@ export interface components {
             /** Uid */
             uid: string;
         };
-        /** OfBdb */
-        OfBdb: {
-            /**
-             * Authority
-             * @description SHA-256 fingerprint of the CA certificate that signed it (extension).
-             */
-            authority: string;
-            /**
-             * Certificate
-             * @description PEM. All shards of the database, and proxies that connect to them, use it.
-             */
-            certificate: string;
-            /**
-             * Replacing
-             * @description Current step of the replacement of the database's CA; empty if it is not being replaced (extension).
-             * @enum {string}
-             */
-            replacing: "" | "announced" | "shown" | "forgotten";
-            /**
-             * Uid
-             * @description Uid of the database.
-             */
-            uid: number;
-            /**
-             * Valid Until
-             * Format: date-time
-             */
-            valid_until: string;
-        };
-        /**
-         * OfConsole
-         * @description The certificate that the console's ports serve.
-         */
-        OfConsole: {
-            /**
-             * Fingerprint
-             * @description SHA-256, hexadecimal.
-             */
-            fingerprint: string;
-            /** Issuer */
-            issuer: string;
-            /**
-             * Names
-             * @description Host names and addresses that the certificate is valid for.
-             */
-            names: string[];
-            /**
-             * Source
-             * @description `own`: signed by the console's CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.
-             * @enum {string}
-             */
-            source: "own" | "installed" | "settings";
-            /** Subject */
-            subject: string;
-            /**
-             * Valid From
-             * Format: date-time
-             */
-            valid_from: string;
-            /**
-             * Valid Until
-             * Format: date-time
-             */
-            valid_until: string;
-        };
-        /**
-         * Offer
-         * @description Sign-in option that the web UI shows to users who are not signed in.
-         */
-        Offer: {
-            /** Name */
-            name: string | null;
-        };
         /**
          * OidcOut
          * @description Settings of the provider without the client secret.
@@ -7697,8 +7741,30 @@ export interface components {
              */
             until: string;
         };
-        /** OldPasswordOf */
-        OldPasswordOf: {
+        /**
+         * ParsedCommandLineOut
+         * @description A memtier_benchmark command line, converted to a workload.
+         */
+        ParsedCommandLineOut: {
+            /**
+             * Ignored
+             * @description Ignored options about the target or about files, which the console defines.
+             */
+            ignored: string[];
+            /** Repetitions */
+            repetitions: number | null;
+            workload: components["schemas"]["Workload"];
+        };
+        /** PasswordChangeReply */
+        PasswordChangeReply: {
+            /**
+             * Action Uid
+             * @description Uid of the action to poll; missing if nothing changes.
+             */
+            action_uid?: string;
+        };
+        /** PasswordRemovalRequest */
+        PasswordRemovalRequest: {
             /** Old Password */
             old_password: string;
             /**
@@ -7707,115 +7773,8 @@ export interface components {
              */
             username?: string | null;
         };
-        /**
-         * Order
-         * @description Fields of a request to start a run, without the database and the load nodes.
-         */
-        Order: {
-            /**
-             * Database
-             * @description Fields for `POST /v1/bdbs` that the scenario defines.
-             */
-            database: {
-                [key: string]: unknown;
-            };
-            drill: components["schemas"]["PlannedDrill"] | null;
-            /** Name */
-            name: string;
-            /** Phases */
-            phases: components["schemas"]["PhaseShown"][];
-            /** Repetitions */
-            repetitions: number;
-            /** Scenario */
-            scenario: string;
-            sla: components["schemas"]["Sla"] | null;
-        };
-        /** Ordered */
-        Ordered: {
-            /**
-             * Action Uid
-             * @description Uid of the action to poll; missing if nothing changes.
-             */
-            action_uid?: string;
-        };
-        /**
-         * Outage
-         * @description Time without successful operations on a shard, as measured by the load generator: from the last success to the next one.
-         */
-        Outage: {
-            /**
-             * Began
-             * @description Epoch seconds.
-             */
-            began: number;
-            /** Ended */
-            ended: number | null;
-            /** Errors */
-            errors: {
-                [key: string]: number;
-            };
-            /**
-             * Lost
-             * @description Requests without a reply.
-             */
-            lost: number;
-            /** Retried */
-            retried: number;
-            /** Seconds */
-            seconds: number;
-            /**
-             * Shard
-             * @description address:port
-             */
-            shard: string;
-        };
-        /**
-         * Part
-         * @description Seconds of one repetition of one phase. Columns have one value per second; null = unknown.
-         */
-        Part: {
-            /**
-             * At
-             * @description End of each second, in epoch seconds.
-             */
-            at: number[];
-            /** Began At */
-            began_at: number | null;
-            /**
-             * Columns
-             * @description ops, reads, writes, misses, redirected, errors, sent_bytes, received_bytes, average_ms, p50_ms, p99_ms, p999_ms, max_ms, in_flight, schedule_lag_ms, busiest_thread_cpu
-             */
-            columns: {
-                [key: string]: (number | null)[];
-            };
-            /**
-             * Errors
-             * @description Errors per second, by type.
-             */
-            errors: {
-                [key: string]: number[];
-            };
-            /**
-             * First
-             * @description Second of the load with which the columns start.
-             */
-            first: number;
-            /**
-             * Histograms
-             * @description Counts by latency in microseconds, for each second. Only with `?histograms=true`.
-             */
-            histograms?: {
-                [key: string]: number;
-            }[] | null;
-            /** Phase */
-            phase: number;
-            /** Phase Name */
-            phase_name: string;
-            /** Repetition */
-            repetition: number;
-        };
-        /** Password */
-        Password: {
+        /** PasswordRequest */
+        PasswordRequest: {
             /** Password */
             password: string;
         };
@@ -7841,13 +7800,13 @@ export interface components {
             command_line?: string | null;
             /** Name */
             name: string;
-            workload?: components["schemas"]["Workload-Input"] | null;
+            workload?: components["schemas"]["Workload"] | null;
         };
-        /** PhaseShown */
-        PhaseShown: {
+        /** PhaseOut */
+        PhaseOut: {
             /** Name */
             name: string;
-            workload: components["schemas"]["Workload-Output"];
+            workload: components["schemas"]["Workload"];
         };
         /**
          * PlannedDrill
@@ -7912,7 +7871,7 @@ export interface components {
          */
         Preflight: {
             /** Concerns */
-            concerns: components["schemas"]["Concern"][];
+            concerns: components["schemas"]["PreflightWarningOut"][];
             /**
              * Keys
              * @description Maximum number of keys that the run can write.
@@ -7931,7 +7890,7 @@ export interface components {
              */
             memory: number;
             /** Phases */
-            phases: components["schemas"]["PhaseShown"][];
+            phases: components["schemas"]["PhaseOut"][];
             /** Repetitions */
             repetitions: number;
             /**
@@ -7941,20 +7900,24 @@ export interface components {
             seconds: number | null;
         };
         /**
-         * Proof
-         * @description Password and second factor of the user, so that an open browser session or a stolen password alone is not sufficient.
+         * PreflightWarningOut
+         * @description A problem that the preflight check has found.
          */
-        Proof: {
+        PreflightWarningOut: {
             /**
-             * Password
-             * @description Current password of the user.
+             * Agree
+             * @enum {string}
              */
-            password: string;
+            agree: "overwrite" | "password_in_arguments";
             /**
-             * Present Code
-             * @description Code of the current second factor: from the authenticator app, or a recovery code.
+             * Blocks
+             * @description Whether the run is rejected unless the field that `agree` names is set.
              */
-            present_code?: string | null;
+            blocks: boolean;
+            /** Code */
+            code: string;
+            /** Description */
+            description: string;
         };
         /**
          * Proxy
@@ -8030,6 +7993,16 @@ export interface components {
              */
             task_id: string;
         };
+        /** QueuedDrill */
+        QueuedDrill: {
+            /** Action Uid */
+            action_uid: string;
+            /**
+             * Status
+             * @default queued
+             */
+            status?: string;
+        };
         /** RamCurve */
         RamCurve: {
             /** Bdb Uid */
@@ -8065,16 +8038,6 @@ export interface components {
              */
             uses: number;
         };
-        /** Reached */
-        Reached: {
-            /**
-             * Type
-             * @constant
-             */
-            type: "db";
-            /** Uids */
-            uids: number[];
-        };
         /** RebalanceReply */
         RebalanceReply: {
             /**
@@ -8098,10 +8061,10 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * Removal
+         * RemovalRequest
          * @description Body of a request to remove a node, as in the Redis Enterprise REST API.
          */
-        Removal: {
+        RemovalRequest: {
             /**
              * Wait For Persistence
              * @description Accepted without effect: moved shards are always complete.
@@ -8109,22 +8072,12 @@ export interface components {
             wait_for_persistence?: boolean | null;
         };
         /**
-         * Removed
+         * RemovedRun
          * @description Reply to the deletion of a run.
          */
-        Removed: {
+        RemovedRun: {
             /** Uid */
             uid: number;
-        };
-        /** RequestOut */
-        RequestOut: {
-            /**
-             * Csr
-             * @description Certificate signing request (PEM) for an external CA.
-             */
-            csr: string;
-            /** Subject */
-            subject: string;
         };
         /**
          * ReshardEstimate
@@ -8199,11 +8152,28 @@ export interface components {
             /** Uids */
             uids: number[];
         };
+        /** ResourcesOut */
+        ResourcesOut: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "db";
+            /** Uids */
+            uids: number[];
+        };
+        /** RestartReply */
+        RestartReply: {
+            /** Action Uid */
+            action_uid: string | null;
+            /** Description */
+            description: string;
+        };
         /**
-         * RestartOrder
+         * RestartRequest
          * @description Body of a restart request, for a shard that is down and has no replica that could be promoted.
          */
-        RestartOrder: {
+        RestartRequest: {
             /**
              * Confirm
              * @description Confirmation: the words "shard <uid>".
@@ -8222,13 +8192,6 @@ export interface components {
              * @default false
              */
             dry_run?: boolean;
-        };
-        /** RestartReply */
-        RestartReply: {
-            /** Action Uid */
-            action_uid: string | null;
-            /** Description */
-            description: string;
         };
         /**
          * Result
@@ -8266,7 +8229,7 @@ export interface components {
             /** Ops Per Second */
             ops_per_second: number;
             /** Outages */
-            outages: components["schemas"]["Outage"][];
+            outages: components["schemas"]["MeasuredOutage"][];
             /** P50 Ms */
             p50_ms: number | null;
             /** P90 Ms */
@@ -8317,7 +8280,7 @@ export interface components {
              */
             events: number;
             /** Ranges */
-            ranges: components["schemas"]["KeptRange"][];
+            ranges: components["schemas"]["RetentionRange"][];
             /**
              * Storage Bytes
              * @description Size of all metrics in the store in bytes.
@@ -8331,11 +8294,37 @@ export interface components {
             /** Topic */
             topic: string;
         };
+        /** RetentionRange */
+        RetentionRange: {
+            /** From */
+            from: number;
+            /** Resolution */
+            resolution: string;
+            /**
+             * Retention
+             * @description Seconds after which intervals of this resolution are deleted.
+             */
+            retention: number;
+            /** Step */
+            step: number;
+            /** To */
+            to: number;
+        };
+        /** RevampReply */
+        RevampReply: {
+            /**
+             * Action Uid
+             * @description Uid of the action; null if nothing differs.
+             */
+            action_uid: string | null;
+            /** Description */
+            description: string;
+        };
         /**
-         * RevampOrder
+         * RevampRequest
          * @description Body of a revamp request, as in the Redis Enterprise REST API: only the fields to change.
          */
-        RevampOrder: {
+        RevampRequest: {
             /**
              * Avoid Nodes
              * @description Uids of nodes that must not get new shards.
@@ -8374,16 +8363,6 @@ export interface components {
              */
             shards_placement?: "dense" | "sparse";
         };
-        /** RevampReply */
-        RevampReply: {
-            /**
-             * Action Uid
-             * @description Uid of the action; null if nothing differs.
-             */
-            action_uid: string | null;
-            /** Description */
-            description: string;
-        };
         /** Role */
         Role: {
             /** Management */
@@ -8394,7 +8373,7 @@ export interface components {
              * Resources
              * @description Databases that the role can access, for db_member and db_viewer. Empty: all databases.
              */
-            resources: components["schemas"]["Reached"][];
+            resources: components["schemas"]["ResourcesOut"][];
             /** Uid */
             uid: number;
         };
@@ -8425,8 +8404,16 @@ export interface components {
              */
             resources?: components["schemas"]["Resources"][] | null;
         };
-        /** Rotate */
-        Rotate: {
+        /** RotateReply */
+        RotateReply: {
+            /**
+             * Databases
+             * @description Number of databases with a new certificate.
+             */
+            databases: number;
+        };
+        /** RotateRequest */
+        RotateRequest: {
             /**
              * Authority
              * @description Also replace the CAs of the databases, so that shards reject all earlier certificates (extension).
@@ -8440,14 +8427,6 @@ export interface components {
              */
             name?: string;
         };
-        /** Rotated */
-        Rotated: {
-            /**
-             * Databases
-             * @description Number of databases with a new certificate.
-             */
-            databases: number;
-        };
         /** Rules */
         Rules: {
             /**
@@ -8456,12 +8435,35 @@ export interface components {
              */
             acl: string;
         };
+        /**
+         * RunRequest
+         * @description Fields of a request to start a run, without the database and the load nodes.
+         */
+        RunRequest: {
+            /**
+             * Database
+             * @description Fields for `POST /v1/bdbs` that the scenario defines.
+             */
+            database: {
+                [key: string]: unknown;
+            };
+            drill: components["schemas"]["PlannedDrill"] | null;
+            /** Name */
+            name: string;
+            /** Phases */
+            phases: components["schemas"]["PhaseOut"][];
+            /** Repetitions */
+            repetitions: number;
+            /** Scenario */
+            scenario: string;
+            sla: components["schemas"]["Sla"] | null;
+        };
         /** Scenario */
         Scenario: {
             /** About */
             about: string;
             /** @description The request at the published size. */
-            full: components["schemas"]["Order"];
+            full: components["schemas"]["RunRequest"];
             /** Name */
             name: string;
             /**
@@ -8469,7 +8471,7 @@ export interface components {
              * @description Requirements; empty if any database is suitable.
              */
             needs: string;
-            order: components["schemas"]["Order"];
+            order: components["schemas"]["RunRequest"];
             /** Scale */
             scale: number;
             /**
@@ -8481,10 +8483,46 @@ export interface components {
             title: string;
         };
         /**
-         * Secret
+         * SecondFactorCode
+         * @description Password and second factor of the user, so that an open browser session or a stolen password alone is not sufficient.
+         */
+        SecondFactorCode: {
+            /**
+             * Password
+             * @description Current password of the user.
+             */
+            password: string;
+            /**
+             * Present Code
+             * @description Code of the current second factor: from the authenticator app, or a recovery code.
+             */
+            present_code?: string | null;
+        };
+        /** SecondFactorConfirmation */
+        SecondFactorConfirmation: {
+            /**
+             * Code
+             * @description Code that the authenticator app shows for the secret.
+             */
+            code: string;
+            /**
+             * Password
+             * @description Current password of the user.
+             */
+            password: string;
+            /**
+             * Present Code
+             * @description Code of the current second factor: from the authenticator app, or a recovery code.
+             */
+            present_code?: string | null;
+            /** Secret */
+            secret: string;
+        };
+        /**
+         * SecondFactorSecret
          * @description Secret for the authenticator app. Nothing changes until it is sent back with a code.
          */
-        Secret: {
+        SecondFactorSecret: {
             /**
              * Secret
              * @description Base32 text, to enter in an app that cannot scan a QR code.
@@ -8499,9 +8537,75 @@ export interface components {
         /** Series */
         Series: {
             /** Parts */
-            parts: components["schemas"]["Part"][];
+            parts: components["schemas"]["SeriesPart"][];
             /** Uid */
             uid: number;
+        };
+        /**
+         * SeriesColumns
+         * @description Time series as columns: `count` intervals of `step` seconds, starting at `from`; null = gap.
+         */
+        SeriesColumns: {
+            /** Count */
+            count: number;
+            /** From */
+            from: number;
+            /** Metrics */
+            metrics: string[];
+            /**
+             * Series
+             * @description One list per metric, by uid.
+             */
+            series: {
+                [key: string]: (number | null)[][];
+            };
+            /** Step */
+            step: number;
+        };
+        /**
+         * SeriesPart
+         * @description Seconds of one repetition of one phase. Columns have one value per second; null = unknown.
+         */
+        SeriesPart: {
+            /**
+             * At
+             * @description End of each second, in epoch seconds.
+             */
+            at: number[];
+            /** Began At */
+            began_at: number | null;
+            /**
+             * Columns
+             * @description ops, reads, writes, misses, redirected, errors, sent_bytes, received_bytes, average_ms, p50_ms, p99_ms, p999_ms, max_ms, in_flight, schedule_lag_ms, busiest_thread_cpu
+             */
+            columns: {
+                [key: string]: (number | null)[];
+            };
+            /**
+             * Errors
+             * @description Errors per second, by type.
+             */
+            errors: {
+                [key: string]: number[];
+            };
+            /**
+             * First
+             * @description Second of the load with which the columns start.
+             */
+            first: number;
+            /**
+             * Histograms
+             * @description Counts by latency in microseconds, for each second. Only with `?histograms=true`.
+             */
+            histograms?: {
+                [key: string]: number;
+            }[] | null;
+            /** Phase */
+            phase: number;
+            /** Phase Name */
+            phase_name: string;
+            /** Repetition */
+            repetition: number;
         };
         /**
          * ServiceTokenOut
@@ -8574,24 +8678,6 @@ export interface components {
             last_seen_at: string;
             /** Uid */
             uid: number;
-        };
-        /**
-         * Setting
-         * @description A setting that differs between the runs.
-         */
-        Setting: {
-            /**
-             * Label
-             * @description Name of the setting as text.
-             */
-            label: string;
-            /**
-             * Name
-             * @description Path of the setting in the run.
-             */
-            name: string;
-            /** Values */
-            values: (string | number | boolean | null)[];
         };
         /** Shard */
         Shard: {
@@ -8877,21 +8963,12 @@ export interface components {
             [key: string]: unknown;
         };
         /**
-         * Spread
-         * @description Distribution of a measurement over the repetitions of the measured phase.
+         * SsoStatus
+         * @description Sign-in option that the web UI shows to users who are not signed in.
          */
-        Spread: {
-            /**
-             * Deviation
-             * @description Standard deviation; 0 if there is one repetition.
-             */
-            deviation: number;
-            /** Least */
-            least: number;
-            /** Mean */
-            mean: number;
-            /** Most */
-            most: number;
+        SsoStatus: {
+            /** Name */
+            name: string | null;
         };
         /**
          * StateMachine
@@ -8964,7 +9041,7 @@ export interface components {
              * @description Distributions by name of the measurement.
              */
             spread: {
-                [key: string]: components["schemas"]["Spread"];
+                [key: string]: components["schemas"]["Distribution"];
             };
             verdict: components["schemas"]["Verdict"];
         };
@@ -8990,6 +9067,27 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /**
+         * TokenCredentials
+         * @description Credentials in the body, for clients that do not use HTTP Basic.
+         */
+        TokenCredentials: {
+            /**
+             * Code
+             * @description Second factor: a code of the authenticator app, or a recovery code (extension).
+             */
+            code?: string | null;
+            /** Password */
+            password?: string | null;
+            /**
+             * Ttl
+             * @description Lifetime in seconds.
+             * @default 300
+             */
+            ttl?: number;
+            /** Username */
+            username?: string | null;
+        };
         /** TokenRequest */
         TokenRequest: {
             /**
@@ -9010,24 +9108,23 @@ export interface components {
             description: string;
         };
         /**
-         * Understood
-         * @description A memtier_benchmark command line, converted to a workload.
+         * UpgradePlan
+         * @description Reply to a dry run.
          */
-        Understood: {
+        UpgradePlan: {
+            /** Description */
+            description: string;
             /**
-             * Ignored
-             * @description Ignored options about the target or about files, which the console defines.
+             * Steps
+             * @description Steps of each shard pair, in order. Pairs are upgraded in parallel.
              */
-            ignored: string[];
-            /** Repetitions */
-            repetitions: number | null;
-            workload: components["schemas"]["Workload-Output"];
+            steps: string[];
         };
         /**
-         * UpgradeOrder
+         * UpgradeRequest
          * @description Body of an upgrade request, as in the Redis Enterprise REST API.
          */
-        UpgradeOrder: {
+        UpgradeRequest: {
             /**
              * Force Discard
              * @description Accepted without effect.
@@ -9074,19 +9171,6 @@ export interface components {
             redis_version?: string;
         };
         /**
-         * UpgradePlan
-         * @description Reply to a dry run.
-         */
-        UpgradePlan: {
-            /** Description */
-            description: string;
-            /**
-             * Steps
-             * @description Steps of each shard pair, in order. Pairs are upgraded in parallel.
-             */
-            steps: string[];
-        };
-        /**
          * UserChanges
          * @description Omitted fields keep their values. Unimplemented fields of the Redis Enterprise REST API are accepted without effect.
          */
@@ -9112,6 +9196,13 @@ export interface components {
              * @description Uid of one role of /v1/roles. Alternative to `role`.
              */
             role_uids?: number[] | null;
+        };
+        /** UserCredentials */
+        UserCredentials: {
+            /** Password */
+            password: string;
+            /** Username */
+            username: string;
         };
         /**
          * UserOut
@@ -9265,64 +9356,10 @@ export interface components {
             url?: string | null;
         };
         /**
-         * WholeCluster
-         * @description The cluster with its nodes, databases and capacity (extension, expected by some clients).
-         */
-        WholeCluster: {
-            /** Cnm Http Port */
-            cnm_http_port: number;
-            /** Cnm Https Port */
-            cnm_https_port: number;
-            /** Created Time */
-            created_time: string;
-            /**
-             * Databases
-             * @description Uids of the databases.
-             */
-            databases: number[];
-            /** Name */
-            name: string;
-            /**
-             * Nodes
-             * @description Uids of the nodes.
-             */
-            nodes: number[];
-            /** Rack Aware */
-            rack_aware: boolean;
-            /** Reserved Ports */
-            reserved_ports: number[];
-            /**
-             * Shards Overbooking
-             * @description Same as in the policy.
-             */
-            shards_overbooking: boolean;
-            /** Slave Ha */
-            slave_ha: boolean;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "active";
-            /**
-             * Total Memory
-             * @description Memory of all machines in bytes. A machine that several nodes share is counted once.
-             */
-            total_memory: number;
-            /** Total Shards */
-            total_shards: number;
-            /**
-             * Used Memory
-             * @description Memory usage of all shards in the newest second in bytes; 0 without a sample.
-             */
-            used_memory: number;
-        } & {
-            [key: string]: unknown;
-        };
-        /**
          * Workload
          * @description Options of memtier_benchmark, with underscores. Omitted options have memtier's defaults (`x-default`).
          */
-        "Workload-Input": {
+        Workload: {
             /**
              * Clients
              * @description Connections per thread.
@@ -9339,7 +9376,7 @@ export interface components {
              * Command
              * @description Commands that replace SET and GET; __key__ and __data__ are placeholders.
              */
-            command?: components["schemas"]["shardboard__schemas__benchmark_requests__Command"][] | null;
+            command?: components["schemas"]["CustomCommand"][] | null;
             /** Connection Timeout */
             connection_timeout?: number | null;
             /** Data Offset */
@@ -9447,195 +9484,6 @@ export interface components {
             wait_ratio?: string | null;
             /** Wait Timeout */
             wait_timeout?: string | null;
-        };
-        /**
-         * Workload
-         * @description Options of memtier_benchmark, with underscores. Omitted options have memtier's defaults (`x-default`).
-         */
-        "Workload-Output": {
-            /**
-             * Clients
-             * @description Connections per thread.
-             */
-            clients?: number | null;
-            /**
-             * Clients Start
-             * @description Staircase: initial number of clients per thread.
-             */
-            clients_start?: number | null;
-            /** Clients Step */
-            clients_step?: number | null;
-            /**
-             * Command
-             * @description Commands that replace SET and GET; __key__ and __data__ are placeholders.
-             */
-            command?: components["schemas"]["Command-Output"][] | null;
-            /** Connection Timeout */
-            connection_timeout?: number | null;
-            /** Data Offset */
-            data_offset?: number | null;
-            /**
-             * Data Size
-             * @description Size of a value in bytes.
-             */
-            data_size?: number | null;
-            /** Data Size List */
-            data_size_list?: string | null;
-            /** Data Size Pattern */
-            data_size_pattern?: string | null;
-            /** Data Size Range */
-            data_size_range?: string | null;
-            /**
-             * Distinct Client Seed
-             * @description Otherwise all clients use the same keys in the same order.
-             */
-            distinct_client_seed?: boolean | null;
-            /** Expiry Range */
-            expiry_range?: string | null;
-            /** Hide Histogram */
-            hide_histogram?: boolean | null;
-            /** Key Maximum */
-            key_maximum?: number | null;
-            /** Key Median */
-            key_median?: number | null;
-            /** Key Minimum */
-            key_minimum?: number | null;
-            /**
-             * Key Pattern
-             * @description For SETs and GETs: R random, S sequential, P sequential and divided among clients, G Gaussian, Z Zipfian.
-             */
-            key_pattern?: string | null;
-            /** Key Prefix */
-            key_prefix?: string | null;
-            /** Key Stddev */
-            key_stddev?: number | null;
-            /** Key Zipf Exp */
-            key_zipf_exp?: number | null;
-            /** Max Reconnect Attempts */
-            max_reconnect_attempts?: number | null;
-            /** Multi Key Get */
-            multi_key_get?: number | null;
-            /** Num Slaves */
-            num_slaves?: string | null;
-            /**
-             * Pipeline
-             * @description Concurrent requests per connection.
-             */
-            pipeline?: number | null;
-            /** Print Percentiles */
-            print_percentiles?: string | null;
-            /** Protocol */
-            protocol?: string | null;
-            /** Random Data */
-            random_data?: boolean | null;
-            /**
-             * Randomize
-             * @description Otherwise all runs use the same keys in the same order.
-             */
-            randomize?: boolean | null;
-            /**
-             * Rate
-             * @description Open loop: total requests per second, sent on schedule regardless of replies.
-             */
-            rate?: number | null;
-            /**
-             * Rate Limiting
-             * @description Requests per second and connection.
-             */
-            rate_limiting?: number | null;
-            /**
-             * Ratio
-             * @description Ratio of SETs to GETs.
-             */
-            ratio?: string | null;
-            /** Reconnect Backoff Factor */
-            reconnect_backoff_factor?: number | null;
-            /** Reconnect Interval */
-            reconnect_interval?: number | null;
-            /** Reconnect On Error */
-            reconnect_on_error?: boolean | null;
-            /**
-             * Requests
-             * @description Per client; "allkeys" = once over the key range.
-             */
-            requests?: number | "allkeys" | null;
-            /** Select Db */
-            select_db?: number | null;
-            /**
-             * Step Duration
-             * @description Seconds per step of the staircase.
-             */
-            step_duration?: number | null;
-            /**
-             * Test Time
-             * @description Seconds; replaces requests.
-             */
-            test_time?: number | null;
-            /** Threads */
-            threads?: number | null;
-            /** Wait Ratio */
-            wait_ratio?: string | null;
-            /** Wait Timeout */
-            wait_timeout?: string | null;
-        };
-        /** Command */
-        shardboard__api__bdb_commands__Command: {
-            /**
-             * Command
-             * @description PING or DBSIZE.
-             * @example PING
-             */
-            command: string;
-        };
-        /**
-         * Credentials
-         * @description Credentials in the body, for clients that do not use HTTP Basic.
-         */
-        shardboard__api__users__Credentials: {
-            /**
-             * Code
-             * @description Second factor: a code of the authenticator app, or a recovery code (extension).
-             */
-            code?: string | null;
-            /** Password */
-            password?: string | null;
-            /**
-             * Ttl
-             * @description Lifetime in seconds.
-             * @default 300
-             */
-            ttl?: number;
-            /** Username */
-            username?: string | null;
-        };
-        /**
-         * Command
-         * @description A custom command instead of SET and GET.
-         */
-        shardboard__schemas__benchmark_requests__Command: {
-            /**
-             * Command
-             * @description The generator replaces `__key__` and `__data__`.
-             */
-            command: string;
-            /**
-             * Key Pattern
-             * @default R
-             * @enum {string}
-             */
-            key_pattern?: "R" | "S" | "P" | "G" | "Z";
-            /**
-             * Ratio
-             * @default 1
-             */
-            ratio?: number;
-        };
-        /** Credentials */
-        shardboard__schemas__bootstrap__Credentials: {
-            /** Password */
-            password: string;
-            /** Username */
-            username: string;
         };
     };
     responses: never;
@@ -11968,7 +11816,7 @@ export interface operations {
             };
         };
     };
-    rebalance_v1_bdbs__uid__actions_rebalance_put: {
+    rebalance_bdb_v1_bdbs__uid__actions_rebalance_put: {
         parameters: {
             query?: {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
@@ -12306,7 +12154,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RevampOrder"];
+                "application/json": components["schemas"]["RevampRequest"];
             };
         };
         responses: {
@@ -12514,7 +12362,7 @@ export interface operations {
             };
         };
     };
-    address_changes_v1_bdbs__uid__address_changes_get: {
+    list_bdb_address_changes_v1_bdbs__uid__address_changes_get: {
         parameters: {
             query?: {
                 /** @description Only change roles, move no shards. `?only_failovers` alone means true. */
@@ -12723,7 +12571,7 @@ export interface operations {
             };
         };
     };
-    execute_v1_bdbs__uid__command_post: {
+    run_command_v1_bdbs__uid__command_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -12734,7 +12582,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["shardboard__api__bdb_commands__Command"];
+                "application/json": components["schemas"]["CommandRequest"];
             };
         };
         responses: {
@@ -12744,7 +12592,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Answer"];
+                    "application/json": components["schemas"]["CommandReply"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -13144,7 +12992,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Password"];
+                "application/json": components["schemas"]["PasswordRequest"];
             };
         };
         responses: {
@@ -13154,7 +13002,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ordered"];
+                    "application/json": components["schemas"]["PasswordChangeReply"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -13263,7 +13111,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Password"];
+                "application/json": components["schemas"]["PasswordRequest"];
             };
         };
         responses: {
@@ -13273,7 +13121,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ordered"];
+                    "application/json": components["schemas"]["PasswordChangeReply"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -13382,7 +13230,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Password"];
+                "application/json": components["schemas"]["PasswordRequest"];
             };
         };
         responses: {
@@ -13392,7 +13240,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ordered"];
+                    "application/json": components["schemas"]["PasswordChangeReply"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -14088,7 +13936,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["UpgradeOrder"] | null;
+                "application/json": components["schemas"]["UpgradeRequest"] | null;
             };
         };
         responses: {
@@ -14891,7 +14739,7 @@ export interface operations {
             };
         };
     };
-    understand_command_line_v1_benchmarks_understand_post: {
+    parse_command_line_v1_benchmarks_understand_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -14910,7 +14758,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Understood"];
+                    "application/json": components["schemas"]["ParsedCommandLineOut"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -15196,7 +15044,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Removed"];
+                    "application/json": components["schemas"]["RemovedRun"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -15282,7 +15130,7 @@ export interface operations {
             };
         };
     };
-    meanwhile_v1_benchmarks__uid__meanwhile_get: {
+    get_benchmark_activity_v1_benchmarks__uid__meanwhile_get: {
         parameters: {
             query?: {
                 max_points?: number;
@@ -15301,7 +15149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Meanwhile"];
+                    "application/json": components["schemas"]["BenchmarkActivity"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -15378,7 +15226,7 @@ export interface operations {
             };
         };
     };
-    benchmark_report_of_v1_benchmarks__uid__report_get: {
+    get_benchmark_report_v1_benchmarks__uid__report_get: {
         parameters: {
             query?: {
                 /** @description `memtier` is the load generator's JSON report of the last repetition. */
@@ -15473,7 +15321,7 @@ export interface operations {
             };
         };
     };
-    benchmark_series_v1_benchmarks__uid__series_get: {
+    get_benchmark_series_v1_benchmarks__uid__series_get: {
         parameters: {
             query?: {
                 /** @description Return only this phase. */
@@ -15963,7 +15811,7 @@ export interface operations {
             };
         };
     };
-    join_v1_bootstrap_join_post: {
+    join_node_v1_bootstrap_join_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -16184,7 +16032,7 @@ export interface operations {
             };
         };
     };
-    ca_certificate_v1_ca_get: {
+    get_ca_certificate_v1_ca_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -16285,7 +16133,7 @@ export interface operations {
             };
         };
     };
-    ca_bundle_v1_ca_bundle_get: {
+    get_ca_bundle_v1_ca_bundle_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -16401,7 +16249,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WholeCluster"];
+                    "application/json": components["schemas"]["ClusterOverview"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -16482,7 +16330,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["WholeCluster"];
+                    "application/json": components["schemas"]["ClusterOverview"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -16811,7 +16659,7 @@ export interface operations {
             };
         };
     };
-    get_authority_v1_cluster_authority_get: {
+    get_console_ca_v1_cluster_authority_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -16826,7 +16674,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ConsoleAuthority"];
+                    "application/json": components["schemas"]["ConsoleCaState"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -16885,7 +16733,7 @@ export interface operations {
             };
         };
     };
-    announce_authority_v1_cluster_authority_announce_post: {
+    announce_ca_v1_cluster_authority_announce_post: {
         parameters: {
             query?: {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
@@ -16897,7 +16745,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Announce"] | null;
+                "application/json": components["schemas"]["AnnounceCaRequest"] | null;
             };
         };
         responses: {
@@ -16907,7 +16755,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AuthorityOut"];
+                    "application/json": components["schemas"]["CaOut"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -16993,7 +16841,7 @@ export interface operations {
             };
         };
     };
-    withdraw_authority_v1_cluster_authority_next_delete: {
+    withdraw_ca_v1_cluster_authority_next_delete: {
         parameters: {
             query?: never;
             header?: never;
@@ -17008,7 +16856,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ConsoleAuthority"];
+                    "application/json": components["schemas"]["ConsoleCaState"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -17076,7 +16924,7 @@ export interface operations {
             };
         };
     };
-    request_authority_v1_cluster_authority_request_post: {
+    create_ca_request_v1_cluster_authority_request_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -17085,7 +16933,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["NewRequest"] | null;
+                "application/json": components["schemas"]["NewCaRequest"] | null;
             };
         };
         responses: {
@@ -17095,7 +16943,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RequestOut"];
+                    "application/json": components["schemas"]["CaRequestOut"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -17172,7 +17020,7 @@ export interface operations {
             };
         };
     };
-    switch_authority_v1_cluster_authority_switch_post: {
+    switch_ca_v1_cluster_authority_switch_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -17187,7 +17035,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ConsoleAuthority"];
+                    "application/json": components["schemas"]["ConsoleCaState"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -17351,7 +17199,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OfConsole"];
+                    "application/json": components["schemas"]["ConsoleCertificate"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -17446,7 +17294,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Rotate"] | null;
+                "application/json": components["schemas"]["RotateRequest"] | null;
             };
         };
         responses: {
@@ -17456,7 +17304,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Rotated"];
+                    "application/json": components["schemas"]["RotateReply"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -17860,7 +17708,7 @@ export interface operations {
             };
         };
     };
-    get_directory_v1_cluster_ldap_get: {
+    get_ldap_settings_v1_cluster_ldap_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -17934,7 +17782,7 @@ export interface operations {
             };
         };
     };
-    set_directory_v1_cluster_ldap_put: {
+    set_ldap_settings_v1_cluster_ldap_put: {
         parameters: {
             query?: {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
@@ -18033,7 +17881,7 @@ export interface operations {
             };
         };
     };
-    remove_directory_v1_cluster_ldap_delete: {
+    remove_ldap_settings_v1_cluster_ldap_delete: {
         parameters: {
             query?: never;
             header?: never;
@@ -18194,7 +18042,7 @@ export interface operations {
             };
         };
     };
-    get_provider_v1_cluster_oidc_get: {
+    get_oidc_settings_v1_cluster_oidc_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -18277,7 +18125,7 @@ export interface operations {
             };
         };
     };
-    set_provider_v1_cluster_oidc_put: {
+    set_oidc_settings_v1_cluster_oidc_put: {
         parameters: {
             query?: {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
@@ -18376,7 +18224,7 @@ export interface operations {
             };
         };
     };
-    remove_provider_v1_cluster_oidc_delete: {
+    remove_oidc_settings_v1_cluster_oidc_delete: {
         parameters: {
             query?: never;
             header?: never;
@@ -18978,7 +18826,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["OfConsole"];
+                    "application/json": components["schemas"]["ConsoleCertificate"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -20539,7 +20387,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["IncidentInFull"];
+                    "application/json": components["schemas"]["IncidentWithEvents"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -21551,7 +21399,7 @@ export interface operations {
             };
         };
     };
-    put_license_v1_license_put: {
+    set_license_v1_license_put: {
         parameters: {
             query?: never;
             header?: never;
@@ -23519,7 +23367,7 @@ export interface operations {
             };
         };
     };
-    drill_v1_nodes__uid__actions_drill_post: {
+    start_drill_v1_nodes__uid__actions_drill_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -23530,7 +23378,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["DrillOrder"];
+                "application/json": components["schemas"]["DrillRequest"];
             };
         };
         responses: {
@@ -23540,7 +23388,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DrillReply"];
+                    "application/json": components["schemas"]["QueuedDrill"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -23626,7 +23474,7 @@ export interface operations {
             };
         };
     };
-    enslave_node_v1_nodes__uid__actions_enslave_node_post: {
+    switch_over_node_v1_nodes__uid__actions_enslave_node_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -23738,7 +23586,7 @@ export interface operations {
             };
         };
     };
-    maintenance_off_v1_nodes__uid__actions_maintenance_off_post: {
+    end_maintenance_v1_nodes__uid__actions_maintenance_off_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -23749,7 +23597,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["MaintenanceOff"] | null;
+                "application/json": components["schemas"]["MaintenanceOffRequest"] | null;
             };
         };
         responses: {
@@ -23854,7 +23702,7 @@ export interface operations {
             };
         };
     };
-    maintenance_on_v1_nodes__uid__actions_maintenance_on_post: {
+    start_maintenance_v1_nodes__uid__actions_maintenance_on_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -23865,7 +23713,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["MaintenanceOn"] | null;
+                "application/json": components["schemas"]["MaintenanceOnRequest"] | null;
             };
         };
         responses: {
@@ -23981,7 +23829,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Removal"] | null;
+                "application/json": components["schemas"]["RemovalRequest"] | null;
             };
         };
         responses: {
@@ -24285,7 +24133,7 @@ export interface operations {
             };
         };
     };
-    address_changes_v1_nodes__uid__address_changes_get: {
+    list_node_address_changes_v1_nodes__uid__address_changes_get: {
         parameters: {
             query: {
                 order: "maintenance_on" | "remove";
@@ -24484,7 +24332,7 @@ export interface operations {
             };
         };
     };
-    host_checks_v1_nodes__uid__host_get: {
+    list_host_checks_v1_nodes__uid__host_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -24501,7 +24349,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Check"][];
+                    "application/json": components["schemas"]["MachineCheck"][];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -26728,7 +26576,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MadeServiceToken"];
+                    "application/json": components["schemas"]["CreatedServiceToken"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -26910,7 +26758,7 @@ export interface operations {
             };
         };
     };
-    current_v1_session_get: {
+    get_session_v1_session_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -27011,7 +26859,7 @@ export interface operations {
             };
         };
     };
-    log_in_v1_session_post: {
+    sign_in_v1_session_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -27125,7 +26973,7 @@ export interface operations {
             };
         };
     };
-    log_out_v1_session_delete: {
+    sign_out_v1_session_delete: {
         parameters: {
             query?: never;
             header?: never;
@@ -27228,7 +27076,7 @@ export interface operations {
             };
         };
     };
-    propose_v1_session_second_factor_post: {
+    create_sign_in_secret_v1_session_second_factor_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -27237,7 +27085,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Named"];
+                "application/json": components["schemas"]["UserCredentials"];
             };
         };
         responses: {
@@ -27247,7 +27095,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Secret"];
+                    "application/json": components["schemas"]["SecondFactorSecret"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -27342,7 +27190,7 @@ export interface operations {
             };
         };
     };
-    get_offer_v1_session_sso_get: {
+    get_sso_status_v1_session_sso_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -27357,7 +27205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Offer"];
+                    "application/json": components["schemas"]["SsoStatus"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -27416,7 +27264,7 @@ export interface operations {
             };
         };
     };
-    finish_v1_session_sso_callback_get: {
+    finish_sso_v1_session_sso_callback_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -27443,7 +27291,7 @@ export interface operations {
             };
         };
     };
-    start_v1_session_sso_start_get: {
+    start_sso_v1_session_sso_start_get: {
         parameters: {
             query?: {
                 /** @description Path of the web UI to open after the sign-in. */
@@ -27556,7 +27404,7 @@ export interface operations {
             };
         };
     };
-    fail_over_many_v1_shards_actions_failover_post: {
+    fail_over_shards_v1_shards_actions_failover_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -27565,7 +27413,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ManyFailoverOrder"];
+                "application/json": components["schemas"]["MultiFailoverRequest"];
             };
         };
         responses: {
@@ -27670,7 +27518,7 @@ export interface operations {
             };
         };
     };
-    migrate_many_v1_shards_actions_migrate_post: {
+    migrate_shards_v1_shards_actions_migrate_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -27679,7 +27527,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ManyMigrationOrder"];
+                "application/json": components["schemas"]["MultiMigrationRequest"];
             };
         };
         responses: {
@@ -28276,7 +28124,7 @@ export interface operations {
             };
         };
     };
-    fail_over_v1_shards__uid__actions_failover_post: {
+    fail_over_shard_v1_shards__uid__actions_failover_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -28287,7 +28135,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["FailoverOrder"] | null;
+                "application/json": components["schemas"]["FailoverRequest"] | null;
             };
         };
         responses: {
@@ -28392,7 +28240,7 @@ export interface operations {
             };
         };
     };
-    migrate_v1_shards__uid__actions_migrate_post: {
+    migrate_shard_v1_shards__uid__actions_migrate_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -28403,7 +28251,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["MigrationOrder"];
+                "application/json": components["schemas"]["MigrationRequest"];
             };
         };
         responses: {
@@ -28508,7 +28356,7 @@ export interface operations {
             };
         };
     };
-    restart_v1_shards__uid__actions_restart_post: {
+    restart_shard_v1_shards__uid__actions_restart_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -28519,7 +28367,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RestartOrder"];
+                "application/json": components["schemas"]["RestartRequest"];
             };
         };
         responses: {
@@ -28624,7 +28472,7 @@ export interface operations {
             };
         };
     };
-    get_clients_v1_shards__uid__clients_get: {
+    list_shard_clients_v1_shards__uid__clients_get: {
         parameters: {
             query?: {
                 /** @description Maximum number of clients. */
@@ -28730,7 +28578,7 @@ export interface operations {
             };
         };
     };
-    get_info_v1_shards__uid__info_get: {
+    get_engine_info_v1_shards__uid__info_get: {
         parameters: {
             query?: never;
             header?: never;
@@ -29051,7 +28899,7 @@ export interface operations {
             };
         };
     };
-    timeline_v1_timeline_get: {
+    list_timeline_v1_timeline_get: {
         parameters: {
             query?: {
                 /** @description ISO 8601. Default: one hour before `to`. */
@@ -29445,7 +29293,7 @@ export interface operations {
             };
         };
     };
-    authorize_v1_users_authorize_post: {
+    create_token_v1_users_authorize_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -29454,7 +29302,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["shardboard__api__users__Credentials"] | null;
+                "application/json": components["schemas"]["TokenCredentials"] | null;
             };
         };
         responses: {
@@ -29571,7 +29419,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewPasswordOf"];
+                "application/json": components["schemas"]["NewPasswordRequest"];
             };
         };
         responses: {
@@ -29690,7 +29538,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewPasswordOf"];
+                "application/json": components["schemas"]["NewPasswordRequest"];
             };
         };
         responses: {
@@ -29809,7 +29657,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["OldPasswordOf"];
+                "application/json": components["schemas"]["PasswordRemovalRequest"];
             };
         };
         responses: {
@@ -29916,7 +29764,7 @@ export interface operations {
             };
         };
     };
-    refresh_v1_users_refresh_jwt_post: {
+    renew_token_v1_users_refresh_jwt_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -30030,7 +29878,7 @@ export interface operations {
             };
         };
     };
-    switch_on_v1_users_second_factor_put: {
+    turn_on_second_factor_v1_users_second_factor_put: {
         parameters: {
             query?: never;
             header?: never;
@@ -30039,7 +29887,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Confirmed"];
+                "application/json": components["schemas"]["SecondFactorConfirmation"];
             };
         };
         responses: {
@@ -30126,7 +29974,7 @@ export interface operations {
             };
         };
     };
-    propose_v1_users_second_factor_post: {
+    create_second_factor_secret_v1_users_second_factor_post: {
         parameters: {
             query?: never;
             header?: never;
@@ -30141,7 +29989,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Secret"];
+                    "application/json": components["schemas"]["SecondFactorSecret"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -30209,7 +30057,7 @@ export interface operations {
             };
         };
     };
-    switch_off_v1_users_second_factor_delete: {
+    turn_off_second_factor_v1_users_second_factor_delete: {
         parameters: {
             query?: never;
             header?: never;
@@ -30218,7 +30066,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Proof"];
+                "application/json": components["schemas"]["SecondFactorCode"];
             };
         };
         responses: {
@@ -30655,7 +30503,7 @@ export interface operations {
             };
         };
     };
-    switch_off_of_v1_users__uid__second_factor_delete: {
+    turn_off_second_factor_of_user_v1_users__uid__second_factor_delete: {
         parameters: {
             query?: never;
             header?: never;
@@ -30862,7 +30710,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Ended"];
+                    "application/json": components["schemas"]["EndedSessions"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */

@@ -33,17 +33,17 @@ compatibility between releases.
 
 from shardboard.agent.contract.base import Hex40, Message, Port
 from shardboard.agent.contract.commands import CommandCount, CommandCounts, ReadCommands
-from shardboard.agent.contract.loads import LoadLines, LoadReports, LoadState, NamedLoad, ReadLoad, StartLoad
-from shardboard.agent.contract.logs import LogsOf, NodeLogs
+from shardboard.agent.contract.loads import LoadLines, LoadReference, LoadReports, LoadState, ReadLoad, StartLoad
+from shardboard.agent.contract.logs import NodeLogs, ReadLogs
 from shardboard.agent.contract.nodes import (
     AgentCertificate,
-    Authorities,
     CertificateReply,
     CertificateRequest,
     Drill,
     DrillReply,
     HostCheck,
     NodeFacts,
+    TrustedCas,
 )
 from shardboard.agent.contract.proxies import (
     Outage,
@@ -66,14 +66,14 @@ from shardboard.agent.contract.samples import (
     EndpointReading,
     ProxyReading,
     Sample,
-    fitted,
+    fit_rows,
 )
 from shardboard.agent.contract.shards import (
     APPLICATION_RIGHTS,
     BdbSpec,
     ChangePassword,
     CommandResult,
-    EndHung,
+    KillHungShards,
     MoveSlots,
     Peer,
     ProbeTarget,
@@ -89,7 +89,7 @@ from shardboard.agent.contract.shards import (
     StartShards,
     TierSpec,
 )
-from shardboard.agent.contract.slots import HotSlots, SlotCount, SlotCounts
+from shardboard.agent.contract.slots import ReadHotSlots, SlotCount, SlotCounts
 
 __all__ = [
     "APPLICATION_RIGHTS",
@@ -101,7 +101,6 @@ __all__ = [
     "SHARD_FIELDS",
     "TIER_FIELDS",
     "AgentCertificate",
-    "Authorities",
     "BdbSpec",
     "CertificateReply",
     "CertificateRequest",
@@ -111,18 +110,16 @@ __all__ = [
     "CommandResult",
     "Drill",
     "DrillReply",
-    "EndHung",
     "EndpointReading",
     "Hex40",
     "HostCheck",
-    "HotSlots",
+    "KillHungShards",
     "LoadLines",
+    "LoadReference",
     "LoadReports",
     "LoadState",
-    "LogsOf",
     "Message",
     "MoveSlots",
-    "NamedLoad",
     "NodeFacts",
     "NodeLogs",
     "Outage",
@@ -137,7 +134,9 @@ __all__ = [
     "ProxyShard",
     "ProxyState",
     "ReadCommands",
+    "ReadHotSlots",
     "ReadLoad",
+    "ReadLogs",
     "RemoveShards",
     "RenewCertificates",
     "RestartShards",
@@ -154,5 +153,6 @@ __all__ = [
     "StartLoad",
     "StartShards",
     "TierSpec",
-    "fitted",
+    "TrustedCas",
+    "fit_rows",
 ]

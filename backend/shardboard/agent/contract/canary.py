@@ -17,13 +17,13 @@ commands.
 """
 
 
-def password(admin_password: str) -> str:
+def derive_password(admin_password: str) -> str:
     """Return the password for one database. It is derived from a secret of console and agents, which cannot be computed from it."""
     return hmac.new(admin_password.encode(), USER.encode(), hashlib.sha256).hexdigest()
 
 
-def order(admin_password: str, per_second: int) -> ProxyCanary | None:
+def settings_for(admin_password: str, per_second: int) -> ProxyCanary | None:
     """Return the canary settings for the proxies of one database; None if `per_second` is 0 (no canary writes)."""
     if per_second == 0:
         return None
-    return ProxyCanary(user=USER, password=password(admin_password), interval_ms=1000 // per_second)
+    return ProxyCanary(user=USER, password=derive_password(admin_password), interval_ms=1000 // per_second)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from shardboard.agent.contract.base import Message, Reply
 
-MOST_COMMANDS = 128
+MAX_COMMANDS = 128
 """Maximum per database: the most used commands."""
 Count = Annotated[int, Field(ge=0, le=2**53)]
 
@@ -38,4 +38,4 @@ class CommandCounts(Reply):
     """Why there are no counts; empty if there are."""
     seconds: float = Field(default=0.0, ge=0)
     """Seconds counted, up to 60."""
-    databases: dict[int, Annotated[list[CommandCount], Field(max_length=MOST_COMMANDS)]] = Field(default={})
+    databases: dict[int, Annotated[list[CommandCount], Field(max_length=MAX_COMMANDS)]] = Field(default={})

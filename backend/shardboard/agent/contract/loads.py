@@ -8,7 +8,7 @@ from shardboard.agent.contract.base import Message, Reply
 
 LoadId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Tool = Literal["shardboard-load", "memtier_benchmark"]
-MOST_LINES = 600
+MAX_LINES = 600
 """Maximum per reply."""
 
 
@@ -52,7 +52,7 @@ class LoadLines(Reply):
     """The end of other output of an ended load."""
 
 
-class NamedLoad(Message):
+class LoadReference(Message):
     """Selects one load by its id."""
 
     id: LoadId

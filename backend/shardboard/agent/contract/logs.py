@@ -6,7 +6,7 @@ from shardboard.agent.contract.base import Message, Reply
 from shardboard.agent.contract.shards import EngineIds
 
 
-class LogsOf(Message):
+class ReadLogs(Message):
     """Selects the shards whose logs are requested, in addition to those of the agent and its proxy."""
 
     uids: list[int]

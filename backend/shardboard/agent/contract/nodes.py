@@ -63,7 +63,7 @@ class AgentCertificate(Message):
     """PEM. Served from the next connection on."""
 
 
-class Authorities(Message):
+class TrustedCas(Message):
     """The CAs that the agent must trust."""
 
     certificates: str = Field(min_length=1, max_length=65_536)

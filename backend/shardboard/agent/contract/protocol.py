@@ -15,10 +15,10 @@ CONSOLE_NAME = "console.shardboard.internal"
 """The console's TLS name for joining agents: its certificate is from the CA whose fingerprint is in the join token. No public CA
 issues certificates for names below .internal.
 """
-FIRST = 1
+FIRST_PROTOCOL = 1
 """Protocol of a peer that sends no number. Such peers reject unknown fields and longer rows."""
 
-ADDED: Mapping[str, frozenset[str]] = {
+ADDED_FIELDS: Mapping[str, frozenset[str]] = {
     "NodeFacts": frozenset({"flash_path", "flash_size", "host", "memtier_version", "probes_per_second"}),
     "Sample": frozenset({"tiers", "outages"}),
     "SlotsMoved": frozenset({"rest"}),
@@ -30,14 +30,14 @@ NODE_VALUES, SHARD_VALUES, ENDPOINT_VALUES = 20, 51, 11
 """Lengths of the rows of nodes, shards and endpoints that FIRST knows."""
 
 
-def told_by(header: str | None) -> int:
+def protocol_from_header(header: str | None) -> int:
     """Return the protocol of the peer; 0 if the header is invalid."""
     if header is None:
-        return FIRST
+        return FIRST_PROTOCOL
     return int(header) if header.isascii() and header.isdigit() and len(header) < 6 else 0
 
 
-def apart(theirs: int, whose: str) -> str:
+def incompatibility(theirs: int, whose: str) -> str:
     """Return why two releases are incompatible; empty if they are compatible."""
     if abs(theirs - PROTOCOL) <= 1:
         return ""
@@ -45,12 +45,12 @@ def apart(theirs: int, whose: str) -> str:
     return f"{whose} is too {which} (protocol {theirs}, here {PROTOCOL}): console and agents can be at most one release apart"
 
 
-def line_for(line: bytes, protocol: int) -> bytes:
+def downgrade_line(line: bytes, protocol: int) -> bytes:
     """Return a line of samples as this protocol defines it."""
-    if protocol > FIRST or not line.strip():
+    if protocol > FIRST_PROTOCOL or not line.strip():
         return line
     sample = json.loads(line)
-    known = {name: value for name, value in sample.items() if name not in ADDED["Sample"]}
+    known = {name: value for name, value in sample.items() if name not in ADDED_FIELDS["Sample"]}
     known["node"] = known["node"][:NODE_VALUES]
     for endpoint in (known["proxy"] or {}).get("databases", {}).values():
         endpoint["values"] = endpoint["values"][:ENDPOINT_VALUES]

@@ -201,7 +201,7 @@ class Sample(Reply):
     """
 
 
-def fitted(sample: Sample) -> Sample:
+def fit_rows(sample: Sample) -> Sample:
     """Return the sample with rows of the lengths defined here: an adjacent release can send shorter or longer ones."""
     changed: dict[str, object] = {}
     if len(sample.node) != len(NODE_FIELDS):

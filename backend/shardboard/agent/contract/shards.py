@@ -119,7 +119,7 @@ class RestartShards(Message):
     """Start empty, ignoring data on disk. Without it, a shard that has no data on disk is not started."""
 
 
-class EndHung(Message):
+class KillHungShards(Message):
     """Kills processes that still do not reply when they are checked again. Processes that reply, or that a signal has stopped, are
     not killed. Their files stay.
     """

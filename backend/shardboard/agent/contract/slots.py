@@ -8,16 +8,16 @@ from shardboard.agent.contract.base import Message, Reply
 from shardboard.agent.contract.shards import EngineIds
 
 Metric = Literal["cpu_usec", "network_bytes_in", "network_bytes_out", "key_count"]
-MOST_ROWS = 512
+MAX_SLOTS_PER_SHARD = 512
 
 
-class HotSlots(Message):
+class ReadHotSlots(Message):
     """Requests the slots of local primaries with the highest counts of one metric."""
 
     uids: list[int] = Field(max_length=512)
     engine_ids: EngineIds = Field(default={})
     by: Metric
-    limit: int = Field(ge=1, le=MOST_ROWS)
+    limit: int = Field(ge=1, le=MAX_SLOTS_PER_SHARD)
     """Maximum number of slots per shard."""
 
 

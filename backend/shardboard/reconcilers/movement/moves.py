@@ -15,24 +15,24 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
-from shardboard.domain.moves import Move, Next, first_of_pairs, next_step
+from shardboard.domain.moves import Move, NextStep, first_of_pairs, next_step
 from shardboard.domain.syncs import Transfer
 from shardboard.driver import cluster, replication
 from shardboard.driver.ports import Agents
 from shardboard.errors import AgentError
 from shardboard.reconcilers import handovers, syncs
-from shardboard.reconcilers.handovers import Handovers, Wish
-from shardboard.reconcilers.lease import release
+from shardboard.reconcilers.handovers import HandoverRequest, Handovers
+from shardboard.reconcilers.lease import unlock_databases
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.movement import observed_pairs
 from shardboard.reconcilers.movement import rows as move_rows
 from shardboard.reconcilers.movement import steps as move_steps
-from shardboard.reconcilers.movement.observed_pairs import Base, ObservedPairs
+from shardboard.reconcilers.movement.observed_pairs import ObservedDatabase, ObservedPairs
 from shardboard.state.actions import Action
-from shardboard.state.events import record_of_action
+from shardboard.state.events import record_for_action
 
 MIGRATE, REBALANCE, UPGRADE = "SMMigrateShards", "SMRebalance", "SMUpgradeBDB"
-KINDS = {
+EVENT_PREFIXES = {
     MIGRATE: "shard_migrate",
     REBALANCE: "bdb_rebalance",
     UPGRADE: "bdb_upgrade",
@@ -46,7 +46,7 @@ KINDS = {
 """Prefixes of the event types at an action's end."""
 COPIES_AT_ONCE = 16
 """Maximum per action, independent of the policy: each copy forks a primary and streams its data."""
-PACE = 0.2
+POLL_SECONDS = 0.2
 """Seconds between two polls of running moves."""
 
 
@@ -60,7 +60,7 @@ class MoveProgress:
     committed: frozenset[int]
 
     @classmethod
-    def of(cls, action: Action) -> "MoveProgress":
+    def from_action(cls, action: Action) -> "MoveProgress":
         params = action.params
         return cls(
             [Move(**each) for each in params["moves"]],
@@ -84,18 +84,18 @@ class MoveProgress:
 
 
 @dataclass
-class Round:
+class StepResult:
     """Results of one step."""
 
     ended: set[int] = field(default_factory=set)
     failed: dict[int, str] = field(default_factory=dict)
-    nexts: dict[int, Next] = field(default_factory=dict)
-    led: bool = False
+    next_steps: dict[int, NextStep] = field(default_factory=dict)
+    has_promoted: bool = False
     """Whether a replica was promoted, so that further moves can start immediately."""
-    remember: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = field(default_factory=dict)
 
 
-class Relocate:
+class MoveShards:
     """Stepper of all actions that consist of moves. Subclasses add what is written at the end."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
@@ -106,7 +106,7 @@ class Relocate:
         """Seconds that an unrecorded planned failover took; only used for its event."""
 
     async def step(self, action: Action) -> Outcome:
-        progress = MoveProgress.of(action)
+        progress = MoveProgress.from_action(action)
         # When cancelled: only moves that may already be handing over are completed; the others are undone.
         left = {
             number: move
@@ -117,166 +117,175 @@ class Relocate:
             return _ended(action, progress)
         turn = first_of_pairs(_first_databases(left, action.params.get("at_once", 0)).items())
         turn = dict(islice(turn.items(), action.params.get("pairs_at_once") or None))
-        seen = await observed_pairs.look(self._store, self._agents, turn.values())
-        found = Round()
+        seen = await observed_pairs.observe(self._store, self._agents, turn.values())
+        found = StepResult()
         for number, move in turn.items():
-            if move.bdb in seen.bases:
-                found.nexts[number] = next_step(move, seen.members(move))
+            if move.bdb in seen.databases:
+                found.next_steps[number] = next_step(move, seen.members(move))
             else:
                 found.failed[number] = "The database no longer exists."
-        found.ended = {number for number, each in found.nexts.items() if each.step == "done"}
+        found.ended = {number for number, each in found.next_steps.items() if each.step == "done"}
         committed = {
             move.newcomer
             for number, move in turn.items()
-            if number in found.nexts and found.nexts[number].step == "hand_over" and move.newcomer is not None
+            if number in found.next_steps and found.next_steps[number].step == "hand_over" and move.newcomer is not None
         } - progress.committed
         if committed and not action.cancelled_by:
-            return Outcome(remember={"committed": sorted({*progress.committed, *committed})}, again_in=0)
+            return Outcome(params={"committed": sorted({*progress.committed, *committed})}, retry_in=0)
         await self._act(action, turn, seen, found)
         done = sorted({*progress.done, *found.ended})
         failed = {str(number): reason for number, reason in {**progress.failed, **found.failed}.items()}
-        summary = move_steps.render(progress.moves, done, {**progress.failed, **found.failed}, found.nexts, seen)
-        blocked = [found.nexts[number].blocked for number in turn if number in found.nexts]
+        summary = move_steps.render(progress.moves, done, {**progress.failed, **found.failed}, found.next_steps, seen)
+        blocked = [found.next_steps[number].blocked for number in turn if number in found.next_steps]
         stuck = blocked and all(blocked) and not found.ended and not found.failed
         return Outcome(
             progress=summary.progress,
             steps=summary.steps,
-            again_in=0.02 if found.ended or found.led else PACE,
+            retry_in=0.02 if found.ended or found.has_promoted else POLL_SECONDS,
             unreachable=blocked[0] if stuck else "",
-            remember={"done": done, "failed": failed, "eta_seconds": summary.eta, **found.remember},
+            params={"done": done, "failed": failed, "eta_seconds": summary.eta, **found.params},
         )
 
-    async def _act(self, action: Action, turn: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
+    async def _act(self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: StepResult) -> None:
         """Perform the next step of each move; moves with the same step together."""
-        for move in turn.values():
+        for move in moves.values():
             await self._acknowledge(action, move, seen)
         ready: dict[str, dict[int, Move]] = defaultdict(dict)
-        for number, each in found.nexts.items():
+        for number, each in found.next_steps.items():
             if not each.blocked:
-                ready[each.step][number] = turn[number]
+                ready[each.step][number] = moves[number]
         await self._copy(action, {**ready["wait"], **ready["start"], **ready["copy"]}, seen, found)
-        await self._hand_over(action, ready["hand_over"], seen, found)
+        await self._switch_over(action, ready["hand_over"], seen, found)
         for move in ready["follow"].values():
             await self._follow(move, seen)
         if ready["retire"]:
             await move_rows.retire(self._store, action, list(ready["retire"].values()))
 
-    async def _copy(self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
+    async def _copy(self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: StepResult) -> None:
         """Start the new shards that are admitted to copy."""
         behind = {}
         for number, move in moves.items():
-            leader = seen.leader(move)
+            leader = seen.primary(move)
             if leader is not None and move.newcomer is not None and move.to is not None:
                 behind[number] = Transfer(move.newcomer, move.to, leader.node.uid)
         if not behind:
             return
-        begun = [number for number in behind if found.nexts[number].step != "wait"]
+        begun = [number for number in behind if found.next_steps[number].step != "wait"]
         chosen = [*begun, *(number for number in behind if number not in begun)][:COPIES_AT_ONCE]
         behind = {number: behind[number] for number in chosen}
-        turn = await syncs.admit(self._store, action, list(behind.values()))
+        turn = await syncs.admit_syncs(self._store, action, list(behind.values()))
         starting = {
             number: moves[number]
             for number in behind
-            if moves[number].newcomer in turn and found.nexts[number].step in ("wait", "start")
+            if moves[number].newcomer in turn and found.next_steps[number].step in ("wait", "start")
         }
         if not starting:
             return
-        fresh = [move for number, move in starting.items() if found.nexts[number].step == "wait"]
+        fresh = [move for number, move in starting.items() if found.next_steps[number].step == "wait"]
         if fresh:
-            await move_rows.welcome(self._store, action, fresh)
-            seen = await observed_pairs.look(self._store, self._agents, list(moves.values()))
+            await move_rows.create_rows(self._store, action, fresh)
+            seen = await observed_pairs.observe(self._store, self._agents, list(moves.values()))
         for bdb in {move.bdb for move in starting.values()}:
             own = {number: move for number, move in starting.items() if move.bdb == bdb}
-            await self._start(seen.bases[bdb], own, seen, found)
+            await self._start(seen.databases[bdb], own, seen, found)
 
-    async def _start(self, base: Base, moves: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
+    async def _start(
+        self, base: ObservedDatabase, moves: Mapping[int, Move], seen: ObservedPairs, found: StepResult
+    ) -> None:
         primaries = base.primaries(seen.links)
         newcomers = [base.shards[uid] for uid in {move.newcomer or 0 for move in moves.values()} & set(base.shards)]
         try:
-            view = await cluster.view(self._agents, primaries) if base.engine.cluster else {}
-            refused = await cluster.start_late(self._agents, base.engine, base.wanted, primaries, newcomers, view)
+            view = await cluster.newest_view(self._agents, primaries) if base.engine.cluster else {}
+            refused = await cluster.start_new_shards(
+                self._agents, base.engine, base.desired_shards, primaries, newcomers, view
+            )
         except AgentError as error:
-            found.nexts |= {number: replace(found.nexts[number], blocked=f"{error.reason}.") for number in moves}
+            found.next_steps |= {
+                number: replace(found.next_steps[number], blocked=f"{error.reason}.") for number in moves
+            }
             return
         if base.engine.cluster:
             started = [shard for shard in newcomers if shard.uid not in refused]
-            await replication.introduce(self._agents, primaries, started)
+            await replication.meet(self._agents, primaries, started)
         found.failed |= {
             number: f"Shard redis:{move.newcomer} could not be started: {refused[move.newcomer]}."
             for number, move in moves.items()
             if move.newcomer in refused
         }
 
-    async def _hand_over(self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: Round) -> None:
+    async def _switch_over(
+        self, action: Action, moves: Mapping[int, Move], seen: ObservedPairs, found: StepResult
+    ) -> None:
         """Perform one planned failover per database; the others wait."""
-        wishes: dict[int, dict[int, Wish]] = defaultdict(dict)
+        wishes: dict[int, dict[int, HandoverRequest]] = defaultdict(dict)
         for number, move in moves.items():
-            promoted, old = found.nexts[number].promoted, seen.leader(move)
+            promoted, old = found.next_steps[number].promoted, seen.primary(move)
             if promoted is not None and old is not None:
-                wishes[move.bdb][number] = Wish(seen.bases[move.bdb].shards[promoted], old)
+                wishes[move.bdb][number] = HandoverRequest(seen.databases[move.bdb].shards[promoted], old)
         turns = [
-            self._handovers.turn(action, _database_view(bdb, seen), list(due.values())) for bdb, due in wishes.items()
+            self._handovers.attempt_next(action, _database_view(bdb, seen), list(due.values()))
+            for bdb, due in wishes.items()
         ]
         for due, turn in zip(wishes.values(), await asyncio.gather(*turns), strict=True):
-            if turn.tried is not None and turn.seconds is not None:
-                found.led = True
-                self._durations[action.uid, turn.tried.uid] = turn.seconds
-            if turn.remember:
-                known = found.remember.get(handovers.PARAM, {})
-                found.remember[handovers.PARAM] = {**known, **turn.remember[handovers.PARAM]}
+            if turn.attempted is not None and turn.seconds is not None:
+                found.has_promoted = True
+                self._durations[action.uid, turn.attempted.uid] = turn.seconds
+            if turn.params:
+                known = found.params.get(handovers.PARAM, {})
+                found.params[handovers.PARAM] = {**known, **turn.params[handovers.PARAM]}
             for number, wish in due.items():
-                waits = turn.waits.get(wish.promoted.uid, "")
-                found.nexts[number] = replace(found.nexts[number], waits=waits)
+                wait_reason = turn.wait_reasons.get(wish.promoted.uid, "")
+                found.next_steps[number] = replace(found.next_steps[number], wait_reason=wait_reason)
 
     async def _acknowledge(self, action: Action, move: Move, seen: ObservedPairs) -> None:
         """Record a planned failover that the engines show. Other role changes are recorded elsewhere."""
-        if move.bdb not in seen.bases:
+        if move.bdb not in seen.databases:
             return
-        base, leader = seen.bases[move.bdb], seen.leader(move)
+        base, leader = seen.databases[move.bdb], seen.primary(move)
         if leader is None or leader.uid not in (move.newcomer, move.leads) or base.rows[leader.uid].role == "master":
             return
         seconds = self._durations.pop((action.uid, leader.uid), None)
         if not base.engine.cluster:  # there the role is in the configuration file
-            pair = [shard for shard in base.wanted if shard.pair == move.pair and shard.uid in seen.links]
+            pair = [shard for shard in base.desired_shards if shard.pair == move.pair and shard.uid in seen.links]
             await cluster.command(self._agents, pair, "CONFIG", "REWRITE")
         await move_rows.promote(self._store, action, leader.uid, seconds)
 
     async def _follow(self, move: Move, seen: ObservedPairs) -> None:
         """Make replicas follow the new primary. In cluster mode they do so automatically."""
-        base, head = seen.bases[move.bdb], seen.leader(move)
+        base, head = seen.databases[move.bdb], seen.primary(move)
         if base.engine.cluster or head is None:
             return
         astray = [
             base.shards[each.uid]
             for each in seen.members(move).values()
-            if each.wanted and each.answers and not each.leads and each.follows != head.uid
+            if each.is_desired and each.answers and not each.is_primary and each.follows != head.uid
         ]
         await replication.follow(self._agents, astray, head)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        await release(session, action, "")
+        await unlock_databases(session, action, "")
         seconds = (datetime.now(UTC) - action.created_at).total_seconds()
-        record_of_action(
+        record_for_action(
             session,
             action,
-            f"{KINDS[action.name]}_completed",
+            f"{EVENT_PREFIXES[action.name]}_completed",
             f"{action.description}: completed after {seconds:.1f} s.{_not_moved(action)}",
         )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """Write the end of a failed or cancelled action."""
-        progress = MoveProgress.of(action)
-        await move_rows.settle(session, action, progress.unsettled, progress.committed)
+        progress = MoveProgress.from_action(action)
+        await move_rows.complete_or_undo(session, action, progress.unsettled, progress.committed)
         if action.status == "cancelled":
-            await release(session, action, "")
+            await unlock_databases(session, action, "")
             message = f"{action.description}: cancelled by {action.cancelled_by}. Completed moves were kept."
-            record_of_action(session, action, f"{KINDS[action.name]}_cancelled", message)
+            record_for_action(session, action, f"{EVENT_PREFIXES[action.name]}_cancelled", message)
         else:
-            await release(session, action, f"{action.description}: {reason}")
-            record_of_action(
+            await unlock_databases(session, action, f"{action.description}: {reason}")
+            record_for_action(
                 session,
                 action,
-                f"{KINDS[action.name]}_failed",
+                f"{EVENT_PREFIXES[action.name]}_failed",
                 f"{action.description}: not completed. {reason}",
                 "ERROR",
             )
@@ -291,7 +300,7 @@ def _not_moved(action: Action) -> str:
 
 
 def _database_view(bdb: int, seen: ObservedPairs) -> handovers.DatabaseView:
-    base = seen.bases[bdb]
+    base = seen.databases[bdb]
     return handovers.DatabaseView(bdb, base.name, base.engine.cluster, base.primaries(seen.links), len(base.shards))
 
 

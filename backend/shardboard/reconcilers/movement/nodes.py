@@ -8,12 +8,12 @@ from shardboard.db import Store
 from shardboard.domain.numerals import plural
 from shardboard.driver.ports import Agents
 from shardboard.reconcilers.loop import Outcome, Stepper
-from shardboard.reconcilers.movement.moves import Relocate
-from shardboard.reconcilers.removal import remembered
-from shardboard.shard_certificates import replace_authorities
+from shardboard.reconcilers.movement.moves import MoveShards
+from shardboard.reconcilers.removal import forget_removed
+from shardboard.shard_certificates import replace_cas
 from shardboard.state import bdbs, events, issued_certificates, nodes, shards, snapshots
 from shardboard.state.actions import Action
-from shardboard.state.events import record_of_action
+from shardboard.state.events import record_for_action
 
 
 def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
@@ -21,27 +21,27 @@ def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
     return {
         "SMNodeMaintenanceOn": MaintenanceOn(store, agents),
         "SMNodeMaintenanceOff": MaintenanceOff(store, agents),
-        "SMNodeEnslave": Relocate(store, agents),
-        "SMNodeRemove": Remove(store, agents),
+        "SMNodeEnslave": MoveShards(store, agents),
+        "SMNodeRemove": RemoveNode(store, agents),
     }
 
 
-class MaintenanceOn(Relocate):
+class MaintenanceOn(MoveShards):
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """When cancelled, the node returns to service. Otherwise it stays in maintenance, with the shards that could not leave."""
         await super().fail(session, action, reason)
         if action.status != "cancelled":
             return
         await _restore_duty(session, action)
-        for each in await snapshots.of_node(session, action.object_uid):
+        for each in await snapshots.list_for_node(session, action.object_uid):
             if each.name == action.params["snapshot"]:
                 await session.delete(each)
 
 
-class MaintenanceOff(Relocate):
+class MaintenanceOff(MoveShards):
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         await super().finish(session, action, outcome)
-        for each in await snapshots.of_node(session, action.object_uid):
+        for each in await snapshots.list_for_node(session, action.object_uid):
             if each.kind == "maintenance":
                 await session.delete(each)
 
@@ -51,28 +51,28 @@ class MaintenanceOff(Relocate):
         await _restore_duty(session, action)
 
 
-class Remove(Relocate):
+class RemoveNode(MoveShards):
     async def step(self, action: Action) -> Outcome:
         outcome = await super().step(action)
         if not outcome.finished:
             return outcome
         async with self._store.read() as session:
-            left = [row for row in await shards.occupying(session) if row.node_uid == action.object_uid]
+            left = [row for row in await shards.list_occupying(session) if row.node_uid == action.object_uid]
         if any(row.desired == "running" for row in left):
             return Outcome(failed="Shards were placed on the node during its removal.")
         # Unreachable shards are not awaited: their agent will not be used again.
-        if await remembered(self._store, self._agents, left):
-            return Outcome(unreachable="some shards could not be made to forget those of the node", again_in=0.5)
+        if await forget_removed(self._store, self._agents, left):
+            return Outcome(unreachable="some shards could not be made to forget those of the node", retry_in=0.5)
         return outcome
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         await super().finish(session, action, outcome)
         uid = action.object_uid
         node = await nodes.by_uid(session, uid)
-        for row in await shards.absent(session):
+        for row in await shards.list_absent(session):
             if row.node_uid == uid:
                 await shards.delete(session, row)
-        for each in await snapshots.of_node(session, uid):
+        for each in await snapshots.list_for_node(session, uid):
             await session.delete(each)
         for type_ in ("node_failed", events.UNKNOWN_SHARDS):
             span = await events.open_span(session, type_, node_uid=uid)
@@ -80,12 +80,12 @@ class Remove(Relocate):
                 span.ended_at = datetime.now(UTC)
                 span.details = {**span.details, "open": False}
         if node is not None:
-            await issued_certificates.refuse(session, uid)
-            count = replace_authorities(await bdbs.every(session), node.addr)
+            await issued_certificates.revoke(session, uid)
+            count = replace_cas(await bdbs.list_all(session), node.addr)
             message = f"Node {uid} ({node.addr}) was removed from the cluster."
             if count:
                 message += f" The {plural(count, 'encrypted database')} will no longer trust its certificates."
-            record_of_action(session, action, "node_removed", message)
+            record_for_action(session, action, "node_removed", message)
             await session.delete(node)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from shardboard.db import Store
 from shardboard.domain.moves import Move, PairMember
 from shardboard.driver import replication
-from shardboard.driver.cluster import Engine, ShardRef
+from shardboard.driver.cluster import EngineSettings, ShardRef
 from shardboard.driver.ports import Agents
 from shardboard.driver.replication import Link
 from shardboard.reconcilers import load
@@ -19,11 +19,11 @@ from shardboard.state.shards import Shard
 
 
 @dataclass(frozen=True)
-class Base:
+class ObservedDatabase:
     """One database: its engine settings and all shards that have a row."""
 
     name: str
-    engine: Engine
+    engine: EngineSettings
     rows: Mapping[int, Shard]
     shards: Mapping[int, ShardRef]
 
@@ -40,20 +40,20 @@ class Base:
         return found
 
     @property
-    def wanted(self) -> list[ShardRef]:
+    def desired_shards(self) -> list[ShardRef]:
         return [shard for shard in self.shards.values() if self.rows[shard.uid].desired == "running"]
 
     def primaries(self, links: Mapping[int, Link]) -> list[ShardRef]:
         """Return the primaries as reported by the engines; for pairs that were not polled, as in their rows."""
         return [
             shard
-            for shard in self.wanted
-            if (links[shard.uid].leads if shard.uid in links else _was_primary(self.rows[shard.uid]))
+            for shard in self.desired_shards
+            if (links[shard.uid].is_primary if shard.uid in links else _was_primary(self.rows[shard.uid]))
         ]
 
 
 @dataclass(frozen=True)
-class Resync:
+class CopyProgress:
     """Progress of a replica's copy."""
 
     percent: float
@@ -64,58 +64,60 @@ class Resync:
 class ObservedPairs:
     """Complete state found by one poll."""
 
-    bases: Mapping[int, Base]
+    databases: Mapping[int, ObservedDatabase]
     links: Mapping[int, Link]
     """Links of the concerned pairs' shards that responded."""
     known: frozenset[int]
     """New shards that all primaries of their database know."""
-    away: frozenset[int]
+    unreachable: frozenset[int]
     """Unreachable nodes."""
-    resyncs: Mapping[int, Resync]
+    resyncs: Mapping[int, CopyProgress]
 
     def members(self, move: Move) -> dict[int, PairMember]:
         """Return the shards of the move's pair."""
-        base = self.bases[move.bdb]
+        base = self.databases[move.bdb]
         return {row.uid: self._member(row, base) for row in base.pairs.get(move.pair, ())}
 
-    def resync(self, move: Move) -> Resync | None:
+    def resync(self, move: Move) -> CopyProgress | None:
         """Return the resync of the new shard; None if it was not observed."""
         return self.resyncs.get(move.newcomer) if move.newcomer is not None else None
 
-    def leader(self, move: Move) -> ShardRef | None:
+    def primary(self, move: Move) -> ShardRef | None:
         """Return the primary of the move's pair; None if it has none."""
-        found = [each.uid for each in self.members(move).values() if each.leads and each.wanted]
-        return self.bases[move.bdb].shards[found[0]] if found else None
+        found = [each.uid for each in self.members(move).values() if each.is_primary and each.is_desired]
+        return self.databases[move.bdb].shards[found[0]] if found else None
 
-    def _member(self, row: Shard, base: Base) -> PairMember:
+    def _member(self, row: Shard, base: ObservedDatabase) -> PairMember:
         link = self.links.get(row.uid)
-        member = PairMember(row.uid, wanted=row.desired == "running", away=row.node_uid in self.away)
+        member = PairMember(
+            row.uid, is_desired=row.desired == "running", is_unreachable=row.node_uid in self.unreachable
+        )
         if link is None:
             return member
         return replace(
             member,
             answers=True,
-            leads=link.leads,
-            in_sync=link.up and not link.leads and (not base.engine.cluster or row.uid in self.known),
+            is_primary=link.is_primary,
+            in_sync=link.up and not link.is_primary and (not base.engine.cluster or row.uid in self.known),
             follows=base.places.get(link.primary) if link.primary is not None else None,
         )
 
 
-async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> ObservedPairs:
+async def observe(store: Store, agents: Agents, moves: Iterable[Move]) -> ObservedPairs:
     """Read the store, then poll the engines of the concerned pairs. Deleted databases are left out."""
     concerned = list(moves)
     async with store.read() as session:
-        machines = await nodes.every(session)
-        places = {node.uid: load.reference(node) for node in machines}
-        held = [row for row in await shards.occupying(session) if row.node_uid in places]
+        machines = await nodes.list_all(session)
+        places = {node.uid: load.node_ref(node) for node in machines}
+        held = [row for row in await shards.list_occupying(session) if row.node_uid in places]
         found = {uid: await bdbs.by_uid(session, uid) for uid in {move.bdb for move in concerned}}
-        spans = await events.open_spans(session, "resync")
+        spans = await events.list_open_spans(session, "resync")
     bases = {}
     for uid, bdb in found.items():
         if bdb is not None:
             rows = {row.uid: row for row in held if row.bdb_uid == uid}
-            references = {row.uid: load.shard(row, places[row.node_uid]) for row in rows.values()}
-            bases[uid] = Base(bdb.name, load.engine(bdb), rows, references)
+            references = {row.uid: load.shard_ref(row, places[row.node_uid]) for row in rows.values()}
+            bases[uid] = ObservedDatabase(bdb.name, load.engine_settings(bdb), rows, references)
     away = frozenset(node.uid for node in machines if node.health == "down" or node.agent_status != "connected")
     pairs = {(move.bdb, move.pair) for move in concerned}
     reachable = [
@@ -126,7 +128,7 @@ async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> ObservedP
     ]
     links = await replication.links(agents, reachable)
     resyncs = {
-        span.shard_uid: Resync(span.details["percent"], span.details.get("eta_seconds"))
+        span.shard_uid: CopyProgress(span.details["percent"], span.details.get("eta_seconds"))
         for span in spans
         if span.shard_uid is not None
     }
@@ -135,7 +137,7 @@ async def look(store: Store, agents: Agents, moves: Iterable[Move]) -> ObservedP
 
 
 async def _known(
-    agents: Agents, bases: Mapping[int, Base], links: Mapping[int, Link], moves: Sequence[Move]
+    agents: Agents, bases: Mapping[int, ObservedDatabase], links: Mapping[int, Link], moves: Sequence[Move]
 ) -> frozenset[int]:
     """Return the shards that may be promoted. In cluster mode a new shard must be known to all primaries in addition to having all
     data. Old shards are known.
@@ -149,14 +151,14 @@ async def _known(
         fresh = [
             (base.shards[newcomer], heads[pair])
             for newcomer, pair in ((move.newcomer or 0, move.pair) for move in moves if move.bdb == uid)
-            if newcomer in links and links[newcomer].up and not links[newcomer].leads and pair in heads
+            if newcomer in links and links[newcomer].up and not links[newcomer].is_primary and pair in heads
         ]
         if not fresh:
             continue
         missing = await replication.unaware_hosts(agents, primaries, fresh)
         known -= {newcomer for newcomer, hosts in missing.items() if hosts}
         for hosts, newcomer in [(missing[shard.uid], shard) for shard, _ in fresh if missing[shard.uid]]:
-            await replication.introduce(agents, hosts, [newcomer])
+            await replication.meet(agents, hosts, [newcomer])
     return frozenset(known)
 
 

@@ -7,27 +7,27 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
 from shardboard.domain.moves import Move
-from shardboard.orders.newcomers import Ports
-from shardboard.reconcilers.lease import ours
+from shardboard.orders.newcomers import PortAllocator
+from shardboard.reconcilers.lease import leased_transaction
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.actions import Action
-from shardboard.state.events import record_of_shard
+from shardboard.state.events import record_for_shard
 from shardboard.state.shards import Shard
 
 
-async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
+async def create_rows(store: Store, action: Action, moves: Sequence[Move]) -> None:
     """Create rows for new shards, as replicas of their pairs."""
-    async with ours(store, action) as session:
+    async with leased_transaction(store, action) as session:
         if session is None:
             return
-        held = await shards.occupying(session)
-        ports = Ports(held, await nodes.every(session))
+        held = await shards.list_occupying(session)
+        ports = PortAllocator(held, await nodes.list_all(session))
         present = {row.uid for row in held}
         for move in moves:
             twin = next((row for row in held if (row.bdb_uid, row.pair) == (move.bdb, move.pair)), None)
             if twin is None or move.newcomer is None or move.to is None or move.newcomer in present:
                 continue
-            port = ports.take(move.to)
+            port = ports.allocate(move.to)
             # Checked when the action was requested; if the last port was taken since, the move waits
             if port is not None:
                 session.add(twin.replica(move.newcomer, move.to, port))
@@ -36,7 +36,7 @@ async def welcome(store: Store, action: Action, moves: Sequence[Move]) -> None:
 async def promote(store: Store, action: Action, promoted_uid: int, seconds: float | None) -> None:
     """Write the roles after a planned failover, which took `seconds` if this console saw its start."""
     now = datetime.now(UTC)
-    async with ours(store, action) as session:
+    async with leased_transaction(store, action) as session:
         if session is None:
             return
         promoted = await shards.by_uid(session, promoted_uid)
@@ -45,20 +45,20 @@ async def promote(store: Store, action: Action, promoted_uid: int, seconds: floa
             return
         others = [
             row
-            for row in await shards.of_bdb(session, promoted.bdb_uid)
+            for row in await shards.list_for_bdb(session, promoted.bdb_uid)
             if row.pair == promoted.pair and row is not promoted
         ]
         old = next((row for row in others if row.role == "master"), None)
         promoted.role = "master"
-        promoted.became("master", now)
+        promoted.set_role("master", now)
         for row in others:
             row.role = "slave"
         for row in (promoted, *others):
             row.leads_again = False  # the current primary was chosen intentionally
         if old is not None and old.observed_status != "down":
-            old.became("slave", now)
+            old.set_role("slave", now)
         replaced = f"redis:{old.uid}" if old is not None else "its former primary"
-        record_of_shard(
+        record_for_shard(
             session,
             action,
             promoted,
@@ -78,7 +78,7 @@ async def promote(store: Store, action: Action, promoted_uid: int, seconds: floa
 
 async def retire(store: Store, action: Action, moves: Sequence[Move]) -> None:
     """Mark shards that are no longer desired; the removal loop ends them."""
-    async with ours(store, action) as session:
+    async with leased_transaction(store, action) as session:
         if session is None:
             return
         for move in moves:
@@ -88,7 +88,7 @@ async def retire(store: Store, action: Action, moves: Sequence[Move]) -> None:
                 await _record_retired(session, action, move, row)
             newcomer = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
             if newcomer is not None and newcomer.observed_role is None:
-                newcomer.became("slave", datetime.now(UTC))
+                newcomer.set_role("slave", datetime.now(UTC))
 
 
 async def _record_retired(session: AsyncSession, action: Action, move: Move, row: Shard) -> None:
@@ -101,7 +101,7 @@ async def _record_retired(session: AsyncSession, action: Action, move: Move, row
         if move.newcomer is not None
         else f"Replica redis:{row.uid} of {name} was removed from node {row.node_uid}."
     )
-    record_of_shard(
+    record_for_shard(
         session,
         action,
         row,
@@ -111,7 +111,9 @@ async def _record_retired(session: AsyncSession, action: Action, move: Move, row
     )
 
 
-async def settle(session: AsyncSession, action: Action, moves: Sequence[Move], committed: Collection[int]) -> None:
+async def complete_or_undo(
+    session: AsyncSession, action: Action, moves: Sequence[Move], committed: Collection[int]
+) -> None:
     """Complete or undo partial moves: a new shard that is primary stays and the old shard is removed; a new shard whose old shard
     was already removed stays too. All other new shards are removed.
     """
@@ -129,7 +131,7 @@ async def settle(session: AsyncSession, action: Action, moves: Sequence[Move], c
             newcomer.desired = "absent"
         else:
             # It may be taking over right now: removing it or the old shard could lose data.
-            record_of_shard(
+            record_for_shard(
                 session,
                 action,
                 newcomer,

@@ -4,15 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shardboard.domain.moves import SHARE, Move, Next
+from shardboard.domain.moves import STEP_PROGRESS, Move, NextStep
 from shardboard.reconcilers.movement.observed_pairs import ObservedPairs
 
-MANY = 24
+MAX_LISTED_MOVES = 24
 """Maximum number of moves that are listed individually."""
 
 
 @dataclass(frozen=True)
-class Told:
+class Progress:
     """Steps, total progress in percent, and remaining seconds of the running copies, if known."""
 
     steps: list[dict[str, Any]]
@@ -24,9 +24,9 @@ def render(
     moves: Sequence[Move],
     done: Collection[int],
     failed: Mapping[int, str],
-    nexts: Mapping[int, Next],
+    nexts: Mapping[int, NextStep],
     seen: ObservedPairs,
-) -> Told:
+) -> Progress:
     """Return the steps. `nexts` are the moves in progress."""
     steps, shares = [], []
     for number, move in enumerate(moves):
@@ -50,13 +50,13 @@ def render(
         seen.resync(move) for number, move in enumerate(moves) if number in nexts and nexts[number].step == "copy"
     ]
     known = [copy.eta for copy in copies if copy is not None and copy.eta is not None]
-    shown = steps if len(moves) <= MANY else _by_database(moves, steps, seen)
-    return Told(shown, 100 * sum(shares) / max(len(shares), 1), max(known) if known else None)
+    shown = steps if len(moves) <= MAX_LISTED_MOVES else _by_database(moves, steps, seen)
+    return Progress(shown, 100 * sum(shares) / max(len(shares), 1), max(known) if known else None)
 
 
-def _detail(move: Move, each: Next, seen: ObservedPairs) -> str:
-    if each.blocked or each.waits:
-        return each.blocked or each.waits
+def _detail(move: Move, each: NextStep, seen: ObservedPairs) -> str:
+    if each.blocked or each.wait_reason:
+        return each.blocked or each.wait_reason
     resync = seen.resync(move)
     if each.step == "copy" and resync is not None:
         left = f", about {resync.eta:.0f} s left" if resync.eta is not None else ""
@@ -73,11 +73,11 @@ def _detail(move: Move, each: Next, seen: ObservedPairs) -> str:
     }[each.step]
 
 
-def _share(move: Move, each: Next, seen: ObservedPairs) -> float:
-    share = SHARE[each.step]
+def _share(move: Move, each: NextStep, seen: ObservedPairs) -> float:
+    share = STEP_PROGRESS[each.step]
     resync = seen.resync(move)
     if each.step == "copy" and resync is not None:
-        share += (SHARE["hand_over"] - share) * resync.percent / 100
+        share += (STEP_PROGRESS["hand_over"] - share) * resync.percent / 100
     return share
 
 
@@ -89,15 +89,15 @@ def _by_database(
         grouped.setdefault(move.bdb, []).append(step["status"])
     return [
         {
-            "name": f"{len(statuses)} moves of {seen.bases[bdb].name if bdb in seen.bases else f'database {bdb}'}",
-            "status": _together(statuses),
+            "name": f"{len(statuses)} moves of {seen.databases[bdb].name if bdb in seen.databases else f'database {bdb}'}",
+            "status": _combined_status(statuses),
             "detail": f"{statuses.count('completed')} completed, {statuses.count('running')} running",
         }
         for bdb, statuses in grouped.items()
     ]
 
 
-def _together(statuses: Sequence[str]) -> str:
+def _combined_status(statuses: Sequence[str]) -> str:
     if all(status == "completed" for status in statuses):
         return "completed"
     if all(status in ("completed", "failed") for status in statuses):

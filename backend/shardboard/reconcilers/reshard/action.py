@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.db import Store
 from shardboard.domain import reshard, slots
-from shardboard.domain.flash import Share
+from shardboard.domain.flash import ShardMemory
 from shardboard.domain.reshard import SlotBatch
 from shardboard.driver import cluster, replication, slotmap
 from shardboard.driver.cluster import ShardRef
@@ -24,18 +24,18 @@ from shardboard.reconcilers.load import DesiredDatabase
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.reshard import rows as reshard_rows
 from shardboard.reconcilers.reshard import steps as reshard_steps
-from shardboard.reconcilers.reshard.steps import waiting
+from shardboard.reconcilers.reshard.steps import waiting_outcome
 from shardboard.state import cluster as clusters
 from shardboard.state.actions import Action
 
-NAME = "SMReshardBDB"
-ORDER_SECONDS = 3.0
+ACTION_NAME = "SMReshardBDB"
+REQUEST_SECONDS = 3.0
 """Duration of one request to an agent."""
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """During pauses: interval of checks whether the action was cancelled or its pace changed."""
 
 
-class Waiting(Exception):
+class TransientObstacle(Exception):
     """A transient obstacle; the message is one sentence."""
 
 
@@ -54,9 +54,9 @@ class Reshard:
             return Outcome(failed="The database no longer exists.")
         try:
             outcome = await self._advance(action, database)
-        except (Waiting, AgentError) as error:
-            return waiting(action, str(error))
-        return replace(outcome, remember={"stalled_since": None, **outcome.remember})
+        except (TransientObstacle, AgentError) as error:
+            return waiting_outcome(action, str(error))
+        return replace(outcome, params={"stalled_since": None, **outcome.params})
 
     async def _advance(self, action: Action, database: DesiredDatabase) -> Outcome:
         if not action.params.get("widened"):
@@ -64,57 +64,61 @@ class Reshard:
         joining = [shard for shard in database.shards if shard.uid in action.params["newcomers"]]
         if joining and not action.params.get("joined") and not action.cancelled_by:
             return await self._join(action, database, joining)
-        seen = await slotmap.look(self._agents, database.shards, database.primaries)
+        seen = await slotmap.read_slot_map(self._agents, database.shards, database.primaries)
         if seen.lost:
-            raise Waiting(f"{len(seen.lost)} slots, including slot {seen.lost[0]}, belong to no shard of this database")
+            raise TransientObstacle(
+                f"{len(seen.lost)} slots, including slot {seen.lost[0]}, belong to no shard of this database"
+            )
         # When cancelled, open slots are completed and no further ones are opened.
         desired = seen.held if action.cancelled_by else _desired(action)
         batches = [*_opened(seen), *reshard.batches(seen.held, desired)]
         if batches:
             return await self._move(action, database, seen, batches)
         if busy := await slotmap.moving(self._agents, database.primaries):
-            raise Waiting(f"shard redis:{busy[0]} is still moving slots")
+            raise TransientObstacle(f"shard redis:{busy[0]} is still moving slots")
         if empty := {shard.pair for shard in database.shards} - {pair for pair, held in desired.items() if held}:
-            await reshard_rows.write(self._store, action, seen.held)
+            await reshard_rows.write_slots(self._store, action, seen.held)
             await reshard_rows.retire(self._store, action, empty)
-            return Outcome(steps=reshard_steps.at(action, "leave"), again_in=0.05)
-        if left := await reshard_rows.leaving(self._store, action):
-            return waiting(action, f"shard redis:{left[0]} has not been removed yet", reshard_steps.at(action, "leave"))
+            return Outcome(steps=reshard_steps.render_steps(action, "leave"), retry_in=0.05)
+        if left := await reshard_rows.retired_shards(self._store, action):
+            return waiting_outcome(
+                action, f"shard redis:{left[0]} has not been removed yet", reshard_steps.render_steps(action, "leave")
+            )
         return await self._settle(action, database)
 
     async def _widen(self, action: Action, database: DesiredDatabase) -> Outcome:
         """Raise the memory limit of shards that will hold more first. Shards that will hold less keep theirs until then."""
-        before = Share(action.params["memory_before"], action.params.get("flash_before"))
-        wider = replace(database.engine, memory=database.engine.memory.wider(before))
+        before = ShardMemory(action.params["memory_before"], action.params.get("flash_before"))
+        wider = replace(database.engine, memory=database.engine.memory.maximum(before))
         old = [shard for shard in database.living if shard.uid not in action.params["newcomers"]]
         if refused := await cluster.configure(self._agents, wider, old, len(database.shards)):
-            raise Waiting(_first_reason(refused))
-        return Outcome(remember={"widened": True}, steps=reshard_steps.at(action, "join"), again_in=0)
+            raise TransientObstacle(_first_reason(refused))
+        return Outcome(params={"widened": True}, steps=reshard_steps.render_steps(action, "join"), retry_in=0)
 
     async def _join(self, action: Action, database: DesiredDatabase, joining: Sequence[ShardRef]) -> Outcome:
         """Start the new shards with the complete known cluster state, and introduce them to the other shards."""
         uids = {shard.uid for shard in joining}
         hosts = [shard for shard in database.living if shard.uid not in uids]
-        seen = await cluster.look(self._agents, joining, cluster=True)
+        seen = await cluster.read_conditions(self._agents, joining, cluster=True)
         if died := next((f"Shard redis:{uid}: {each.died}." for uid, each in seen.items() if each.died), ""):
             return Outcome(failed=died)
         if absent := [shard for shard in joining if shard.uid not in seen]:
             leading = [shard for shard in database.primaries if shard.uid not in uids]
-            known = await cluster.view(self._agents, leading)
-            refused = await cluster.start_late(
+            known = await cluster.newest_view(self._agents, leading)
+            refused = await cluster.start_new_shards(
                 self._agents, database.engine, database.shards, database.primaries, absent, known
             )
             if refused:
                 return Outcome(failed=_first_reason(refused))
         unaware = await slotmap.unaware_hosts(self._agents, hosts, joining)
         if unaware:
-            await replication.introduce(self._agents, unaware, joining)
+            await replication.meet(self._agents, unaware, joining)
         ready = [uid for uid, each in seen.items() if each.running and each.serves and each.in_sync]
-        steps = reshard_steps.at(action, "join", f"{len(ready)} of {len(joining)} ready")
+        steps = reshard_steps.render_steps(action, "join", f"{len(ready)} of {len(joining)} ready")
         if unaware or len(ready) < len(joining):
-            return waiting(action, "not all new shards are ready", steps)
-        await reshard_rows.arrived(self._store, action)
-        return Outcome(remember={"joined": True}, steps=steps, again_in=0)
+            return waiting_outcome(action, "not all new shards are ready", steps)
+        await reshard_rows.record_serving(self._store, action)
+        return Outcome(params={"joined": True}, steps=steps, retry_in=0)
 
     async def _move(
         self, action: Action, database: DesiredDatabase, seen: SlotMap, batches: Sequence[SlotBatch]
@@ -124,28 +128,28 @@ class Reshard:
         headless = {pair for batch in batches for pair in (batch.source, batch.target) if pair not in heads}
         possible = [batch for batch in batches if not {batch.source, batch.target} & headless]
         if not possible:
-            raise Waiting(f"the primary of pair {min(headless)} is down")
+            raise TransientObstacle(f"the primary of pair {min(headless)} is down")
         async with self._store.read() as session:
             fast = (await clusters.load(session)).rules.resharding_pace == "fast"
-        if rest := 0.0 if fast or action.cancelled_by else reshard_steps.rest_left(action):
-            return Outcome(again_in=min(rest, LOOK_SECONDS))
+        if rest := 0.0 if fast or action.cancelled_by else reshard_steps.pause_left(action):
+            return Outcome(retry_in=min(rest, POLL_SECONDS))
         results = await (
             self._move_concurrently(possible, heads) if fast else self._move_sequentially(action, possible, heads)
         )
         moved = [SlotBatch(batch.source, batch.target, slots.head(batch.slots, each.count)) for batch, each in results]
         if any(each.count for _, each in results):
-            await reshard_rows.write(self._store, action, reshard.after(seen.held, moved))
+            await reshard_rows.write_slots(self._store, action, reshard.after(seen.held, moved))
         elif not any(each.keys for _, each in results):
-            raise Waiting(next((each.reason for _, each in results if each.reason), "no slot could be moved"))
+            raise TransientObstacle(next((each.reason for _, each in results if each.reason), "no slot could be moved"))
         left = sum(batch.size for batch in batches) - sum(batch.size for batch in moved)
         rest = max(each.rest for _, each in results)
-        return reshard_steps.moving(action, left, sum(each.keys for _, each in results), rest)
+        return reshard_steps.moving_outcome(action, left, sum(each.keys for _, each in results), rest)
 
     async def _move_concurrently(
         self, possible: Sequence[SlotBatch], heads: Mapping[int, ShardRef]
     ) -> list[tuple[SlotBatch, SlotsMoved]]:
         """Move as many batches concurrently as their pairs allow."""
-        chosen = reshard.at_once(possible)
+        chosen = reshard.parallel_batches(possible)
         return list(
             zip(chosen, await asyncio.gather(*(self._transfer(batch, heads, True) for batch in chosen)), strict=True)
         )
@@ -165,7 +169,7 @@ class Reshard:
                 stuck.discard((batch.source, batch.target))
                 break
             stuck.add((batch.source, batch.target))
-            if clock() > begun + ORDER_SECONDS:
+            if clock() > begun + REQUEST_SECONDS:
                 break
         return results
 
@@ -178,7 +182,7 @@ class Reshard:
             address=target.node.addr,
             port=target.port,
             slots=list(batch.slots),
-            seconds=ORDER_SECONDS,
+            seconds=REQUEST_SECONDS,
             fast=fast,
         )
         try:
@@ -188,26 +192,26 @@ class Reshard:
 
     async def _settle(self, action: Action, database: DesiredDatabase) -> Outcome:
         """Apply the settings that depend on the number of shards, and wait until all shards agree on the slot map."""
-        steps = reshard_steps.at(action, "settle")
+        steps = reshard_steps.render_steps(action, "settle")
         # When cancelled, the memory is shared by fewer shards than desired.
         memory = database.engine.memory.scaled(action.params["shards"], len(database.shards))
         engine = replace(database.engine, memory=memory)
         if refused := await cluster.configure(self._agents, engine, database.living, len(database.shards)):
-            return waiting(action, _first_reason(refused), steps)
-        seen = await slotmap.look(self._agents, database.shards, database.living)
-        if seen.open or seen.astray:
-            who = f"redis:{seen.astray[0]}" if seen.astray else "a primary"
-            return waiting(action, f"shard {who} does not have the complete slot map yet", steps)
-        await reshard_rows.write(self._store, action, seen.held)
+            return waiting_outcome(action, _first_reason(refused), steps)
+        seen = await slotmap.read_slot_map(self._agents, database.shards, database.living)
+        if seen.open or seen.disagreeing:
+            who = f"redis:{seen.disagreeing[0]}" if seen.disagreeing else "a primary"
+            return waiting_outcome(action, f"shard {who} does not have the complete slot map yet", steps)
+        await reshard_rows.write_slots(self._store, action, seen.held)
         return Outcome(cancelled=True) if action.cancelled_by else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         self._stuck.pop(action.uid, None)
-        await reshard_rows.finished(session, action)
+        await reshard_rows.record_completed(session, action)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         self._stuck.pop(action.uid, None)
-        await reshard_rows.stopped(session, action, reason)
+        await reshard_rows.record_stopped(session, action, reason)
 
 
 def _desired(action: Action) -> dict[int, slots.Ranges]:

@@ -8,59 +8,61 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.db import Store
 from shardboard.domain import slots
 from shardboard.domain.slots import Ranges
-from shardboard.reconcilers.lease import ours
+from shardboard.reconcilers.lease import leased_transaction
 from shardboard.state import bdbs, nodes, shards
 from shardboard.state.actions import Action
 from shardboard.state.bdbs import Bdb
-from shardboard.state.events import record_of_action
+from shardboard.state.events import record_for_action
 
 
-async def write(store: Store, action: Action, held: Mapping[int, Ranges]) -> None:
+async def write_slots(store: Store, action: Action, held: Mapping[int, Ranges]) -> None:
     """Store the slots that the pairs hold now."""
-    async with ours(store, action) as session:
+    async with leased_transaction(store, action) as session:
         if session is None:
             return
-        for row in await shards.of_bdb(session, action.object_uid):
+        for row in await shards.list_for_bdb(session, action.object_uid):
             text = slots.render(held.get(row.pair, ()))
             if row.slots != text:
                 row.slots = text
 
 
-async def arrived(store: Store, action: Action) -> None:
+async def record_serving(store: Store, action: Action) -> None:
     """Record that the new shards have been seen serving."""
     now = datetime.now(UTC)
-    async with ours(store, action) as session:
+    async with leased_transaction(store, action) as session:
         if session is None:
             return
-        for row in await shards.of_bdb(session, action.object_uid):
+        for row in await shards.list_for_bdb(session, action.object_uid):
             if row.uid in action.params["newcomers"] and row.observed_role is None:
-                row.became(row.role, now)
+                row.set_role(row.role, now)
 
 
 async def retire(store: Store, action: Action, pairs: Collection[int]) -> None:
     """Retire pairs without slots. The removal loop ends their shards and makes the others forget them."""
-    async with ours(store, action) as session:
+    async with leased_transaction(store, action) as session:
         if session is None:
             return
-        for row in await shards.of_bdb(session, action.object_uid):
+        for row in await shards.list_for_bdb(session, action.object_uid):
             if row.pair in pairs:
                 row.desired = "absent"
 
 
-async def leaving(store: Store, action: Action) -> list[int]:
+async def retired_shards(store: Store, action: Action) -> list[int]:
     """Return the uids of retired shards that still exist. Shards on unreachable nodes are removed when the node returns."""
     async with store.read() as session:
         reachable = {
-            node.uid for node in await nodes.every(session) if node.health == "up" and node.agent_status == "connected"
+            node.uid
+            for node in await nodes.list_all(session)
+            if node.health == "up" and node.agent_status == "connected"
         }
         return [
             row.uid
-            for row in await shards.absent(session)
+            for row in await shards.list_absent(session)
             if row.bdb_uid == action.object_uid and row.node_uid in reachable
         ]
 
 
-async def finished(session: AsyncSession, action: Action) -> None:
+async def record_completed(session: AsyncSession, action: Action) -> None:
     """Write the end: the database has the requested number of pairs."""
     bdb = await bdbs.by_uid(session, action.object_uid)
     if bdb is None:
@@ -79,12 +81,12 @@ async def finished(session: AsyncSession, action: Action) -> None:
     _record_event(session, action, bdb, "bdb_reshard_completed", message, {**details, "seconds": seconds})
 
 
-async def stopped(session: AsyncSession, action: Action, reason: str) -> None:
+async def record_stopped(session: AsyncSession, action: Action, reason: str) -> None:
     """Write the end of a failed or cancelled action: the database keeps the number of pairs that was reached."""
     bdb = await bdbs.by_uid(session, action.object_uid)
     if bdb is None:
         return
-    rows = await shards.of_bdb(session, action.object_uid)
+    rows = await shards.list_for_bdb(session, action.object_uid)
     if not action.params.get("joined"):  # after that, a new shard can hold keys of a partially moved slot
         for row in rows:
             if row.uid in action.params["newcomers"]:
@@ -108,4 +110,4 @@ def _record_event(
     details: Mapping[str, object],
     severity: str = "INFO",
 ) -> None:
-    record_of_action(session, action, type_, description, severity=severity, details={"bdb_name": bdb.name, **details})
+    record_for_action(session, action, type_, description, severity=severity, details={"bdb_name": bdb.name, **details})

@@ -7,18 +7,18 @@ from shardboard.domain.numerals import plural
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.actions import Action
 
-STALLED = timedelta(seconds=120)
+STALL_TIMEOUT = timedelta(seconds=120)
 """How long the action waits for an obstacle, such as a failover, before it fails."""
-AGAIN_IN = 0.2
+RETRY_SECONDS = 0.2
 """Seconds between two checks of an obstacle."""
 
-Phase = Literal["join", "move", "leave", "settle"]
+ReshardPhase = Literal["join", "move", "leave", "settle"]
 
 
-def at(action: Action, phase: Phase, detail: str = "") -> list[dict[str, Any]]:
+def render_steps(action: Action, phase: ReshardPhase, detail: str = "") -> list[dict[str, Any]]:
     """Return the steps while `phase` is running."""
     params = action.params
-    names: dict[Phase, str] = {}
+    names: dict[ReshardPhase, str] = {}
     if params["newcomers"]:
         names["join"] = f"Start {plural(len(params['newcomers']), 'shard')}"
     names["move"] = f"Move {plural(params['total'], 'slot')}"
@@ -34,7 +34,7 @@ def at(action: Action, phase: Phase, detail: str = "") -> list[dict[str, Any]]:
     ]
 
 
-def moving(action: Action, left: int, keys: int, rest: float) -> Outcome:
+def moving_outcome(action: Action, left: int, keys: int, pause: float) -> Outcome:
     """Return the outcome after moving: `left` slots remain, `keys` keys were moved, and shards need a pause of `rest` seconds."""
     now = datetime.now(UTC)
     params = action.params
@@ -46,35 +46,35 @@ def moving(action: Action, left: int, keys: int, rest: float) -> Outcome:
     keys += params.get("keys", 0)
     return Outcome(
         progress=5 + 90 * (1 - left / total) if total else 95,
-        steps=at(action, "move", f"{total - left} moved, with {keys} keys"),
-        remember={
+        steps=render_steps(action, "move", f"{total - left} moved, with {keys} keys"),
+        params={
             "moving_since": since.isoformat(),
             "left_at_first": start,
             "keys": keys,
             "eta_seconds": eta,
-            "rest_until": (now + timedelta(seconds=rest)).isoformat(),
+            "rest_until": (now + timedelta(seconds=pause)).isoformat(),
         },
-        again_in=0,
+        retry_in=0,
     )
 
 
-def rest_left(action: Action) -> float:
+def pause_left(action: Action) -> float:
     """Return the remaining seconds of the pause."""
     until = datetime.fromisoformat(action.params.get("rest_until") or action.created_at.isoformat())
     return max(0.0, (until - datetime.now(UTC)).total_seconds())
 
 
-def waiting(action: Action, reason: str, steps: list[dict[str, Any]] | None = None) -> Outcome:
+def waiting_outcome(action: Action, reason: str, steps: list[dict[str, Any]] | None = None) -> Outcome:
     """Return the outcome while an obstacle exists that may resolve automatically, but not indefinitely."""
     now = datetime.now(UTC)
     since = action.params.get("stalled_since") or now.isoformat()
-    if now - datetime.fromisoformat(since) > STALLED:
+    if now - datetime.fromisoformat(since) > STALL_TIMEOUT:
         return Outcome(failed=_as_sentence(reason), steps=steps)
     if steps is None:
         steps = [
             {**step, "detail": f"waiting: {reason}"} if step["status"] == "running" else step for step in action.steps
         ]
-    return Outcome(steps=steps, again_in=AGAIN_IN, remember={"stalled_since": since, "eta_seconds": None})
+    return Outcome(steps=steps, retry_in=RETRY_SECONDS, params={"stalled_since": since, "eta_seconds": None})
 
 
 def _as_sentence(text: str) -> str:

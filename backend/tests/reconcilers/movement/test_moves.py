@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 from backend.tests import pairs
-from backend.tests.reconcilers.engines import Engines
+from backend.tests.reconcilers.engines import ReplicatingAgents
 from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
 from backend.tests.sampling import Sampling
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.movement import moves
-from shardboard.reconcilers.movement.moves import Relocate
+from shardboard.reconcilers.movement.moves import MoveShards
 from shardboard.reconcilers.removal import RemovalLoop
 from shardboard.services import actions as action_service
 from shardboard.services import migrations
@@ -34,30 +34,30 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 @pytest.fixture
-def agents() -> Engines:
-    return Engines()
+def agents() -> ReplicatingAgents:
+    return ReplicatingAgents()
 
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(moves, "PACE", 0.01)
+    monkeypatch.setattr(moves, "POLL_SECONDS", 0.01)
 
 
 @pytest.fixture(params=[True, False], ids=["cluster", "standalone"])
-async def shop(console: Console, agents: Engines, nodes: object, request: pytest.FixtureRequest) -> None:
+async def shop(console: Console, agents: ReplicatingAgents, nodes: object, request: pytest.FixtureRequest) -> None:
     await create_shop(console, agents, sharding=request.param)
 
 
 @pytest.fixture
-async def cluster_shop(console: Console, agents: Engines, nodes: object) -> None:
+async def cluster_shop(console: Console, agents: ReplicatingAgents, nodes: object) -> None:
     await create_shop(console, agents)
 
 
-async def create_shop(console: Console, agents: Engines, *, sharding: bool = True) -> None:
+async def create_shop(console: Console, agents: ReplicatingAgents, *, sharding: bool = True) -> None:
     """Create primaries 1, 2, 3 on nodes 1, 2, 3 with replicas 4, 5, 6 on nodes 2, 3, 1. Without cluster mode: 1 and 2 only."""
     count = 3 if sharding else 1
-    await pairs.active(console, agents, count, sharding=sharding)
+    await pairs.create_active_database(console, agents, count, sharding=sharding)
     agents.primary_of = {count + uid: uid for uid in range(1, count + 1)}
     for node, specs in agents.running.items():
         agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in specs.items()}
@@ -70,7 +70,7 @@ async def running(
     console: Console, *, agents: Any = None, store: Any = None, instance: str = "test"
 ) -> AsyncIterator[None]:
     store, agents = store or console.store, agents or console.agents
-    loop = ActionLoop(store, console.bus, {moves.MIGRATE: Relocate(store, agents)}, instance)
+    loop = ActionLoop(store, console.bus, {moves.MIGRATE: MoveShards(store, agents)}, instance)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RemovalLoop(store, console.bus, agents).run())]
     try:
         yield
@@ -83,7 +83,7 @@ async def running(
 
 async def migrate(console: Console, uid: int, target: int) -> str:
     async with console.store.begin() as session:
-        action, _ = await migrations.order(session, [uid], target, ADMIN, dry_run=False)
+        action, _ = await migrations.schedule(session, [uid], target, ADMIN, dry_run=False)
     assert action is not None
     return action.uid
 
@@ -94,26 +94,26 @@ async def read(console: Console, uid: str) -> Action:
 
 
 async def is_over(console: Console, uid: str) -> bool:
-    return (await read(console, uid)).status not in actions.OPEN
+    return (await read(console, uid)).status not in actions.OPEN_STATUSES
 
 
 async def no_absent_shards(console: Console) -> bool:
     async with console.store.read() as session:
-        return not await shards.absent(session)
+        return not await shards.list_absent(session)
 
 
 async def pair(console: Console) -> list[Shard]:
     async with console.store.read() as session:
-        return [row for row in await shards.of_bdb(session, pairs.BDB) if row.pair == 0]
+        return [row for row in await shards.list_for_bdb(session, pairs.BDB) if row.pair == 0]
 
 
-async def check_pair(console: Console, agents: Engines) -> dict[int, str]:
+async def check_pair(console: Console, agents: ReplicatingAgents) -> dict[int, str]:
     """Check that rows, agents and engines agree on pair 0. Return the role by node."""
     rows = await pair(console)
     assert sorted(row.current_role for row in rows) == ["master", "slave"]
     node_of = {uid: node for node, specs in agents.running.items() for uid in specs}
     async with console.store.read() as session:
-        assert set(node_of) == {row.uid for row in await shards.of_bdb(session, pairs.BDB)}
+        assert set(node_of) == {row.uid for row in await shards.list_for_bdb(session, pairs.BDB)}
         bdb = await session.get_one(Bdb, pairs.BDB)
         assert (bdb.status, bdb.action_uid) == ("active", None)
     assert all(node_of[row.uid] == row.node_uid for row in rows)
@@ -134,12 +134,12 @@ async def shard_with_role(console: Console, role: str) -> Shard:
 
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("role", ["master", "slave"])
-async def test_a_shard_is_moved(console: Console, agents: Engines, role: str) -> None:
+async def test_a_shard_is_moved(console: Console, agents: ReplicatingAgents, role: str) -> None:
     moving, target = await shard_with_role(console, role), await free_node(console)
     uid = await migrate(console, moving.uid, target)
     async with running(console):
-        await until(lambda: is_over(console, uid))
-        await until(lambda: no_absent_shards(console))
+        await wait_until(lambda: is_over(console, uid))
+        await wait_until(lambda: no_absent_shards(console))
     action = await read(console, uid)
     assert (action.status, action.error, action.progress) == ("completed", "", 100)
     assert (await check_pair(console, agents))[target] == role
@@ -152,7 +152,9 @@ async def test_a_shard_is_moved(console: Console, agents: Engines, role: str) ->
 
 
 @pytest.mark.usefixtures("shop")
-async def test_killed_at_every_step_a_move_completes(console: Console, agents: Engines, sampling: Sampling) -> None:
+async def test_killed_at_every_step_a_move_completes(
+    console: Console, agents: ReplicatingAgents, sampling: Sampling
+) -> None:
     # A step is before or after each call and each transaction.
     for step in sampling.kill_steps(MIN_STEPS, 200):
         moving, target = await shard_with_role(console, "master"), await free_node(console)
@@ -163,8 +165,8 @@ async def test_killed_at_every_step_a_move_completes(console: Console, agents: E
         async with console.store.begin() as session:
             (await session.get_one(Action, uid)).lease_until = None
         async with running(console, instance="test" if step % 2 else "another"):
-            await until(lambda uid=uid: is_over(console, uid))
-            await until(lambda: no_absent_shards(console))
+            await wait_until(lambda uid=uid: is_over(console, uid))
+            await wait_until(lambda: no_absent_shards(console))
         action = await read(console, uid)
         assert (action.status, action.error) == ("completed", ""), f"killed at step {step}"
         assert (await check_pair(console, agents))[target] == "master", f"killed at step {step}"
@@ -177,7 +179,7 @@ async def test_killed_at_every_step_a_move_completes(console: Console, agents: E
 @pytest.mark.usefixtures("cluster_shop")
 @pytest.mark.parametrize("role", ["master", "slave"])
 async def test_cancelled_at_every_step_no_partial_result_is_left(
-    console: Console, agents: Engines, role: str, sampling: Sampling
+    console: Console, agents: ReplicatingAgents, role: str, sampling: Sampling
 ) -> None:
     statuses = set()
     for step in sampling.kill_steps(MIN_STEPS, 200):
@@ -189,11 +191,11 @@ async def test_cancelled_at_every_step_no_partial_result_is_left(
             completed = await _completes_before_gate(gate, lambda uid=uid: is_over(console, uid))
             async with console.store.begin() as session:
                 action = await session.get_one(Action, uid)
-                if action.status in actions.OPEN:  # otherwise, the removal after the action is at the gate
+                if action.status in actions.OPEN_STATUSES:  # otherwise, the removal after the action is at the gate
                     await action_service.cancel(session, action, ADMIN)
             gate.opened.set()
-            await until(lambda uid=uid: is_over(console, uid))
-            await until(lambda: no_absent_shards(console))
+            await wait_until(lambda uid=uid: is_over(console, uid))
+            await wait_until(lambda: no_absent_shards(console))
         status = (await read(console, uid)).status
         statuses.add(status)
         after = await check_pair(console, agents)
@@ -208,12 +210,14 @@ async def test_cancelled_at_every_step_no_partial_result_is_left(
 
 
 @pytest.mark.usefixtures("cluster_shop")
-async def test_a_new_shard_that_does_not_start_is_reported_and_undone(console: Console, agents: Engines) -> None:
-    agents.refuse = {7: "port 20000 is in use"}
+async def test_a_new_shard_that_does_not_start_is_reported_and_undone(
+    console: Console, agents: ReplicatingAgents
+) -> None:
+    agents.refusals = {7: "port 20000 is in use"}
     uid = await migrate(console, 1, 3)
     async with running(console):
-        await until(lambda: is_over(console, uid))
-        await until(lambda: no_absent_shards(console))
+        await wait_until(lambda: is_over(console, uid))
+        await wait_until(lambda: no_absent_shards(console))
     action = await read(console, uid)
     assert (action.status, action.error) == ("failed", "Shard redis:7 could not be started: port 20000 is in use.")
     assert (await check_pair(console, agents)) == {1: "master", 2: "slave"}
@@ -221,44 +225,44 @@ async def test_a_new_shard_that_does_not_start_is_reported_and_undone(console: C
 
 @pytest.mark.usefixtures("cluster_shop")
 async def test_a_node_that_becomes_unreachable_fails_the_move(
-    console: Console, agents: Engines, monkeypatch: pytest.MonkeyPatch
+    console: Console, agents: ReplicatingAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agents.stalled = {7}
     uid = await migrate(console, 1, 3)
     async with running(console):
-        await until(lambda: 7 in agents.running[3])
-        await pairs.node_is(console, 3, agent_status="lost")
+        await wait_until(lambda: 7 in agents.running[3])
+        await pairs.set_node_columns(console, 3, agent_status="lost")
         agents.unreachable = {3}
-        monkeypatch.setattr(loops, "PATIENCE", timedelta(seconds=0.3))
-        await until(lambda: is_over(console, uid))
+        monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(seconds=0.3))
+        await wait_until(lambda: is_over(console, uid))
         assert (await read(console, uid)).status == "failed"
         agents.unreachable = set()
-        await pairs.node_is(console, 3, agent_status="connected")
-        await until(lambda: no_absent_shards(console))
+        await pairs.set_node_columns(console, 3, agent_status="connected")
+        await wait_until(lambda: no_absent_shards(console))
     assert (await check_pair(console, agents)) == {1: "master", 2: "slave"}
 
 
 @pytest.mark.usefixtures("cluster_shop")
-async def test_full_syncs_of_a_move_respect_the_limit(console: Console, agents: Engines) -> None:
+async def test_full_syncs_of_a_move_respect_the_limit(console: Console, agents: ReplicatingAgents) -> None:
     agents.stalled = {7, 8}
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).policy = {"max_slave_full_syncs": 1}
-        action, _ = await migrations.order(session, [1, 5], 3, ADMIN, dry_run=True)
+        action, _ = await migrations.schedule(session, [1, 5], 3, ADMIN, dry_run=True)
         assert action is None
     async with console.store.begin() as session:
         row = await session.get_one(Shard, 5)
         row.node_uid = 1
         agents.running[1][5] = agents.running[3].pop(5)
         agents.addresses[5] = ("10.0.0.1", row.port)
-        action, _ = await migrations.order(session, [1, 5], 3, ADMIN, dry_run=False)
+        action, _ = await migrations.schedule(session, [1, 5], 3, ADMIN, dry_run=False)
         assert action is not None
     async with running(console):
-        await until(lambda: 7 in agents.running[3])
-        steps = await until(lambda: _details(console, action.uid))
+        await wait_until(lambda: 7 in agents.running[3])
+        steps = await wait_until(lambda: _details(console, action.uid))
         assert steps == ["redis:7 is copying", "waiting"]
         assert 8 not in agents.running[3]
         agents.stalled = set()
-        await until(lambda: is_over(console, action.uid))
+        await wait_until(lambda: is_over(console, action.uid))
     assert (await read(console, action.uid)).status == "completed"
 
 
@@ -270,7 +274,7 @@ async def _details(console: Console, uid: str) -> list[str]:
 
 async def _completes_before_gate(gate: Gate, condition: Any) -> bool:
     """Return whether the condition became true before the gate was reached."""
-    finished, killed = asyncio.create_task(until(condition)), asyncio.create_task(gate.reached.wait())
+    finished, killed = asyncio.create_task(wait_until(condition)), asyncio.create_task(gate.reached.wait())
     await asyncio.wait((finished, killed), return_when=asyncio.FIRST_COMPLETED)
     completed = finished.done()
     finished.cancel()

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from backend.tests.reconcilers.loops import ADMIN, create_active_database, running, shard_rows
+from backend.tests.reconcilers.loops import ADMIN, create_active_database, running_loops, shard_rows
 from backend.tests.reconcilers.test_certificates import stored_certificates
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.agent import key
 from shardboard.console import Console
@@ -27,8 +27,8 @@ async def remove(console: Console, uid: int) -> None:
         async with console.store.read() as session:
             return await nodes.by_uid(session, uid) is None
 
-    async with running(console):
-        await until(is_removed)
+    async with running_loops(console):
+        await wait_until(is_removed)
 
 
 async def test_certificates_of_a_removed_node_are_refused_and_cas_replaced(
@@ -39,13 +39,13 @@ async def test_certificates_of_a_removed_node_are_refused_and_cas_replaced(
     unencrypted = await create_active_database(console, "unencrypted", data_internode_encryption=False, **single_shard)
     used_nodes = {row.node_uid for each in (uid, unencrypted) for row in await shard_rows(console, each)}
     removed_node = max({1, 2, 3} - used_nodes)
-    agents.requests = {removed_node: key.fresh()[1]}
-    agents.ends = {removed_node: NOW + timedelta(days=1)}
-    loop = AgentCertificatesLoop(console.store, console.bus, agents, console.authority)
-    await loop.look(NOW)  # this renews the certificate, so the node has had two
+    agents.requests = {removed_node: key.generate()[1]}
+    agents.valid_until = {removed_node: NOW + timedelta(days=1)}
+    loop = AgentCertificatesLoop(console.store, console.bus, agents, console.ca)
+    await loop.check(NOW)  # this renews the certificate, so the node has had two
     await remove(console, removed_node)
     async with console.store.read() as session:
-        refused = await issued_certificates.refused(session)
+        refused = await issued_certificates.revoked_serials(session)
         assert {f"{removed_node:x}", agents.serials[removed_node]} == refused
         [event] = [each for each in await events.page(session, newest_first=False) if each.type == "node_removed"]
     assert event.description.endswith("The 1 encrypted database will no longer trust its certificates.")
@@ -53,15 +53,15 @@ async def test_certificates_of_a_removed_node_are_refused_and_cas_replaced(
     assert (await stored_certificates(console, uid)).left != ""
     with pytest.raises(AssertionError):
         await stored_certificates(console, unencrypted)
-    assert not console.authority.refuse(set()), "the loop has not refused it yet"
-    await loop.refuse()
-    assert not console.authority.refuse(refused), "the loop has already refused it"
+    assert not console.ca.reject_certificates(set()), "the loop has not refused it yet"
+    await loop.reject_removed()
+    assert not console.ca.reject_certificates(refused), "the loop has already refused it"
 
 
 async def test_a_node_removed_during_a_renewal_gets_no_certificate(console: Console, agents: FakeAgents) -> None:
-    agents.requests = {3: key.fresh()[1]}
-    agents.ends = {3: NOW + timedelta(days=1)}
-    loop = AgentCertificatesLoop(console.store, console.bus, agents, console.authority)
+    agents.requests = {3: key.generate()[1]}
+    agents.valid_until = {3: NOW + timedelta(days=1)}
+    loop = AgentCertificatesLoop(console.store, console.bus, agents, console.ca)
     original = agents.request_certificate
 
     async def remove_node_first(node: object) -> str:
@@ -69,8 +69,8 @@ async def test_a_node_removed_during_a_renewal_gets_no_certificate(console: Cons
         return await original(node)  # type: ignore[arg-type]
 
     agents.request_certificate = remove_node_first  # type: ignore[method-assign,assignment]
-    await loop.look(NOW)
-    assert agents.given == []
+    await loop.check(NOW)
+    assert agents.accepted_certificates == []
     async with console.store.read() as session:
         assert not [
             each for each in await events.page(session, newest_first=False) if each.type == "node_certificate_failed"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from backend.tests import pairs
 from backend.tests.reconcilers.loops import ADMIN, Gate, GatedAgents, GatedStore
-from backend.tests.reconcilers.slot_engines import SlotEngines
+from backend.tests.reconcilers.slot_engines import SlotMovingAgents
 from backend.tests.sampling import Sampling
-from backend.tests.shards import until
+from backend.tests.shards import wait_until
 
 from shardboard.console import Console
 from shardboard.domain import reshard as domain
@@ -37,26 +37,26 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("shop")]
 
 
 @pytest.fixture
-def agents() -> SlotEngines:
-    return SlotEngines()
+def agents() -> SlotMovingAgents:
+    return SlotMovingAgents()
 
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(reshard_steps, "AGAIN_IN", 0.01)
+    monkeypatch.setattr(reshard_steps, "RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture
-async def shop(console: Console, agents: SlotEngines, nodes: object) -> None:
+async def shop(console: Console, agents: SlotMovingAgents, nodes: object) -> None:
     """Primaries 1, 2, 3 with replicas 4, 5, 6, spread over the three nodes."""
-    await pairs.active(console, agents, 3)
+    await pairs.create_active_database(console, agents, 3)
     agents.primary_of = {3 + uid: uid for uid in (1, 2, 3)}
     for node, held in agents.running.items():
         agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in held.items()}
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
-        for row in await shards.of_bdb(session, pairs.BDB):
+        for row in await shards.list_for_bdb(session, pairs.BDB):
             if row.role == "master":
                 agents.owners |= dict.fromkeys(slots.each(slots.parse(row.slots)), row.engine_id)
 
@@ -66,7 +66,7 @@ async def running(
     console: Console, *, agents: Any = None, store: Any = None, instance: str = "test"
 ) -> AsyncIterator[None]:
     store, agents = store or console.store, agents or console.agents
-    loop = ActionLoop(store, console.bus, {reshard.NAME: reshard.Reshard(store, agents)}, instance)
+    loop = ActionLoop(store, console.bus, {reshard.ACTION_NAME: reshard.Reshard(store, agents)}, instance)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RemovalLoop(store, console.bus, agents).run())]
     try:
         yield
@@ -90,20 +90,20 @@ async def read(console: Console, uid: str) -> Action:
 
 
 async def is_over(console: Console, uid: str) -> bool:
-    return (await read(console, uid)).status not in actions.OPEN
+    return (await read(console, uid)).status not in actions.OPEN_STATUSES
 
 
 async def no_absent_shards(console: Console) -> bool:
     async with console.store.read() as session:
-        return not await shards.absent(session)
+        return not await shards.list_absent(session)
 
 
 async def rows(console: Console) -> list[Shard]:
     async with console.store.read() as session:
-        return list(await shards.of_bdb(session, pairs.BDB))
+        return list(await shards.list_for_bdb(session, pairs.BDB))
 
 
-async def check_slots(console: Console, agents: SlotEngines, context: str = "") -> dict[int, int]:
+async def check_slots(console: Console, agents: SlotMovingAgents, context: str = "") -> dict[int, int]:
     """Check that rows and engines agree on all shards and slots. Return the number of slots by pair."""
     held = await rows(console)
     async with console.store.read() as session:
@@ -125,10 +125,10 @@ def is_even(sizes: dict[int, int]) -> bool:
     return max(sizes.values()) - min(sizes.values()) <= 1
 
 
-async def test_pairs_are_added(console: Console, agents: SlotEngines) -> None:
+async def test_pairs_are_added(console: Console, agents: SlotMovingAgents) -> None:
     uid = await start_change(console, shards_count=5)
     async with running(console):
-        await until(lambda: is_over(console, uid))
+        await wait_until(lambda: is_over(console, uid))
     action = await read(console, uid)
     assert (action.status, action.error, action.progress) == ("completed", "", 100)
     assert [step["name"] for step in action.steps] == ["Start 4 shards", "Move 6,553 slots", "Confirm the new slot map"]
@@ -153,12 +153,12 @@ async def test_pairs_are_added(console: Console, agents: SlotEngines) -> None:
     assert newest.details["keys"] == 65530
 
 
-async def test_pairs_are_removed(console: Console, agents: SlotEngines) -> None:
+async def test_pairs_are_removed(console: Console, agents: SlotMovingAgents) -> None:
     removed_ids = {row.engine_id for row in await rows(console) if row.pair > 0}
     uid = await start_change(console, shards_count=1)
     async with running(console):
-        await until(lambda: is_over(console, uid))
-        await until(lambda: no_absent_shards(console))
+        await wait_until(lambda: is_over(console, uid))
+        await wait_until(lambda: no_absent_shards(console))
     assert (await read(console, uid)).status == "completed"
     assert await check_slots(console, agents) == {0: slots.SLOTS}
     assert agents.forgotten_ids == removed_ids
@@ -169,7 +169,7 @@ async def test_pairs_are_removed(console: Console, agents: SlotEngines) -> None:
 
 
 async def test_killed_at_every_step_resharding_completes(
-    console: Console, agents: SlotEngines, sampling: Sampling
+    console: Console, agents: SlotMovingAgents, sampling: Sampling
 ) -> None:
     for index, step in enumerate(sampling.kill_steps(MIN_STEPS, 400)):
         count = 3 if index % 2 else 5
@@ -180,8 +180,8 @@ async def test_killed_at_every_step_resharding_completes(
         async with console.store.begin() as session:
             (await session.get_one(Action, uid)).lease_until = None
         async with running(console, instance="test" if index % 3 else "another"):
-            await until(lambda uid=uid: is_over(console, uid))
-            await until(lambda: no_absent_shards(console))
+            await wait_until(lambda uid=uid: is_over(console, uid))
+            await wait_until(lambda: no_absent_shards(console))
         action = await read(console, uid)
         assert (action.status, action.error) == ("completed", ""), f"killed at step {step}"
         sizes = await check_slots(console, agents, f"killed at step {step}")
@@ -194,7 +194,7 @@ async def test_killed_at_every_step_resharding_completes(
 
 
 async def test_cancelled_at_every_step_rows_and_engines_agree(
-    console: Console, agents: SlotEngines, sampling: Sampling
+    console: Console, agents: SlotMovingAgents, sampling: Sampling
 ) -> None:
     outcomes = set()
     for step in sampling.kill_steps(MIN_STEPS, 400):
@@ -206,11 +206,11 @@ async def test_cancelled_at_every_step_rows_and_engines_agree(
             completed = await _completes_before_gate(gate, lambda uid=uid: is_over(console, uid))
             async with console.store.begin() as session:
                 action = await session.get_one(Action, uid)
-                if action.status in actions.OPEN:  # otherwise, the removal after the action is at the gate
+                if action.status in actions.OPEN_STATUSES:  # otherwise, the removal after the action is at the gate
                     await action_service.cancel(session, action, ADMIN)
             gate.opened.set()
-            await until(lambda uid=uid: is_over(console, uid))
-            await until(lambda: no_absent_shards(console))
+            await wait_until(lambda uid=uid: is_over(console, uid))
+            await wait_until(lambda: no_absent_shards(console))
         status = (await read(console, uid)).status
         sizes = await check_slots(console, agents, f"cancelled at step {step}")
         assert all(sizes.values()), "no pair is left without slots"
@@ -231,7 +231,7 @@ async def test_cancelled_at_every_step_rows_and_engines_agree(
 
 @pytest.mark.parametrize("end", ["cancelled", "faster"])
 async def test_a_requested_pause_is_kept_unless_the_pace_changes(
-    console: Console, agents: SlotEngines, end: str
+    console: Console, agents: SlotMovingAgents, end: str
 ) -> None:
     agents.pause = 1000.0
     uid = await start_change(console, shards_count=5)
@@ -240,9 +240,9 @@ async def test_a_requested_pause_is_kept_unless_the_pace_changes(
         return bool((await read(console, uid)).params.get("rest_until"))
 
     async with running(console):
-        await until(is_pausing)
+        await wait_until(is_pausing)
         commands_before = len(agents.commands)
-        await until(lambda: len(agents.commands) > commands_before + 20)  # the loop continues to poll
+        await wait_until(lambda: len(agents.commands) > commands_before + 20)  # the loop continues to poll
         assert [call[0] for call in agents.calls].count("move_slots") == 1
         async with console.store.begin() as session:
             if end == "cancelled":
@@ -250,63 +250,63 @@ async def test_a_requested_pause_is_kept_unless_the_pace_changes(
             else:
                 cluster = await session.get_one(Cluster, 1)
                 cluster.policy = {**cluster.policy, "resharding_pace": "fast"}
-        await until(lambda: is_over(console, uid))
-        await until(lambda: no_absent_shards(console))
+        await wait_until(lambda: is_over(console, uid))
+        await wait_until(lambda: no_absent_shards(console))
     assert (await read(console, uid)).status == ("cancelled" if end == "cancelled" else "completed")
     await check_slots(console, agents)
 
 
-async def test_resharding_waits_for_a_lost_primary(console: Console, agents: SlotEngines) -> None:
+async def test_resharding_waits_for_a_lost_primary(console: Console, agents: SlotMovingAgents) -> None:
     agents.batch_size = 200
     uid = await start_change(console, shards_count=4)
     async with running(console):
-        await until(lambda: len([call for call in agents.calls if call[0] == "move_slots"]) > 3)
-        await pairs.die(console, agents, 1)
-        await until(lambda: waits(console, uid, "the primary of pair 0 is down"))
+        await wait_until(lambda: len([call for call in agents.calls if call[0] == "move_slots"]) > 3)
+        await pairs.kill_shards(console, agents, 1)
+        await wait_until(lambda: waits(console, uid, "the primary of pair 0 is down"))
         agents.died.clear()
         agents.make_primary(4)
         agents.move_all_slots(f"{1:040x}", f"{4:040x}")
-        await pairs.observe(console, 4, role="master")
-        await pairs.observe(console, 1, role="slave", link="idle")
-        await until(lambda: is_over(console, uid))
+        await pairs.set_observed_state(console, 4, role="master")
+        await pairs.set_observed_state(console, 1, role="slave", link="idle")
+        await wait_until(lambda: is_over(console, uid))
     assert (await read(console, uid)).status == "completed"
     assert is_even(await check_slots(console, agents))
 
 
 @pytest.mark.parametrize(("pace", "concurrent"), [("gentle", 1), ("fast", 3)])
 async def test_batches_run_concurrently_only_at_the_fast_pace(
-    console: Console, agents: SlotEngines, pace: str, concurrent: int
+    console: Console, agents: SlotMovingAgents, pace: str, concurrent: int
 ) -> None:
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).policy = {"resharding_pace": pace}
     uid = await start_change(console, shards_count=6)
     async with running(console):
-        await until(lambda: is_over(console, uid))
+        await wait_until(lambda: is_over(console, uid))
     assert is_even(await check_slots(console, agents))
     assert agents.max_concurrent == concurrent
 
 
-async def test_a_stuck_source_does_not_delay_others(console: Console, agents: SlotEngines) -> None:
+async def test_a_stuck_source_does_not_delay_others(console: Console, agents: SlotMovingAgents) -> None:
     agents.stuck_sources = {1}
     uid = await start_change(console, shards_count=4)
     async with running(console):
-        await until(lambda: waits(console, uid, "no answer to MIGRATE"))
+        await wait_until(lambda: waits(console, uid, "no answer to MIGRATE"))
         held = Counter(agents.owners.values())
         assert held[f"{1:040x}"] == 5461
         assert held[f"{2:040x}"] == held[f"{3:040x}"] == 4096, "the other sources have moved their slots"
         agents.stuck_sources = set()
-        await until(lambda: is_over(console, uid))
+        await wait_until(lambda: is_over(console, uid))
     assert is_even(await check_slots(console, agents))
 
 
 async def test_a_permanent_failure_ends_the_action_and_can_be_resumed(
-    console: Console, agents: SlotEngines, monkeypatch: pytest.MonkeyPatch
+    console: Console, agents: SlotMovingAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reshard_steps, "STALLED", timedelta(seconds=0.3))
+    monkeypatch.setattr(reshard_steps, "STALL_TIMEOUT", timedelta(seconds=0.3))
     agents.failure = "Target instance replied with error: OOM command not allowed"
     uid = await start_change(console, shards_count=4)
     async with running(console):
-        await until(lambda: is_over(console, uid))
+        await wait_until(lambda: is_over(console, uid))
     action = await read(console, uid)
     assert action.status == "failed"
     assert "OOM command not allowed" in action.error
@@ -315,21 +315,21 @@ async def test_a_permanent_failure_ends_the_action_and_can_be_resumed(
         "the new pair is kept because it may hold keys of a migrating slot"
     )
     agents.failure = ""
-    monkeypatch.setattr(reshard_steps, "STALLED", timedelta(hours=1))
+    monkeypatch.setattr(reshard_steps, "STALL_TIMEOUT", timedelta(hours=1))
     async with console.store.begin() as session:
         bdb, _ = await service.revamp(session, pairs.BDB, {}, [], ADMIN)
     async with running(console):
-        await until(lambda: is_over(console, bdb.action_uid or ""))
+        await wait_until(lambda: is_over(console, bdb.action_uid or ""))
     assert is_even(await check_slots(console, agents))
 
 
-async def test_a_shard_that_does_not_start_leaves_nothing_behind(console: Console, agents: SlotEngines) -> None:
-    agents.refuse[8] = "port 20000 is in use"
+async def test_a_shard_that_does_not_start_leaves_nothing_behind(console: Console, agents: SlotMovingAgents) -> None:
+    agents.refusals[8] = "port 20000 is in use"
     before = await check_slots(console, agents)
     uid = await start_change(console, shards_count=4)
     async with running(console):
-        await until(lambda: is_over(console, uid))
-        await until(lambda: no_absent_shards(console))
+        await wait_until(lambda: is_over(console, uid))
+        await wait_until(lambda: no_absent_shards(console))
     action = await read(console, uid)
     assert (action.status, action.error) == ("failed", "Shard redis:8: port 20000 is in use.")
     assert await check_slots(console, agents) == before
@@ -346,5 +346,5 @@ async def _completes_before_gate(gate: Gate, ended: Any) -> bool:
     async def ended_or_reached() -> bool:
         return gate.reached.is_set() or await ended()
 
-    await until(ended_or_reached)
+    await wait_until(ended_or_reached)
     return not gate.reached.is_set()
