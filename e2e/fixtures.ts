@@ -1,6 +1,6 @@
 /** Fixtures of all tests: the address of the stack, a signed-in browser, the REST API, and a check for errors of the page. */
 import { type APIRequestContext, test as base, expect, request } from '@playwright/test';
-import { removeAllElse } from './rest.ts';
+import { cleanUpCluster } from './rest.ts';
 import { stackInfo } from './stack.ts';
 
 type Session = Awaited<ReturnType<APIRequestContext['storageState']>>;
@@ -70,7 +70,7 @@ export const test = base.extend<TestFixtures, WorkerFixtures>({
   cleanUp: [
     async ({ api }, use) => {
       await use(undefined);
-      await removeAllElse(api, stackInfo().bdb);
+      await cleanUpCluster(api, stackInfo().bdb);
     },
     { auto: true, timeout: 120_000 },
   ],

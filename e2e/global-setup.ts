@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isGiven, publish, type StackInfo } from './stack.ts';
+import { isExternalStack, publish, type StackInfo } from './stack.ts';
 
 const START_WITHIN_MS = 300_000;
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 export default async function start(): Promise<() => Promise<void>> {
-  if (isGiven()) return async () => undefined;
+  if (isExternalStack()) return async () => undefined;
   const python = `${root}.venv/bin/python`;
   if (!existsSync(python)) throw new Error('.venv does not exist. Run `make setup-tests` first.');
   // The stack ends when its standard input closes, which happens even if this process is killed.

@@ -55,7 +55,7 @@ export async function remove(api: APIRequestContext, uid: number): Promise<void>
 }
 
 /** Remove everything that tests create: benchmarks, databases except `kept`, webhooks, service tokens, users except the first administrator, custom roles and access lists. */
-export async function removeAllElse(api: APIRequestContext, kept: number): Promise<void> {
+export async function cleanUpCluster(api: APIRequestContext, kept: number): Promise<void> {
   const uids = async (path: string) =>
     ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
   for (const uid of await uids('/v1/benchmarks')) {

@@ -22,7 +22,7 @@ export function publish(info: StackInfo): void {
 }
 
 /** Return whether the caller runs a stack and passed its address. */
-export const isGiven = (): boolean => VARIABLE in process.env;
+export const isExternalStack = (): boolean => VARIABLE in process.env;
 
 /** Return the stack that the global setup has started. */
 export function stackInfo(): StackInfo {

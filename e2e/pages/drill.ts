@@ -12,7 +12,7 @@ export class DrillDialog {
   }
 
   /** Select a drill, confirm it by entering the name, and start it. */
-  async order(label: string, settings: { shard?: string; seconds?: number } = {}): Promise<void> {
+  async start(label: string, settings: { shard?: string; seconds?: number } = {}): Promise<void> {
     await this.dialog.getByLabel('Drill type').selectOption({ label });
     if (settings.shard) await this.dialog.getByLabel('Shard').selectOption(settings.shard);
     if (settings.seconds)

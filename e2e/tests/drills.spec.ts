@@ -45,7 +45,7 @@ test('killing a shard shows a banner, the failover on the timeline, and the inci
   // The banner is visible only for some seconds, so check it while the page navigates to the timeline.
   await Promise.all([
     expect(frame.banners).toContainText(`Drill: Kill shard redis:${shard} on node ${holder}`),
-    new DrillDialog(page, Number(holder)).order('Kill one shard', { shard }),
+    new DrillDialog(page, Number(holder)).start('Kill one shard', { shard }),
   ]);
   await expect(page).toHaveURL(/\/timeline/);
   await expect(timeline.marks(/Drill: Kill shard/).first()).toBeVisible();
@@ -81,7 +81,7 @@ test('rebooting a node shows the incident from the outage to the resync', { tag:
   const timeline = new TimelinePage(page);
   await page.goto('/');
   await page.getByRole('region', { name: 'Guided tour' }).getByRole('button').click();
-  await new DrillDialog(page, NODE).order('Reboot the node', { seconds: AWAY_SECONDS });
+  await new DrillDialog(page, NODE).start('Reboot the node', { seconds: AWAY_SECONDS });
 
   const banner = frame.banners.getByText(`Node ${NODE} has been down`);
   await expect(banner).toBeVisible(WELL);

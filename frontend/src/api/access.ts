@@ -1,23 +1,23 @@
 /** API of roles and access lists. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { Acl, NewAcl, NewRole, Role } from './types';
 
 const ACLS = '/v1/redis_acls';
 const ROLES = '/v1/roles';
 /** First uid of custom roles and access lists. Lower uids are built in and cannot be changed. */
-const FIRST_OWN = 17;
+const FIRST_CUSTOM = 17;
 
-export const isOwn = ({ uid }: { uid: number }): boolean => uid >= FIRST_OWN;
+export const isCustom = ({ uid }: { uid: number }): boolean => uid >= FIRST_CUSTOM;
 
 export const aclsQuery = queryOptions({
   queryKey: ['redis_acls'],
-  queryFn: read<Acl[]>(ACLS),
+  queryFn: getQuery<Acl[]>(ACLS),
 });
 
 export const rolesQuery = queryOptions({
   queryKey: ['roles'],
-  queryFn: read<Role[]>(ROLES),
+  queryFn: getQuery<Role[]>(ROLES),
 });
 
 export const saveAcl = (uid: number | undefined, acl: NewAcl) =>

@@ -1,10 +1,10 @@
 /** API of actions: long operations with progress. */
 import { useQuery } from '@tanstack/react-query';
-import { followed } from './followed';
+import { streamedList } from './followed';
 import { request } from './http';
 import type { Action } from './types';
 
-export const actionsQuery = followed<Action>('actions', '/v2/actions');
+export const actionsQuery = streamedList<Action>('actions', '/v2/actions');
 
 /** Tolerated difference between the clocks of the console and the browser. */
 const CLOCKS_MS = 5_000;

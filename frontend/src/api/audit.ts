@@ -1,6 +1,6 @@
 /** API of the audit log, newest records first. Requires an administrator. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { read, request, requestFile } from './http';
+import { getQuery, request, requestFile } from './http';
 import type { AuditCheck, AuditLine } from './types';
 
 const PATH = '/v1/audit';
@@ -33,7 +33,7 @@ export const auditQuery = (filter: AuditFilter) =>
 /** Check of the complete audit chain. It is expensive, so it runs once and on request. */
 export const auditCheckQuery = queryOptions({
   queryKey: ['audit', 'check'],
-  queryFn: read<AuditCheck>(`${PATH}/check`),
+  queryFn: getQuery<AuditCheck>(`${PATH}/check`),
   staleTime: Number.POSITIVE_INFINITY,
 });
 

@@ -1,21 +1,21 @@
 /** API of databases. The list is the only cached copy; single databases are selected from it. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { followed } from './followed';
-import { read, request } from './http';
-import { useMay } from './session';
+import { streamedList } from './followed';
+import { getQuery, request } from './http';
+import { usePermission } from './session';
 import type {
   AddressChange,
   Bdb,
   BlueprintPair,
   CreateBdb,
   RebalanceReply,
-  RevampOrder,
+  ReshardRequest,
   TrafficReply,
   UpdateBdb,
   UpgradePlan,
 } from './types';
 
-export const bdbsQuery = followed<Bdb>('bdbs', '/v1/bdbs');
+export const bdbsQuery = streamedList<Bdb>('bdbs', '/v1/bdbs');
 
 export function useBdb(uid: number) {
   return useQuery({ ...bdbsQuery, select: (list) => list.find((bdb) => bdb.uid === uid) ?? null });
@@ -24,7 +24,7 @@ export function useBdb(uid: number) {
 /** Return the sum of the memory limits of all databases in bytes; undefined while it is unknown, or if the user cannot view all databases. */
 export function useProvisioned(): number | undefined {
   const bdbs = useQuery(bdbsQuery).data;
-  const seesAll = useMay('seeAll');
+  const seesAll = usePermission('seeAll');
   return seesAll ? bdbs?.reduce((sum, bdb) => sum + bdb.memory_size, 0) : undefined;
 }
 
@@ -84,7 +84,7 @@ export const checkUpdate = (uid: number, body: UpdateBdb, signal?: AbortSignal) 
   request<Bdb>('PUT', `/v1/bdbs/${uid}?dry_run`, body, signal);
 
 /** Return the planned replication pairs of a changed shard count or replication setting. */
-export const previewRevamp = (uid: number, body: RevampOrder, signal?: AbortSignal) =>
+export const previewReshard = (uid: number, body: ReshardRequest, signal?: AbortSignal) =>
   request<BlueprintPair[]>('PUT', `/v1/bdbs/${uid}/actions/revamp?dry_run`, body, signal);
 
 const rebalancePath = (uid: number, handoversOnly: boolean) =>
@@ -96,13 +96,13 @@ export const previewRebalance = (uid: number, handoversOnly: boolean, signal: Ab
 
 /** Query for the endpoint addresses that a rebalance would remove. */
 export const rebalanceAddresses = (uid: number, handoversOnly: boolean) =>
-  read<AddressChange[]>(`/v1/bdbs/${uid}/address_changes?only_failovers=${handoversOnly}`);
+  getQuery<AddressChange[]>(`/v1/bdbs/${uid}/address_changes?only_failovers=${handoversOnly}`);
 
 export const rebalance = (uid: number, handoversOnly: boolean) =>
   request<RebalanceReply>('PUT', rebalancePath(uid, handoversOnly), {});
 
 /** Switch primaries that were lost with their node back to it. */
-export const returnPrimaries = (uid: number) =>
+export const switchBackPrimaries = (uid: number) =>
   request<RebalanceReply>('PUT', `/v1/bdbs/${uid}/actions/return_primaries`);
 
 /** Return the steps of an upgrade to the engine that is installed on the nodes; empty if all shards already run it. */

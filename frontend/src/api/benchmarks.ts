@@ -1,13 +1,13 @@
 /** API of benchmarks: runs of the load generator, their samples per second, and comparisons. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type {
   Benchmark,
   BenchmarkComparison,
-  BenchmarkOrder,
   BenchmarkPart,
+  BenchmarkRequest,
+  ParsedCommandLine,
   Preflight,
-  Understood,
 } from './types';
 
 const PATH = '/v1/benchmarks';
@@ -18,21 +18,21 @@ export const isOpen = (run: Pick<Benchmark, 'status'>) =>
 
 export const benchmarksQuery = queryOptions({
   queryKey: ['benchmarks'],
-  queryFn: read<Benchmark[]>(PATH),
+  queryFn: getQuery<Benchmark[]>(PATH),
   refetchInterval: ({ state }) => (state.data?.some(isOpen) ? POLL_MS : 15_000),
 });
 
 export const benchmarkQuery = (uid: number) =>
   queryOptions({
     queryKey: ['benchmarks', uid],
-    queryFn: read<Benchmark>(`${PATH}/${uid}`),
+    queryFn: getQuery<Benchmark>(`${PATH}/${uid}`),
     refetchInterval: ({ state }) => (state.data && !isOpen(state.data) ? false : POLL_MS),
   });
 
 export const comparisonQuery = (uids: readonly number[]) =>
   queryOptions({
     queryKey: ['benchmarks', 'compare', ...uids],
-    queryFn: read<BenchmarkComparison>(`${PATH}/compare?uids=${uids.join(',')}`),
+    queryFn: getQuery<BenchmarkComparison>(`${PATH}/compare?uids=${uids.join(',')}`),
   });
 
 interface PartPosition {
@@ -60,13 +60,13 @@ export async function fetchParts(
   return parts;
 }
 
-export const startBenchmark = (order: BenchmarkOrder) => request<Benchmark>('POST', PATH, order);
+export const startBenchmark = (order: BenchmarkRequest) => request<Benchmark>('POST', PATH, order);
 
-export const examineBenchmark = (order: BenchmarkOrder, signal: AbortSignal) =>
+export const preflightBenchmark = (order: BenchmarkRequest, signal: AbortSignal) =>
   request<Preflight>('POST', `${PATH}/preflight`, order, signal);
 
-export const understandLine = (line: string, signal: AbortSignal) =>
-  request<Understood>('POST', `${PATH}/understand`, { command_line: line }, signal);
+export const parseCommandLine = (line: string, signal: AbortSignal) =>
+  request<ParsedCommandLine>('POST', `${PATH}/understand`, { command_line: line }, signal);
 
 export const stopBenchmark = (uid: number) => request<Benchmark>('POST', `${PATH}/${uid}/stop`, {});
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { holdsFor } from './certificates';
+import { matchesHost } from './certificates';
 
-describe('holdsFor', () => {
+describe('matchesHost', () => {
   it.each([
     ['console.example.com', true],
     ['CONSOLE.example.com', true],
@@ -15,6 +15,6 @@ describe('holdsFor', () => {
     ['localhost', false],
   ])('%s: %s', (host, holds) => {
     const names = ['Console.example.com', '*.wild.example.com', '192.0.2.7', '::1'];
-    expect(holdsFor(names, host)).toBe(holds);
+    expect(matchesHost(names, host)).toBe(holds);
   });
 });

@@ -1,6 +1,6 @@
 /** API of the console certificate and of the certificates between nodes. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { Certificates, ConsoleCertificate } from './types';
 
 const PATH = '/v1/cluster/certificates';
@@ -10,7 +10,7 @@ const NAME = 'api';
 
 export const certificatesQuery = queryOptions({
   queryKey: ['certificates'],
-  queryFn: read<Certificates>(PATH),
+  queryFn: getQuery<Certificates>(PATH),
   staleTime: 0,
 });
 
@@ -26,21 +26,21 @@ const put = ({ certificate, key }: CertificateAndKey, query: string) =>
   });
 
 /** Validate a certificate and return its fields without installing it. */
-export const checkCertificate = (wanted: CertificateAndKey) => put(wanted, '?dry_run=true');
+export const checkCertificate = (files: CertificateAndKey) => put(files, '?dry_run=true');
 
-export const installCertificate = (wanted: CertificateAndKey) => put(wanted, '');
+export const installCertificate = (files: CertificateAndKey) => put(files, '');
 
 /** Renew the certificates of all encrypted databases. */
 export const rotateCertificates = () => request<unknown>('POST', `${PATH}/rotate`, {});
 
 /** Replace the CAs of all encrypted databases. Afterwards, shards refuse all earlier certificates. */
-export const replaceAuthorities = () =>
+export const replaceDatabaseCas = () =>
   request<unknown>('POST', `${PATH}/rotate`, { authority: true });
 
 export const removeCertificate = () => request<unknown>('DELETE', `${PATH}/${NAME}`);
 
 /** Return whether a certificate is valid for a host, as browsers match it: `*` in `*.example.com` matches one label. */
-export function holdsFor(names: readonly string[], host: string): boolean {
+export function matchesHost(names: readonly string[], host: string): boolean {
   const name = host.toLowerCase().replace(/^\[|\]$/g, '');
   const wildcard = name.replace(/^[^.]+/, '*');
   return names.some((each) => [name, wildcard].includes(each.toLowerCase()));

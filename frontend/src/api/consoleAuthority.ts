@@ -1,7 +1,7 @@
 /** API of the console CA and its replacement. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
-import type { AuthorityCertificate, ConsoleAuthority } from './types';
+import { getQuery, request } from './http';
+import type { CaCertificate, ConsoleCa } from './types';
 
 const PATH = '/v1/cluster/authority';
 
@@ -9,27 +9,27 @@ const PATH = '/v1/cluster/authority';
 const BUSY_POLL_MS = 2000;
 const IDLE_POLL_MS = 15_000;
 
-export const authorityQuery = queryOptions({
+export const consoleCaQuery = queryOptions({
   queryKey: ['authority'],
-  queryFn: read<ConsoleAuthority>(PATH),
+  queryFn: getQuery<ConsoleCa>(PATH),
   staleTime: 0,
   refetchInterval: ({ state }) => (state.data?.step ? BUSY_POLL_MS : IDLE_POLL_MS),
 });
 
 /** Download of all CAs that clients must trust, including the next one during a replacement. */
-export const BUNDLE = '/v1/ca/bundle';
+export const CA_BUNDLE_PATH = '/v1/ca/bundle';
 
-export const requestAuthority = (names: { common_name: string; organization: string }) =>
+export const createSigningRequest = (names: { common_name: string; organization: string }) =>
   request<unknown>('POST', `${PATH}/request`, names);
 
 /** Validate a certificate (PEM) for the pending signing request and return its fields without announcing it. */
-export const checkAuthority = (certificate: string) =>
-  request<AuthorityCertificate>('POST', `${PATH}/announce?dry_run=true`, { certificate });
+export const checkCaCertificate = (certificate: string) =>
+  request<CaCertificate>('POST', `${PATH}/announce?dry_run=true`, { certificate });
 
 /** Announce a signed certificate, or a new self-signed CA if `certificate` is undefined. */
-export const announceAuthority = (certificate?: string) =>
+export const announceCa = (certificate?: string) =>
   request<unknown>('POST', `${PATH}/announce`, certificate ? { certificate } : {});
 
-export const switchAuthority = () => request<unknown>('POST', `${PATH}/switch`);
+export const switchToNextCa = () => request<unknown>('POST', `${PATH}/switch`);
 
-export const withdrawAuthority = () => request<unknown>('DELETE', `${PATH}/next`);
+export const withdrawNextCa = () => request<unknown>('DELETE', `${PATH}/next`);

@@ -9,7 +9,7 @@ export interface Drill {
   ofShard: boolean;
   /** Whether the user chooses the duration. Killed processes return when they are restarted. */
   timed: boolean;
-  what: (node: number, seconds: number, shard: string) => string;
+  effect: (node: number, seconds: number, shard: string) => string;
 }
 
 export const DRILLS: readonly Drill[] = [
@@ -19,7 +19,7 @@ export const DRILLS: readonly Drill[] = [
     action: 'Reboot node',
     ofShard: false,
     timed: true,
-    what: (node, seconds) =>
+    effect: (node, seconds) =>
       `All shards of node ${node} are killed and its agent is unavailable for ${seconds} s, as when a machine restarts. Replicas on other nodes are promoted; writes to the affected slots fail for well under two seconds. When the node is back, its shards return as replicas and are resynced.`,
   },
   {
@@ -28,7 +28,7 @@ export const DRILLS: readonly Drill[] = [
     action: 'Kill node',
     ofShard: false,
     timed: false,
-    what: (node) =>
+    effect: (node) =>
       `All shards of node ${node} and its agent are killed. This requires that systemd restarts the agent; otherwise the drill fails with an error. When the agent is back, the shards return as replicas.`,
   },
   {
@@ -37,7 +37,7 @@ export const DRILLS: readonly Drill[] = [
     action: 'Freeze node',
     ofShard: false,
     timed: true,
-    what: (node, seconds) =>
+    effect: (node, seconds) =>
       `All processes of node ${node} are stopped for ${seconds} s without closing connections, as when a machine hangs. This is harder to detect than a crash, so it takes slightly longer until replicas are promoted.`,
   },
   {
@@ -46,7 +46,7 @@ export const DRILLS: readonly Drill[] = [
     action: 'Cut node off',
     ofShard: false,
     timed: true,
-    what: (node, seconds) =>
+    effect: (node, seconds) =>
       `All packets that node ${node} sends are dropped for ${seconds} s, as when a cable is pulled. Clients that can still reach it may continue to write to its primaries until the engine detects the isolation; these writes are lost. The agent needs permission to change routes; otherwise the drill fails with an error.`,
   },
   {
@@ -55,7 +55,7 @@ export const DRILLS: readonly Drill[] = [
     action: 'Slow down network',
     ofShard: false,
     timed: true,
-    what: (node, seconds) =>
+    effect: (node, seconds) =>
       `For ${seconds} s, one in twenty packets that arrive at node ${node} is lost and is retransmitted after at least 0.2 s, as on a congested link. Requests become slow; no failover should occur. The agent needs the program nft and permission to filter packets; otherwise the drill fails with an error.`,
   },
   {
@@ -64,7 +64,7 @@ export const DRILLS: readonly Drill[] = [
     action: 'Kill shard',
     ofShard: true,
     timed: false,
-    what: (node, _, shard) =>
+    effect: (node, _, shard) =>
       `The process of redis:${shard} on node ${node} is killed. If it is a primary, its replica is promoted. The killed shard returns as a replica.`,
   },
   {
@@ -73,7 +73,7 @@ export const DRILLS: readonly Drill[] = [
     action: 'Freeze shard',
     ofShard: true,
     timed: true,
-    what: (node, seconds, shard) =>
+    effect: (node, seconds, shard) =>
       `The process of redis:${shard} on node ${node} is stopped for ${seconds} s. If it is a primary, its replica is promoted.`,
   },
 ];

@@ -1,6 +1,6 @@
 /** API of database endpoints and of the proxies that serve them. Each node has one proxy. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { Endpoint, NodeProxy } from './types';
 
 export const PROXY_POLICIES = [
@@ -15,13 +15,13 @@ const POLL_MS = 10_000;
 export const endpointQuery = (bdb: number) =>
   queryOptions({
     queryKey: ['endpoint', bdb],
-    queryFn: read<Endpoint>(`/v1/bdbs/${bdb}/endpoint`),
+    queryFn: getQuery<Endpoint>(`/v1/bdbs/${bdb}/endpoint`),
     refetchInterval: POLL_MS,
   });
 
 export const proxiesQuery = queryOptions({
   queryKey: ['proxies'],
-  queryFn: read<NodeProxy[]>('/v1/proxies'),
+  queryFn: getQuery<NodeProxy[]>('/v1/proxies'),
   refetchInterval: POLL_MS,
 });
 

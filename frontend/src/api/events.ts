@@ -36,7 +36,7 @@ export const eventsQuery = queryOptions({
 });
 
 /** Query for the newest events that contain a text. */
-export const mentionsQuery = (text: string, limit: number) =>
+export const eventSearchQuery = (text: string, limit: number) =>
   queryOptions({
     queryKey: ['log', 'mentions', text, limit],
     queryFn: ({ signal }) => page({ text }, 0, signal, limit),

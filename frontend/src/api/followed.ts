@@ -5,7 +5,7 @@ import { request } from './http';
 /**
  * Return query options for a list that is never aborted or evicted: otherwise changes that the stream sent during the request would be lost.
  */
-export const followed = <T>(name: string, path: string) =>
+export const streamedList = <T>(name: string, path: string) =>
   queryOptions({
     queryKey: [name],
     queryFn: () => request<T[]>('GET', path),

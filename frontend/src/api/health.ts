@@ -2,22 +2,22 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { eventsQuery } from './events';
-import { read } from './http';
-import { useMay } from './session';
+import { getQuery } from './http';
+import { usePermission } from './session';
 import { isOpen } from './story';
 import { chronological } from './timeline';
 import type { Health, LogEvent } from './types';
 
 export const healthQuery = queryOptions({
   queryKey: ['health'],
-  queryFn: read<Health>('/v1/cluster/health'),
+  queryFn: getQuery<Health>('/v1/cluster/health'),
 });
 
-export const openAlarms = (...lists: readonly (readonly LogEvent[])[]): LogEvent[] =>
+export const activeAlarms = (...lists: readonly (readonly LogEvent[])[]): LogEvent[] =>
   chronological(...lists).filter((event) => event.type.startsWith('alarm_') && isOpen(event));
 
 /** An active alarm with its display text. */
-export interface RaisedAlarm {
+export interface ActiveAlarm {
   type: string;
   text: string;
   severity: LogEvent['severity'];
@@ -30,10 +30,10 @@ export interface RaisedAlarm {
 const POLL_MS = 10_000;
 
 /** Return the active alarms; undefined while they are unknown. Polls for users who cannot read the complete event log, because their stream lacks events. */
-export function useOpenAlarms(): LogEvent[] | undefined {
-  const getsAllEvents = useMay('readIncidents');
+export function useActiveAlarms(): LogEvent[] | undefined {
+  const getsAllEvents = usePermission('readIncidents');
   const refetchInterval = getsAllEvents ? false : POLL_MS;
   const health = useQuery({ ...healthQuery, refetchInterval }).data;
   const latest = useQuery(eventsQuery).data;
-  return useMemo(() => health && openAlarms(health.alarms, latest ?? []), [health, latest]);
+  return useMemo(() => health && activeAlarms(health.alarms, latest ?? []), [health, latest]);
 }

@@ -4,7 +4,7 @@ import { act, renderHook } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventsQuery } from './events';
-import { useOpenAlarms } from './health';
+import { useActiveAlarms } from './health';
 import { sessionQuery } from './session';
 import type { Session } from './types';
 
@@ -26,12 +26,12 @@ async function watch(role: string) {
   const wrapper = ({ children }: { children: ReactNode }) => (
     <QueryClientProvider client={client}>{children}</QueryClientProvider>
   );
-  const { result } = renderHook(useOpenAlarms, { wrapper });
+  const { result } = renderHook(useActiveAlarms, { wrapper });
   await pass(100);
   expect(result.current).toEqual([]);
 }
 
-describe('useOpenAlarms', () => {
+describe('useActiveAlarms', () => {
   it('polls for roles whose stream has no events', async () => {
     await watch('db_viewer');
     await pass(25_000);

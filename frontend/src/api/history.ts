@@ -1,12 +1,12 @@
 /** API of stored metrics, as columns over time, and of their retention. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { components } from './schema';
 
 export type History = components['schemas']['History'];
 export type LatencyHistory = components['schemas']['LatencyHistory'];
 
-export interface HistoryWanted {
+export interface HistoryRequest {
   /** cluster, nodes, bdbs or shards:<bdb uid> */
   topic: string;
   /** Undefined for all objects of the topic. */
@@ -21,7 +21,7 @@ export interface HistoryWanted {
 const KEPT_MS = 5 * 60_000;
 const RETENTION_FRESH_MS = 30_000;
 
-export function historyPath({ topic, uids, metrics, from, to, points }: HistoryWanted): string {
+export function historyPath({ topic, uids, metrics, from, to, points }: HistoryRequest): string {
   const query = [
     `topic=${topic}`,
     `metrics=${metrics.join(',')}`,
@@ -35,7 +35,7 @@ export function historyPath({ topic, uids, metrics, from, to, points }: HistoryW
 
 export type LatencyKind = 'all' | 'read' | 'write' | 'other';
 
-export interface LatencyHistoryWanted {
+export interface LatencyHistoryRequest {
   /** "bdb=1" or "endpoint=1:1:2" */
   of: string;
   kind: LatencyKind;
@@ -48,27 +48,27 @@ export interface LatencyHistoryWanted {
   perDecade?: number;
 }
 
-export function latencyHistoryPath(wanted: LatencyHistoryWanted): string {
-  const { of, kind, from, to, points, step, perDecade } = wanted;
+export function latencyHistoryPath(spec: LatencyHistoryRequest): string {
+  const { of, kind, from, to, points, step, perDecade } = spec;
   const grid = [step && `step=${step}`, perDecade && `per_decade=${perDecade}`].filter(Boolean);
   const query = [of, `kind=${kind}`, `from=${from}`, `to=${to}`, `points=${points}`, ...grid];
   return `/v1/history/latency?${query.join('&')}`;
 }
 
-export const latencyHistory = (wanted: LatencyHistoryWanted, signal: AbortSignal) =>
-  request<LatencyHistory>('GET', latencyHistoryPath(wanted), undefined, signal);
+export const latencyHistory = (spec: LatencyHistoryRequest, signal: AbortSignal) =>
+  request<LatencyHistory>('GET', latencyHistoryPath(spec), undefined, signal);
 
-export const historyQuery = (wanted: HistoryWanted) => {
-  const path = historyPath(wanted);
+export const historyQuery = (spec: HistoryRequest) => {
+  const path = historyPath(spec);
   return queryOptions({
     queryKey: ['history', path],
-    queryFn: read<History>(path),
+    queryFn: getQuery<History>(path),
     gcTime: KEPT_MS,
   });
 };
 
 export const retentionQuery = queryOptions({
   queryKey: ['history', 'retention'],
-  queryFn: read<components['schemas']['Retention']>('/v1/history/retention?topic=cluster'),
+  queryFn: getQuery<components['schemas']['Retention']>('/v1/history/retention?topic=cluster'),
   staleTime: RETENTION_FRESH_MS,
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ApiError, OfflineError, request, whenSignedOut } from './http';
+import { ApiError, OfflineError, onSessionEnded, request } from './http';
 
 const answered = vi.fn();
 const signedOut = vi.fn();
@@ -7,7 +7,7 @@ const refused = () => Response.json({ description: 'Log in first.' }, { status: 
 
 beforeEach(() => {
   vi.stubGlobal('fetch', answered);
-  whenSignedOut(signedOut);
+  onSessionEnded(signedOut);
 });
 afterEach(() => {
   answered.mockReset();

@@ -25,7 +25,7 @@ type SignedOut = () => void;
 let onSignedOut: SignedOut = () => undefined;
 
 /** Set the listener that is called when a request is refused because the session has ended, so that the web UI can open the sign-in page. */
-export function whenSignedOut(listener: SignedOut): void {
+export function onSessionEnded(listener: SignedOut): void {
   onSignedOut = listener;
 }
 
@@ -60,7 +60,7 @@ export async function request<T>(
 }
 
 /** Return a query function. Its request is aborted when the last subscriber of the query leaves. */
-export const read =
+export const getQuery =
   <T>(path: string) =>
   ({ signal }: { signal: AbortSignal }): Promise<T> =>
     request<T>('GET', path, undefined, signal);

@@ -1,9 +1,9 @@
 /** API of incidents: lost nodes and primaries with the consequences. The stream triggers updates. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { read, requestText } from './http';
-import { useMay } from './session';
-import type { Incident, IncidentInFull } from './types';
+import { getQuery, requestText } from './http';
+import { usePermission } from './session';
+import type { Incident, IncidentWithEvents } from './types';
 
 /** Number of incidents that are fetched again with each change. Older ones no longer change. */
 const LATEST = 20;
@@ -13,48 +13,48 @@ const OPEN_POLL_MS = 5_000;
 
 export const incidentsKey = ['incidents'] as const;
 
-export const isOver = ({ state }: Pick<Incident, 'state'>): boolean => state === 'over';
+export const isEnded = ({ state }: Pick<Incident, 'state'>): boolean => state === 'over';
 
 /** Open incidents first, then the newest. */
 export const incidentsQuery = queryOptions({
   queryKey: [...incidentsKey, 'all'],
-  queryFn: read<Incident[]>(`/v1/incidents?limit=${LATEST}`),
-  refetchInterval: ({ state }) => (state.data?.every(isOver) === false ? OPEN_POLL_MS : false),
+  queryFn: getQuery<Incident[]>(`/v1/incidents?limit=${LATEST}`),
+  refetchInterval: ({ state }) => (state.data?.every(isEnded) === false ? OPEN_POLL_MS : false),
 });
 
 /** Ended incidents do not change, so they are fetched less often. */
 const pastQuery = queryOptions({
   queryKey: ['incidents-past'],
-  queryFn: read<Incident[]>(`/v1/incidents?limit=${MAX_INCIDENTS}`),
+  queryFn: getQuery<Incident[]>(`/v1/incidents?limit=${MAX_INCIDENTS}`),
   staleTime: 60_000,
   refetchInterval: 60_000,
 });
 
 /** Return the latest incidents; undefined while they are unknown, or if the user cannot view incidents. */
 export function useLatestIncidents(): Incident[] | undefined {
-  return useQuery({ ...incidentsQuery, enabled: useMay('readIncidents') }).data;
+  return useQuery({ ...incidentsQuery, enabled: usePermission('readIncidents') }).data;
 }
 
 /** Return up to 100 incidents, newest first; undefined while they are unknown. */
 export function useIncidents(): Incident[] | undefined {
   const latest = useLatestIncidents();
-  const past = useQuery({ ...pastQuery, enabled: useMay('readIncidents') }).data;
-  return useMemo(() => latest && merged(past ?? [], latest), [latest, past]);
+  const past = useQuery({ ...pastQuery, enabled: usePermission('readIncidents') }).data;
+  return useMemo(() => latest && mergeIncidents(past ?? [], latest), [latest, past]);
 }
 
 /** Merge lists without duplicates. Later lists take precedence. */
-export function merged(...lists: readonly (readonly Incident[])[]): Incident[] {
+export function mergeIncidents(...lists: readonly (readonly Incident[])[]): Incident[] {
   const byUid = new Map(lists.flat().map((incident) => [incident.uid, incident]));
   return [...byUid.values()].sort(
-    (a, b) => Number(isOver(a)) - Number(isOver(b)) || b.began_ms - a.began_ms,
+    (a, b) => Number(isEnded(a)) - Number(isEnded(b)) || b.began_ms - a.began_ms,
   );
 }
 
 export const incidentQuery = (uid: number) =>
   queryOptions({
     queryKey: [...incidentsKey, uid],
-    queryFn: read<IncidentInFull>(`/v1/incidents/${uid}`),
-    refetchInterval: ({ state }) => (state.data && !isOver(state.data) ? OPEN_POLL_MS : false),
+    queryFn: getQuery<IncidentWithEvents>(`/v1/incidents/${uid}`),
+    refetchInterval: ({ state }) => (state.data && !isEnded(state.data) ? OPEN_POLL_MS : false),
   });
 
 export const reportPath = (uid: number): string => `/v1/incidents/${uid}/report`;

@@ -1,6 +1,6 @@
 /** API of the LDAP settings and of the roles of LDAP groups. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { LdapMapping, LdapSettings, NewLdapMapping, NewLdapSettings } from './types';
 
 const SETTINGS = '/v1/cluster/ldap';
@@ -9,12 +9,12 @@ const MAPPINGS = '/v1/ldap_mappings';
 /** The list of addresses is empty if no directory is configured. */
 export const ldapQuery = queryOptions({
   queryKey: ['ldap'],
-  queryFn: read<LdapSettings>(SETTINGS),
+  queryFn: getQuery<LdapSettings>(SETTINGS),
 });
 
 export const ldapMappingsQuery = queryOptions({
   queryKey: ['ldap_mappings'],
-  queryFn: read<LdapMapping[]>(MAPPINGS),
+  queryFn: getQuery<LdapMapping[]>(MAPPINGS),
 });
 
 /** Save the settings. The console first checks the directory if sign-in with LDAP is enabled. */

@@ -1,7 +1,7 @@
 /** API of nodes, node operations and join tokens. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { followed } from './followed';
-import { read, request } from './http';
+import { streamedList } from './followed';
+import { getQuery, request } from './http';
 import type {
   AddressChange,
   JoinToken,
@@ -13,7 +13,7 @@ import type {
   NodeUpgrades,
 } from './types';
 
-export const nodesQuery = followed<Node>('nodes', '/v1/nodes');
+export const nodesQuery = streamedList<Node>('nodes', '/v1/nodes');
 
 export function useNode(uid: number) {
   return useQuery({ ...nodesQuery, select: (list) => list.find((n) => n.uid === uid) ?? null });
@@ -22,7 +22,9 @@ export function useNode(uid: number) {
 export const createJoinToken = () => request<JoinToken>('POST', '/v1/join_tokens', {});
 
 /** Return why the node intentionally gets no shards; null for a node in service. */
-export function dutyOf(node: Partial<Pick<Node, 'status' | 'in_maintenance'>>): string | null {
+export function outOfServiceReason(
+  node: Partial<Pick<Node, 'status' | 'in_maintenance'>>,
+): string | null {
   if (node.status === 'decommissioning') return 'Being removed';
   return node.in_maintenance ? 'In maintenance' : null;
 }
@@ -30,20 +32,20 @@ export function dutyOf(node: Partial<Pick<Node, 'status' | 'in_maintenance'>>): 
 const act = (node: number, action: string, body: object) =>
   request<NodeQueued>('POST', `/v1/nodes/${node}/actions/${action}`, body);
 
-export const beginMaintenance = (node: number, order: MaintenanceOn) =>
+export const startMaintenance = (node: number, order: MaintenanceOn) =>
   act(node, 'maintenance_on', order);
 
 export const endMaintenance = (node: number, order: MaintenanceOff) =>
   act(node, 'maintenance_off', order);
 
 /** Switch the primaries of a node over to their replicas on other nodes. */
-export const handOver = (node: number) => act(node, 'enslave_node', {});
+export const switchOverNode = (node: number) => act(node, 'enslave_node', {});
 
 /** Query for the endpoint addresses that an operation would remove. Does not start the operation. */
 export const nodeAddressesQuery = (node: number, order: 'maintenance_on' | 'remove') =>
   queryOptions({
     queryKey: ['node-addresses', node, order],
-    queryFn: read<AddressChange[]>(`/v1/nodes/${node}/address_changes?order=${order}`),
+    queryFn: getQuery<AddressChange[]>(`/v1/nodes/${node}/address_changes?order=${order}`),
     // Not cached, because the reply can change at any time.
     gcTime: 0,
     staleTime: 0,
@@ -54,7 +56,7 @@ export const removeNode = (node: number) => act(node, 'remove', {});
 export const snapshotsQuery = (node: number) =>
   queryOptions({
     queryKey: ['snapshots', node],
-    queryFn: read<NodeSnapshot[]>(`/v1/nodes/${node}/snapshots`),
+    queryFn: getQuery<NodeSnapshot[]>(`/v1/nodes/${node}/snapshots`),
     // No event reports new snapshots.
     staleTime: 0,
   });
@@ -68,7 +70,7 @@ export const upgradeNode = (node: number) =>
   request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade`, {});
 
 /** Return the state of an unavailable node; empty for other nodes. A duration can follow the text. */
-export function lossOf(
+export function outageText(
   node: Pick<Node, 'status' | 'agent_status'> & Partial<Pick<Node, 'unavailable_since'>>,
 ): string {
   if (node.status === 'down') return 'down';

@@ -1,15 +1,15 @@
 /** API of the cluster policy and settings, and of their schemas. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { Policy } from './types';
 
 const CLUSTER = '/v1/cluster';
 const POLICY = `${CLUSTER}/policy`;
 
-export type Value = boolean | number | string;
+export type SettingValue = boolean | number | string;
 
 /** JSON Schema of one setting. */
-export interface Rule {
+export interface SettingSchema {
   type: 'boolean' | 'integer' | 'string';
   minimum?: number;
   maximum?: number;
@@ -18,12 +18,12 @@ export interface Rule {
   maxLength?: number;
   /** For text: expected content, such as "a host name". */
   description?: string;
-  default: Value;
+  default: SettingValue;
 }
 
-export const readPolicy = () => request<Policy & Record<string, Value>>('GET', POLICY);
+export const readPolicy = () => request<Policy & Record<string, SettingValue>>('GET', POLICY);
 
-export const readSettings = () => request<Readonly<Record<string, Value>>>('GET', CLUSTER);
+export const readSettings = () => request<Readonly<Record<string, SettingValue>>>('GET', CLUSTER);
 
 export const policyQuery = queryOptions({
   queryKey: ['policy'],
@@ -39,20 +39,20 @@ export const settingsQuery = queryOptions({
 });
 
 /** Query for the JSON Schemas of the fields of an object. */
-export const rulesQuery = (object: 'policy' | 'cluster') =>
+export const settingSchemaQuery = (object: 'policy' | 'cluster') =>
   queryOptions({
     queryKey: ['policy-rules', object],
-    queryFn: read<{ properties: Readonly<Record<string, Rule>> }>(
+    queryFn: getQuery<{ properties: Readonly<Record<string, SettingSchema>> }>(
       `/v1/jsonschema?object=${object}`,
     ),
     select: ({ properties }) => properties,
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export const setPolicy = (changes: Readonly<Record<string, Value>>) =>
+export const setPolicy = (changes: Readonly<Record<string, SettingValue>>) =>
   request<Policy>('PUT', POLICY, changes);
 
-export const setSettings = (changes: Readonly<Record<string, Value>>) =>
+export const setSettings = (changes: Readonly<Record<string, SettingValue>>) =>
   request<unknown>('PUT', CLUSTER, changes);
 
-export const restorePolicy = () => request<Policy>('PUT', `${POLICY}/restore_default`);
+export const resetPolicy = () => request<Policy>('PUT', `${POLICY}/restore_default`);

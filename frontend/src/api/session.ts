@@ -1,7 +1,7 @@
 /** API of the session: the signed-in user and their permissions. The session is an HttpOnly cookie that scripts cannot read. */
 import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import { request } from './http';
-import { offerQuery } from './sso';
+import { ssoStatusQuery } from './sso';
 import type { LoginForm, Session } from './types';
 
 export const sessionQuery = queryOptions({
@@ -14,8 +14,8 @@ export const sessionQuery = queryOptions({
 export const signIn = (form: LoginForm) => request<Session>('POST', '/v1/session', form);
 
 /** Clear all data that was fetched for the user. Public data, which the sign-in page already shows, is kept. */
-export function forgetUser(client: QueryClient): void {
-  const [publicKey] = offerQuery.queryKey;
+export function clearUserData(client: QueryClient): void {
+  const [publicKey] = ssoStatusQuery.queryKey;
   client.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== publicKey });
   client.getMutationCache().clear();
 }
@@ -39,10 +39,10 @@ const MAY = {
 const CLUSTER_WIDE: readonly string[] = ['create', 'upgradeNodes', 'readIncidents', 'seeAll'];
 
 /** Return whether the role allows an operation. The console enforces permissions; this only disables controls. */
-export function useMay(what: keyof typeof MAY): boolean {
+export function usePermission(what: keyof typeof MAY): boolean {
   const session = useQuery(sessionQuery).data;
   if (session?.bdbs && CLUSTER_WIDE.includes(what)) return false;
   return MAY[what].some((allowed) => allowed === session?.role);
 }
 
-export const ROLE_FORBIDS = 'Your role does not allow changes here';
+export const ROLE_DENIED_TEXT = 'Your role does not allow changes here';

@@ -1,6 +1,6 @@
 /** API of user sessions: your own, and those of users that you can change. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { UserSession } from './types';
 
 const pathOf = (user: number) => `/v1/users/${user}/sessions`;
@@ -8,7 +8,7 @@ const pathOf = (user: number) => `/v1/users/${user}/sessions`;
 export const sessionsQuery = (user: number) =>
   queryOptions({
     queryKey: ['sessions', user],
-    queryFn: read<UserSession[]>(pathOf(user)),
+    queryFn: getQuery<UserSession[]>(pathOf(user)),
     refetchInterval: 15_000,
   });
 

@@ -1,6 +1,6 @@
 /** API of live data of a shard's engine. Each request queries the engine, so poll only while the result is displayed. */
 import { queryOptions } from '@tanstack/react-query';
-import { read } from './http';
+import { getQuery } from './http';
 import type { EngineInfo, ShardClients, SlowLog } from './types';
 
 const POLL_MS = 5_000;
@@ -10,7 +10,7 @@ const engineQuery =
   (shard: string) =>
     queryOptions({
       queryKey: ['shard-looks', shard, what],
-      queryFn: read<T>(`/v1/shards/${shard}/${what}`),
+      queryFn: getQuery<T>(`/v1/shards/${shard}/${what}`),
       refetchInterval: POLL_MS,
       retry: false,
     });

@@ -1,10 +1,10 @@
 /** API of shards. One cached list has all shards of the cluster; views filter it. */
 import { useQuery } from '@tanstack/react-query';
-import { followed } from './followed';
+import { streamedList } from './followed';
 import { request } from './http';
-import type { MigrationReply, RestartOrder, RestartReply, Shard } from './types';
+import type { MigrationReply, RestartReply, RestartRequest, Shard } from './types';
 
-export const shardsQuery = followed<Shard>('shards', '/v1/shards');
+export const shardsQuery = streamedList<Shard>('shards', '/v1/shards');
 
 /** Return whether the process of the shard is not running or does not respond. */
 export const isShardDown = (shard: Shard): boolean =>
@@ -37,7 +37,7 @@ export const failOver = (uid: string) =>
   request<{ action_uid: string }>('POST', `/v1/shards/${uid}/actions/failover`, {});
 
 /** Start a dead shard from its persistence, or empty. A dry run only reports which data would be lost. */
-export const restartShard = (uid: string, order: RestartOrder) =>
+export const restartShard = (uid: string, order: RestartRequest) =>
   request<RestartReply>('POST', `/v1/shards/${uid}/actions/restart`, order);
 
 const migrate = (uid: string, target: number, dryRun: boolean, signal?: AbortSignal) =>

@@ -1,6 +1,6 @@
 /** API of the hottest hash slots of a database. Each request queries the primaries, so poll only while the result is displayed. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { read } from './http';
+import { getQuery } from './http';
 import type { HotSlots } from './types';
 
 export type SlotMetric = HotSlots['by'];
@@ -12,7 +12,7 @@ const POLL_MS = 5_000;
 export const hotSlotsQuery = (bdb: number, by: SlotMetric) =>
   queryOptions({
     queryKey: ['hot-slots', bdb, by],
-    queryFn: read<HotSlots>(`/v1/bdbs/${bdb}/slots/hot?by=${by}`),
+    queryFn: getQuery<HotSlots>(`/v1/bdbs/${bdb}/slots/hot?by=${by}`),
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) =>
       state.data && state.data.interval === undefined ? FIRST_POLL_MS : POLL_MS,

@@ -1,19 +1,19 @@
 /** API of single sign-on: its status for the sign-in page, and the provider settings for administrators. */
 import { queryOptions } from '@tanstack/react-query';
 import { ApiError, request } from './http';
-import type { NewOidcSettings, OidcSettings, SsoOffer } from './types';
+import type { NewOidcSettings, OidcSettings, SsoStatus } from './types';
 
 const PATH = '/v1/cluster/oidc';
 
 /** Does not require a session. */
-export const offerQuery = queryOptions({
+export const ssoStatusQuery = queryOptions({
   queryKey: ['sso-offer'],
-  queryFn: () => request<SsoOffer>('GET', '/v1/session/sso'),
+  queryFn: () => request<SsoStatus>('GET', '/v1/session/sso'),
   retry: false,
 });
 
 /** Return the address at which single sign-on starts. */
-export const startPath = (next: string | undefined): string =>
+export const ssoStartPath = (next: string | undefined): string =>
   `/v1/session/sso/start${next ? `?next=${encodeURIComponent(next)}` : ''}`;
 
 /** Null if single sign-on is not configured. */

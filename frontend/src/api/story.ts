@@ -97,7 +97,7 @@ export interface Resync {
   etaSeconds: number | null;
   phases: Phase[];
   /** Whether the resync ended before the replica was in sync. */
-  broken: boolean;
+  incomplete: boolean;
 }
 
 export function resyncOf(event: LogEvent): Resync | null {
@@ -116,7 +116,7 @@ export function resyncOf(event: LogEvent): Resync | null {
     rate: number(event.rate),
     etaSeconds: number(event.eta_seconds),
     phases: phasesOf(event.phases),
-    broken: event.outcome === 'lost',
+    incomplete: event.outcome === 'lost',
   };
 }
 
@@ -130,7 +130,7 @@ function phasesOf(value: unknown): Phase[] {
   });
 }
 
-export const PHASE_WORDS: Record<string, string> = {
+export const PHASE_LABELS: Record<string, string> = {
   waiting: 'waiting',
   transfer: 'transfer',
   load: 'loading',
@@ -138,7 +138,7 @@ export const PHASE_WORDS: Record<string, string> = {
   in_sync: 'in sync',
 };
 
-export const phaseWord = (name: string): string => PHASE_WORDS[name] ?? name;
+export const phaseLabel = (name: string): string => PHASE_LABELS[name] ?? name;
 
 /** Return the running resyncs by the uid of the replica. */
 export function openResyncs(events: readonly LogEvent[]): Map<string, Resync> {

@@ -1,7 +1,7 @@
 import { type QueryKey, useQueryClient } from '@tanstack/react-query';
 
 /** Return a function that waits for a change and then invalidates these queries, so that all views show the change. */
-export function useThenAskAgain(...queries: readonly { readonly queryKey: QueryKey }[]) {
+export function useInvalidateAfter(...queries: readonly { readonly queryKey: QueryKey }[]) {
   const client = useQueryClient();
   return async <T>(ordered: Promise<T>): Promise<T> => {
     const reply = await ordered;

@@ -1,13 +1,13 @@
 /** API of users and their roles. Requires an administrator or user manager. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { NewUser, User, UserChanges } from './types';
 
 const PATH = '/v1/users';
 
 export const usersQuery = queryOptions({
   queryKey: ['users'],
-  queryFn: read<User[]>(PATH),
+  queryFn: getQuery<User[]>(PATH),
   refetchInterval: 15_000,
 });
 

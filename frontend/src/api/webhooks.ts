@@ -1,13 +1,13 @@
 /** API of the receivers of notifications. Requires an administrator. */
 import { queryOptions } from '@tanstack/react-query';
-import { read, request } from './http';
+import { getQuery, request } from './http';
 import type { NewWebhook, Webhook, WebhookUpdate } from './types';
 
 const PATH = '/v1/webhooks';
 
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks'],
-  queryFn: read<Webhook[]>(PATH),
+  queryFn: getQuery<Webhook[]>(PATH),
   refetchInterval: 5_000,
 });
 

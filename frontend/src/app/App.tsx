@@ -2,8 +2,8 @@
 import { MantineProvider } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { whenSignedOut } from '@/api/http';
-import { forgetUser } from '@/api/session';
+import { onSessionEnded } from '@/api/http';
+import { clearUserData } from '@/api/session';
 import { prefetch, preloadPages } from './prefetch';
 import { createQueryClient } from './queryClient';
 import { createAppRouter } from './router';
@@ -13,8 +13,8 @@ const client = createQueryClient();
 
 const router = createAppRouter(client);
 
-whenSignedOut(() => {
-  forgetUser(client);
+onSessionEnded(() => {
+  clearUserData(client);
   const next = router.state.location.href;
   if (router.state.location.pathname !== '/login') {
     void router.navigate({ to: '/login', search: { next } });

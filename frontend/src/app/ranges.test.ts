@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { oldestSecond, whyNot, windowWord } from './ranges';
+import { formatWindow, oldestSecond, rangeUnavailableReason } from './ranges';
 
 const NOW = 1_000_000_000;
 const DAY = 86_400;
@@ -25,22 +25,22 @@ describe('oldestSecond', () => {
   });
 });
 
-describe('whyNot', () => {
+describe('rangeUnavailableReason', () => {
   it('allows a stored range if it shows more than the shorter one', () => {
-    expect(whyNot(3_600, NOW - 901, NOW)).toBeUndefined();
-    expect(whyNot(3_600, NOW - 120, NOW)).toBe(
+    expect(rangeUnavailableReason(3_600, NOW - 901, NOW)).toBeUndefined();
+    expect(rangeUnavailableReason(3_600, NOW - 120, NOW)).toBe(
       'Stored metrics go back 2\u00a0min: a shorter range shows all of them',
     );
-    expect(whyNot(86_400, NOW - 7_200, NOW)).toContain('2\u00a0h');
-    expect(whyNot(86_400, Number.NaN, NOW)).toBe('No metrics are stored yet');
+    expect(rangeUnavailableReason(86_400, NOW - 7_200, NOW)).toContain('2\u00a0h');
+    expect(rangeUnavailableReason(86_400, Number.NaN, NOW)).toBe('No metrics are stored yet');
   });
 
   it('always allows live ranges', () => {
-    expect(whyNot(900, Number.NaN, NOW)).toBeUndefined();
+    expect(rangeUnavailableReason(900, Number.NaN, NOW)).toBeUndefined();
   });
 });
 
-describe('windowWord', () => {
+describe('formatWindow', () => {
   const at = (text: string) => Date.parse(text) / 1000;
 
   it.each([
@@ -52,6 +52,6 @@ describe('windowWord', () => {
       '31\u00a0Dec\u00a02025 14:03–1\u00a0Jan\u00a02026 02:00',
     ],
   ])('%s to %s', (from, to, text) => {
-    expect(windowWord(at(from), at(to), 'utc', at('2026-04-01T00:00:00Z') * 1000)).toBe(text);
+    expect(formatWindow(at(from), at(to), 'utc', at('2026-04-01T00:00:00Z') * 1000)).toBe(text);
   });
 });

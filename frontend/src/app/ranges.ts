@@ -19,16 +19,16 @@ const WORDS: Readonly<Record<Range, string>> = {
 export const LIVE_RANGES = RANGES.filter((seconds) => seconds <= 900);
 export const STORED_RANGES = RANGES.filter((seconds) => seconds > 900);
 
-export const rangeWord = (range: Range): string => WORDS[range];
+export const rangeLabel = (range: Range): string => WORDS[range];
 
-interface Kept {
+interface RetainedRange {
   from: number;
   step: number;
   retention: number;
 }
 
 /** Return the first stored second from the retained ranges of all resolutions, finest first; NaN if nothing is stored. */
-export function oldestSecond(kept: readonly Kept[], now: number): number {
+export function oldestSecond(kept: readonly RetainedRange[], now: number): number {
   // Coarse intervals start before their first sample, so use the finest resolution that has not
   // dropped any data yet.
   const whole = kept.find(({ from, step, retention }) => from > now - retention + 2 * step);
@@ -36,7 +36,11 @@ export function oldestSecond(kept: readonly Kept[], now: number): number {
 }
 
 /** Return why a range shows the same data as a shorter one; undefined if it shows more. */
-export function whyNot(range: Range, oldest: number, now: number): string | undefined {
+export function rangeUnavailableReason(
+  range: Range,
+  oldest: number,
+  now: number,
+): string | undefined {
   const shorter = RANGES[RANGES.indexOf(range) - 1];
   if (range <= 900 || shorter === undefined) return undefined;
   if (Number.isNaN(oldest)) return 'No metrics are stored yet';
@@ -45,7 +49,7 @@ export function whyNot(range: Range, oldest: number, now: number): string | unde
 }
 
 /** 3 Mar 14:03:07–14:05:00 · 3 Mar 14:03–5 Mar 02:00 */
-export function windowWord(from: number, to: number, zone: Zone, now = Date.now()): string {
+export function formatWindow(from: number, to: number, zone: Zone, now = Date.now()): string {
   const [a, b] = [from * 1000, to * 1000];
   const cut = to - from < 3_600 ? 8 : 5;
   const years = new Set([a, b, now].map((ms) => year(ms, zone)));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GROUPS } from '@/features/timeline/kinds';
+import { EVENT_GROUPS } from '@/features/timeline/kinds';
 import { eventSearch, frameSearch, loginSearch, timelineSearch } from './search';
 
 describe('search', () => {
@@ -39,7 +39,7 @@ describe('search', () => {
 
 describe('timelineSearch', () => {
   it('accepts exactly the filters of the timeline', () => {
-    for (const kind of Object.keys(GROUPS)) expect(timelineSearch({ kind }).kind).toBe(kind);
+    for (const kind of Object.keys(EVENT_GROUPS)) expect(timelineSearch({ kind }).kind).toBe(kind);
     expect(timelineSearch({ kind: 'logins' }).kind).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 /** Validation of search parameters in the address. Invalid parameters are dropped. */
-import { GROUPS, type Group } from '@/features/timeline/kinds';
+import { EVENT_GROUPS, type EventGroup } from '@/features/timeline/kinds';
 import { isStep } from '@/lib/resolution';
-import { windowFault } from '@/lib/timeWindow';
+import { timeWindowError } from '@/lib/timeWindow';
 
 export const RANGES = [
   60, 300, 900, 3_600, 21_600, 86_400, 604_800, 2_592_000, 31_536_000,
@@ -31,7 +31,7 @@ export function frameSearch(raw: Raw, now = Date.now() / 1000): FrameSearch {
   const range = RANGES.find((seconds) => seconds === Number(raw.range));
   const from = Number(raw.from);
   const to = Number(raw.to);
-  const zoomed = Number.isInteger(from) && Number.isInteger(to) && !windowFault(from, to, now);
+  const zoomed = Number.isInteger(from) && Number.isInteger(to) && !timeWindowError(from, to, now);
   return {
     range: range === DEFAULT_RANGE ? undefined : range,
     from: zoomed ? from : undefined,
@@ -99,12 +99,12 @@ export interface TimelineSearch {
   severity?: 'WARNING' | 'ERROR' | undefined;
   node?: number | undefined;
   bdb?: number | undefined;
-  kind?: Group | undefined;
+  kind?: EventGroup | undefined;
   /** Uids of the selected events, or "action:" with the uid of an action. */
   event?: string | undefined;
 }
 
-const TIMELINE_KINDS = Object.keys(GROUPS) as Group[];
+const TIMELINE_KINDS = Object.keys(EVENT_GROUPS) as EventGroup[];
 
 const uid = (value: unknown): number | undefined => {
   const found = Number(value);

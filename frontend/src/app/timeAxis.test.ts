@@ -7,9 +7,9 @@ const NOW = Date.parse('2026-03-04T10:07:03Z') / 1000;
 function axisAt(search: FrameSearch) {
   const clock = { now: NOW };
   const axis: PageTimeAxis = new PageTimeAxis({ edge: () => clock.now }, (place) =>
-    axis.follow({ ...search, ...place }),
+    axis.applySearch({ ...search, ...place }),
   );
-  axis.follow(search);
+  axis.applySearch(search);
   return { axis, clock };
 }
 
@@ -48,10 +48,10 @@ describe('PageTimeAxis', () => {
   it('zooms once if several charts report the same drag', () => {
     const navigated: FrameSearch[] = [];
     const axis = new PageTimeAxis({ edge: () => NOW }, (place) => navigated.push(place));
-    axis.follow({ from: NOW - 200, to: NOW - 100 });
+    axis.applySearch({ from: NOW - 200, to: NOW - 100 });
     axis.zoom(NOW - 150, NOW - 120);
     axis.zoom(NOW - 150, NOW - 120);
-    axis.follow({ from: NOW - 150, to: NOW - 120 });
+    axis.applySearch({ from: NOW - 150, to: NOW - 120 });
     axis.reset();
     axis.reset();
     expect(navigated.slice(-2).map(({ from }) => from)).toEqual([NOW - 200, undefined]);

@@ -4,7 +4,7 @@
  */
 import { chooseStep, intervalCount, intervalStart } from '@/lib/resolution';
 import { createStore } from '@/lib/store';
-import { EARLIEST, WIDEST } from '@/lib/timeWindow';
+import { EARLIEST, MAX_WINDOW_S } from '@/lib/timeWindow';
 import type { Live } from '@/live/live';
 import type { TimeAxis } from '@/ui/chart/types';
 import { DEFAULT_RANGE, type FrameSearch } from './search';
@@ -72,7 +72,7 @@ export class PageTimeAxis implements TimeAxis {
   zoom(from: number, to: number): void {
     // Charts are synchronized, so several of them can report the same drag.
     if (this.zoomed && this.trail.at(-1) !== this.zoomed) this.trail.push(this.zoomed);
-    this.navigate({ from: Math.max(from, EARLIEST, to - WIDEST), to, res: undefined });
+    this.navigate({ from: Math.max(from, EARLIEST, to - MAX_WINDOW_S), to, res: undefined });
   }
 
   reset(): void {
@@ -110,7 +110,7 @@ export class PageTimeAxis implements TimeAxis {
   }
 
   /** Apply the parameters of a changed address. */
-  follow(search: FrameSearch): void {
+  applySearch(search: FrameSearch): void {
     this.range = search.range ?? DEFAULT_RANGE;
     const { from, to, res } = search;
     this.zoomed = from !== undefined && to !== undefined ? { from, to } : null;

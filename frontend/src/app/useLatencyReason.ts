@@ -2,19 +2,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { endpointQuery, proxiesQuery } from '@/api/endpoints';
 import type { EndpointProxy, NodeProxy } from '@/api/types';
-import type { Reasons } from '@/features/metrics/MetricChart';
+import type { EmptyReasons } from '@/features/metrics/MetricChart';
 
 /** Return the reason for one database, or for all; undefined while proxies are running or unknown. */
-export function useLatencyReason(bdb?: number): Reasons | undefined {
+export function useLatencyReason(bdb?: number): EmptyReasons | undefined {
   const all = useQuery({ ...proxiesQuery, enabled: bdb === undefined }).data;
   const own = useQuery({ ...endpointQuery(bdb ?? 0), enabled: bdb !== undefined }).data;
-  const reason = whyUnmeasured(bdb === undefined ? all : own?.proxies);
+  const reason = latencyReason(bdb === undefined ? all : own?.proxies);
   return reason ? { latency: reason } : undefined;
 }
 
 type ProxyState = Pick<EndpointProxy | NodeProxy, 'status' | 'detail'>;
 
-export function whyUnmeasured(proxies: readonly ProxyState[] = []): string | undefined {
+export function latencyReason(proxies: readonly ProxyState[] = []): string | undefined {
   if (!proxies.length || proxies.some(({ status }) => status !== 'down')) return undefined;
   const detail = proxies.find(({ detail: text }) => text)?.detail;
   return ['The endpoint is not running.', detail].filter(Boolean).join(' ');

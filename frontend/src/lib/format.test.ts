@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { axisLabels, brief, exact, format, plural, UNKNOWN, type Unit, unitWord } from './format';
+import {
+  axisLabels,
+  format,
+  formatExact,
+  formatWithoutUnit,
+  plural,
+  UNKNOWN,
+  type Unit,
+  unitLabel,
+} from './format';
 
 const said = (unit: Unit, value: number | null | undefined) =>
   format(unit, value).replaceAll('\u00a0', ' ');
@@ -40,20 +49,20 @@ describe('format', () => {
   it('formats unknown values as a dash, never as zero', () => {
     for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(format('ops', value)).toBe(UNKNOWN);
-      expect(exact('bytes', value)).toBe(UNKNOWN);
-      expect(brief('bytes', value)).toBe(UNKNOWN);
+      expect(formatExact('bytes', value)).toBe(UNKNOWN);
+      expect(formatWithoutUnit('bytes', value)).toBe(UNKNOWN);
     }
   });
 
   it('omits the unit that a heading shows', () => {
-    expect(brief('ops', 94_234).replaceAll('\u00a0', ' ')).toBe('94.2 k');
-    expect([brief('latency', 2_345_000), unitWord('latency')]).toEqual(['2345', 'ms']);
-    expect([brief('ms', 0.3124), unitWord('ms')]).toEqual(['0.312', 'ms']);
+    expect(formatWithoutUnit('ops', 94_234).replaceAll('\u00a0', ' ')).toBe('94.2 k');
+    expect([formatWithoutUnit('latency', 2_345_000), unitLabel('latency')]).toEqual(['2345', 'ms']);
+    expect([formatWithoutUnit('ms', 0.3124), unitLabel('ms')]).toEqual(['0.312', 'ms']);
   });
 
   it('keeps the exact number for tooltips', () => {
-    expect(exact('ops', 94_234.5).replaceAll('\u00a0', ' ')).toBe('94,235 ops/s');
-    expect(exact('ratio', 0.12345).replaceAll('\u00a0', ' ')).toBe('12.345 %');
+    expect(formatExact('ops', 94_234.5).replaceAll('\u00a0', ' ')).toBe('94,235 ops/s');
+    expect(formatExact('ratio', 0.12345).replaceAll('\u00a0', ' ')).toBe('12.345 %');
   });
 
   it('scales all ticks of an axis alike', () => {

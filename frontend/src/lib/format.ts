@@ -42,7 +42,7 @@ const DECIMALS = 3;
 const SMALLEST = 10 ** -DECIMALS;
 
 /** Round to three significant digits and at most three decimals, without trailing zeros. The integer part is never rounded. */
-export function significant(value: number): string {
+export function roundSignificant(value: number): string {
   const size = Math.abs(value);
   if (size >= 100) return String(Math.round(value));
   if (size > 0 && size < SMALLEST / 2) return `<${SMALLEST}`;
@@ -90,28 +90,28 @@ function withUnit(value: string, prefix: string, unit: Unit): string {
 
 export function format(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;
-  if (unit === 'ratio') return significant(value * 100) + SPACE + SUFFIX.ratio;
+  if (unit === 'ratio') return roundSignificant(value * 100) + SPACE + SUFFIX.ratio;
   if (isLatency(unit)) {
     const { divisor, prefix } = latencyScale(value, unit);
-    return significant(value / divisor) + SPACE + prefix;
+    return roundSignificant(value / divisor) + SPACE + prefix;
   }
-  if (unit === 'ms' && Math.abs(value) >= 1000) return `${significant(value / 1000)}${SPACE}s`;
+  if (unit === 'ms' && Math.abs(value) >= 1000) return `${roundSignificant(value / 1000)}${SPACE}s`;
   const { divisor, prefix } = scaleFor(value, unit);
-  return withUnit(significant(value / divisor), prefix, unit);
+  return withUnit(roundSignificant(value / divisor), prefix, unit);
 }
 
 /** Format without the unit that a heading already shows: "94.2 k", "1.8 MiB", "97 %". */
-export function brief(unit: Unit, value: number | null | undefined): string {
+export function formatWithoutUnit(unit: Unit, value: number | null | undefined): string {
   if (unit === 'ops' || unit === 'perSecond') return format('count', value);
   if (unit === 'bytesPerSecond') return format('bytes', value);
   if (unit === 'cores') return format('plain', value);
-  if (unit === 'latency' && isKnown(value)) return significant(value / 1000);
-  if (unit === 'ms' && isKnown(value)) return significant(value);
+  if (unit === 'latency' && isKnown(value)) return roundSignificant(value / 1000);
+  if (unit === 'ms' && isKnown(value)) return roundSignificant(value);
   return format(unit, value);
 }
 
-/** Return the unit that `brief` omits. */
-export function unitWord(unit: Unit): string {
+/** Return the unit that `formatWithoutUnit` omits. */
+export function unitLabel(unit: Unit): string {
   if (unit === 'bytesPerSecond') return 'per second';
   if (unit === 'perSecond') return 'per second';
   if (unit === 'latency') return SUFFIX.ms;
@@ -119,7 +119,7 @@ export function unitWord(unit: Unit): string {
 }
 
 /** Format the exact number for tooltips. Numbers from 1000 on, where only averages have fractions, are rounded to integers. */
-export function exact(unit: Unit, value: number | null | undefined): string {
+export function formatExact(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;
   const shown = unit === 'ratio' ? value * 100 : value;
   const maximumFractionDigits = Math.abs(shown) < 1000 ? DECIMALS : 0;
@@ -130,13 +130,13 @@ export function exact(unit: Unit, value: number | null | undefined): string {
 /** Format axis labels with the scale of the largest tick, so that all labels have the same unit. */
 export function axisLabels(unit: Unit, ticks: readonly number[]): string[] {
   const largest = ticks.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
-  if (unit === 'ratio') return ticks.map((tick) => `${significant(tick * 100)}${SPACE}%`);
+  if (unit === 'ratio') return ticks.map((tick) => `${roundSignificant(tick * 100)}${SPACE}%`);
   const { divisor, prefix } = isLatency(unit)
     ? latencyScale(largest, unit)
     : scaleFor(largest, unit);
   const mark = unit === 'bytesPerSecond' ? `${prefix}/s` : unit === 'ms' ? 'ms' : prefix;
   return ticks.map((tick) =>
-    tick === 0 ? '0' : `${significant(tick / divisor)}${mark ? SPACE + mark : ''}`,
+    tick === 0 ? '0' : `${roundSignificant(tick / divisor)}${mark ? SPACE + mark : ''}`,
   );
 }
 

@@ -3,7 +3,7 @@ import { useCallback, useState } from 'react';
 
 const PREFIX = 'shardboard.kept.';
 
-export function readKept<T>(key: string): T | undefined {
+export function readSessionState<T>(key: string): T | undefined {
   try {
     const text = sessionStorage.getItem(PREFIX + key);
     return text === null ? undefined : (JSON.parse(text) as T);
@@ -12,7 +12,7 @@ export function readKept<T>(key: string): T | undefined {
   }
 }
 
-export function keep<T>(key: string, value: T): void {
+export function storeSessionState<T>(key: string, value: T): void {
   try {
     sessionStorage.setItem(PREFIX + key, JSON.stringify(value));
   } catch {
@@ -20,7 +20,7 @@ export function keep<T>(key: string, value: T): void {
   }
 }
 
-export function forget(key: string): void {
+export function clearSessionState(key: string): void {
   try {
     sessionStorage.removeItem(PREFIX + key);
   } catch {
@@ -29,18 +29,18 @@ export function forget(key: string): void {
 }
 
 /** Like `useState`, but stored in the session storage. */
-export function useKept<T>(
+export function useSessionState<T>(
   key: string,
   initial: T,
   /** Returns the part of the value that can be stored. */
   part: (value: T) => T = (value) => value,
 ): [T, (next: (now: T) => T) => void] {
-  const [value, set] = useState<T>(() => readKept<T>(key) ?? initial);
+  const [value, set] = useState<T>(() => readSessionState<T>(key) ?? initial);
   const change = useCallback(
     (next: (now: T) => T) =>
       set((now) => {
         const changed = next(now);
-        keep(key, part(changed));
+        storeSessionState(key, part(changed));
         return changed;
       }),
     [key, part],

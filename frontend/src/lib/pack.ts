@@ -1,13 +1,13 @@
 /** Layout of timeline lanes: overlapping spans go into separate rows, and close instants are combined into one mark. Pure. */
 
-export interface Bar {
+export interface TimeSpan {
   from: number;
   /** Null for an open span. */
   to: number | null;
 }
 
 /** Return the row of each span: the first free row, in the order of start times. */
-export function rowsOf(bars: readonly Bar[], gap: number): number[] {
+export function assignRows(bars: readonly TimeSpan[], gap: number): number[] {
   const order = bars
     .map((_, index) => index)
     .sort((a, b) => startTime(bars, a) - startTime(bars, b));
@@ -25,10 +25,10 @@ export function rowsOf(bars: readonly Bar[], gap: number): number[] {
   return rows;
 }
 
-const startTime = (bars: readonly Bar[], index: number): number => bars[index]?.from ?? 0;
+const startTime = (bars: readonly TimeSpan[], index: number): number => bars[index]?.from ?? 0;
 
 /** Group ascending `times` that are less than `gap` after the first of their group; return their indices. */
-export function clusters(times: readonly number[], gap: number): number[][] {
+export function clusterTimes(times: readonly number[], gap: number): number[][] {
   const found: number[][] = [];
   let first = Number.NEGATIVE_INFINITY;
   times.forEach((time, index) => {
@@ -42,7 +42,7 @@ export function clusters(times: readonly number[], gap: number): number[][] {
 }
 
 /** Merge overlapping spans into one from the first start to the last end. Parts stay in input order. */
-export function union<T extends Bar>(
+export function mergeOverlapping<T extends TimeSpan>(
   bars: readonly T[],
 ): { from: number; to: number | null; parts: T[] }[] {
   const found: { from: number; to: number | null; parts: T[] }[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countSlots, parseSlots, SLOT_COUNT, segments, showSlots } from './slots';
+import { countSlots, formatSlots, parseSlots, SLOT_COUNT, segments } from './slots';
 
 describe('slots', () => {
   it('parses one range, several ranges and single slots', () => {
@@ -19,8 +19,8 @@ describe('slots', () => {
   it('counts and formats slots', () => {
     const ranges = parseSlots('0-99,8000');
     expect(countSlots(ranges)).toBe(101);
-    expect(showSlots(ranges)).toBe('0–99, 8000');
-    expect(showSlots([])).toBe('no slots');
+    expect(formatSlots(ranges)).toBe('0–99, 8000');
+    expect(formatSlots([])).toBe('no slots');
   });
 
   it('covers all slots with segments and gaps', () => {

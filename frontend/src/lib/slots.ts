@@ -31,7 +31,7 @@ export function commonSlots(a: readonly SlotRange[], b: readonly SlotRange[]): n
   return a.reduce((sum, x) => b.reduce((part, y) => part + Math.max(0, both(x, y)), sum), 0);
 }
 
-export function showSlots(ranges: readonly SlotRange[]): string {
+export function formatSlots(ranges: readonly SlotRange[]): string {
   if (!ranges.length) return 'no slots';
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');
 }

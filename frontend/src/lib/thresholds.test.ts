@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { busyness, fullness } from './thresholds';
+import { cpuAlert, memoryAlert } from './thresholds';
 
 describe('thresholds', () => {
   it.each([
@@ -7,9 +7,9 @@ describe('thresholds', () => {
     [0.8, 'attention'],
     [0.95, 'broken'],
     [22.3 / 14, 'broken'],
-  ])('%f of the memory: %s', (share, tone) => expect(fullness(share)).toBe(tone));
+  ])('%f of the memory: %s', (share, tone) => expect(memoryAlert(share)).toBe(tone));
 
   it('highlights a busy processor', () => {
-    expect([0.5, 0.97].map(busyness)).toEqual([undefined, 'attention']);
+    expect([0.5, 0.97].map(cpuAlert)).toEqual([undefined, 'attention']);
   });
 });

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { ago, clock, duration, precise, stamp, stampMs } from './time';
+import {
+  ago,
+  clock,
+  duration,
+  formatDateTime,
+  formatDateTimeMs,
+  formatPreciseDuration,
+} from './time';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 
@@ -25,7 +32,7 @@ describe('time', () => {
     [41.4, '41 s'],
     [123, '2 min 3 s'],
   ])('%d seconds are formatted precisely as %s', (seconds, text) => {
-    expect(plain(precise(seconds))).toBe(text);
+    expect(plain(formatPreciseDuration(seconds))).toBe(text);
   });
 
   it('formats elapsed time with one unit', () => {
@@ -37,7 +44,7 @@ describe('time', () => {
   it('formats instants in UTC', () => {
     const at = Date.UTC(2026, 2, 1, 4, 3, 7);
     expect(clock(at, 'utc')).toBe('04:03:07');
-    expect(stamp(at, 'utc')).toBe('2026-03-01 04:03:07 UTC');
-    expect(stampMs(at + 45.6, 'utc')).toBe('2026-03-01 04:03:07.045 UTC');
+    expect(formatDateTime(at, 'utc')).toBe('2026-03-01 04:03:07 UTC');
+    expect(formatDateTimeMs(at + 45.6, 'utc')).toBe('2026-03-01 04:03:07.045 UTC');
   });
 });

@@ -27,12 +27,12 @@ export function setZone(zone: Zone): void {
 let offset = 0;
 
 /** Set the difference between the console's clock and the browser's clock, so that texts and charts show the same times. */
-export function correctClock(milliseconds: number): void {
+export function setClockOffset(milliseconds: number): void {
   offset = milliseconds;
 }
 
 /** Return the current time of the console's clock in epoch milliseconds. */
-export const correctedNow = (): number => Date.now() + offset;
+export const consoleNow = (): number => Date.now() + offset;
 
 const pad = (value: number): string => String(value).padStart(2, '0');
 
@@ -49,10 +49,10 @@ export const clockMs = (ms: number, zone: Zone): string =>
   `${clock(ms, zone)}.${String(Math.floor(ms) % 1000).padStart(3, '0')}`;
 
 /** 2026-03-01 14:03:07 UTC */
-export const stamp = (ms: number, zone: Zone): string => dayAnd(ms, zone, clock);
+export const formatDateTime = (ms: number, zone: Zone): string => dayAnd(ms, zone, clock);
 
 /** 2026-03-01 14:03:07.250 UTC */
-export const stampMs = (ms: number, zone: Zone): string => dayAnd(ms, zone, clockMs);
+export const formatDateTimeMs = (ms: number, zone: Zone): string => dayAnd(ms, zone, clockMs);
 
 function dayAnd(ms: number, zone: Zone, time: typeof clock): string {
   const date = new Date(ms);
@@ -83,7 +83,7 @@ export function duration(seconds: number): string {
 }
 
 /** Like `duration`, but more precise below ten seconds: 0.39 s · 4.2 s · 41 s · 2 min 3 s */
-export function precise(seconds: number): string {
+export function formatPreciseDuration(seconds: number): string {
   const known = Math.max(0, seconds);
   if (known < 0.995) return `${Number(known.toFixed(2))}\u00a0s`;
   return known < 9.95 ? `${Number(known.toFixed(1))}\u00a0s` : duration(known);

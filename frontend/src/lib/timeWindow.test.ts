@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { isDrawable, WIDEST, windowFault } from './timeWindow';
+import { isDrawable, MAX_WINDOW_S, timeWindowError } from './timeWindow';
 
 const NOW = Date.parse('2026-03-04T10:00:00Z') / 1000;
 const at = (text: string) => Date.parse(text) / 1000;
 
-describe('windowFault', () => {
+describe('timeWindowError', () => {
   it.each([
     [NOW - 60, NOW, undefined],
     [NOW - 60, NOW + 3_600, undefined],
@@ -13,9 +13,9 @@ describe('windowFault', () => {
     [Number.NaN, NOW, /dates/],
     [NOW, at('+020260-03-04T10:00:00Z'), /future/],
     [at('0202-03-04T10:00:00Z'), NOW, /2000/],
-    [NOW - WIDEST - 1, NOW, /ten years/],
+    [NOW - MAX_WINDOW_S - 1, NOW, /ten years/],
   ])('%d to %d: %s', (from, to, fault) => {
-    const said = windowFault(from, to, NOW);
+    const said = timeWindowError(from, to, NOW);
     if (fault) expect(said).toMatch(fault);
     else expect(said).toBeUndefined();
   });
@@ -24,7 +24,7 @@ describe('windowFault', () => {
 describe('isDrawable', () => {
   it('rejects windows with too many points per line', () => {
     expect(isDrawable(NOW - 900, NOW, 1)).toBe(true);
-    expect(isDrawable(NOW - WIDEST, NOW, 1)).toBe(false);
-    expect(isDrawable(NOW - WIDEST, NOW, 604_800)).toBe(true);
+    expect(isDrawable(NOW - MAX_WINDOW_S, NOW, 1)).toBe(false);
+    expect(isDrawable(NOW - MAX_WINDOW_S, NOW, 604_800)).toBe(true);
   });
 });

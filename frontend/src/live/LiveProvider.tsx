@@ -41,15 +41,15 @@ export function useFreshness(): Freshness {
 }
 
 /** Return the error message of a component that fails to draw live data; null if all work. */
-export function useFault(): string | null {
-  const { fault } = useLive();
-  return useSyncExternalStore(fault.subscribe, fault.get);
+export function useDrawError(): string | null {
+  const { drawError } = useLive();
+  return useSyncExternalStore(drawError.subscribe, drawError.get);
 }
 
 /** Subscribe the stream to a topic while the component is mounted. */
 export function useTopic(topic: string): void {
   const live = useLive();
-  useEffect(() => live.want(topic), [live, topic]);
+  useEffect(() => live.subscribeTopic(topic), [live, topic]);
 }
 
 /** Run `draw` immediately and after every batch of samples. */
@@ -58,7 +58,7 @@ export function useTick(draw: () => void): void {
   useEffect(() => {
     // Register first: if drawing fails now, it is retried with the next batch.
     const stop = live.onTick(draw);
-    live.attempt(draw);
+    live.drawOnce(draw);
     return stop;
   }, [live, draw]);
 }

@@ -1,5 +1,5 @@
 /** CPU usage of a node, highlighted if it is close to the maximum. */
-import { busyness } from '@/lib/thresholds';
+import { cpuAlert } from '@/lib/thresholds';
 import { LiveText } from './LiveText';
 
 export function NodeCpu({ node }: { node: number }) {
@@ -9,7 +9,7 @@ export function NodeCpu({ node }: { node: number }) {
       uid={node}
       metric={['cpu_user', 'cpu_system']}
       unit="ratio"
-      toneOf={busyness}
+      toneOf={cpuAlert}
     />
   );
 }

@@ -3,7 +3,7 @@ import type { QueryClient } from '@tanstack/react-query';
 import { incidentsKey } from '@/api/incidents';
 import { isOpen } from '@/api/story';
 import type { LogEvent } from '@/api/types';
-import { foldList, RULES, type Rules } from './fold';
+import { MERGE_RULES, type MergeRules, mergeChanges } from './fold';
 import type { Change, ChangeKind } from './frames';
 
 const KEYS = {
@@ -25,7 +25,7 @@ const isCached = (kind: ChangeKind): kind is ListKind => kind in KEYS;
 export function applyChanges(client: QueryClient, changes: readonly Change[]): void {
   for (const kind of new Set(changes.map((change) => change.kind))) {
     const group = changes.filter((change) => change.kind === kind);
-    if (isCached(kind)) fold(client, kind, group);
+    if (isCached(kind)) mergeIntoCache(client, kind, group);
     if (kind === 'event') trimEvents(client);
     if (kind === 'event' || kind === 'outage') refreshIncidents(client);
   }
@@ -47,23 +47,26 @@ function refreshIncidents(client: QueryClient): void {
   }, INCIDENT_REFETCH_MS);
 }
 
-function fold(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
+function mergeIntoCache(client: QueryClient, kind: ListKind, group: readonly Change[]): void {
   const queryKey = KEYS[kind];
   // The reply to a running request can predate the change and would undo it, so the change is applied
   // to the reply as well. Sending the request again would never end while changes arrive.
   if (client.getQueryState(queryKey)?.fetchStatus === 'fetching') addPending(client, kind, group);
-  client.setQueryData<readonly unknown[]>(queryKey, (list) => list && folded(kind, list, group));
+  client.setQueryData<readonly unknown[]>(
+    queryKey,
+    (list) => list && mergedList(kind, list, group),
+  );
 }
 
-function folded(
+function mergedList(
   kind: ListKind,
   list: readonly unknown[],
   group: readonly Change[],
 ): readonly unknown[] {
   const entries = group.map(({ uid, object }) => ({ id: String(uid), object }));
   // `kind` determines the rules and the object type, but the type system cannot derive this.
-  const rules = RULES[kind] as unknown as Rules<unknown>;
-  return foldList(list, entries, rules, kind === 'event' ? 'prepend' : 'append');
+  const rules = MERGE_RULES[kind] as unknown as MergeRules<unknown>;
+  return mergeChanges(list, entries, rules, kind === 'event' ? 'prepend' : 'append');
 }
 
 /** Number of events that remain after trimming. The list is trimmed when it has twice as many. */
@@ -118,7 +121,7 @@ function trackReplies(client: QueryClient): Map<ListKind, Change[]> {
     pendingChanges.delete(kind);
     client.setQueryData<readonly unknown[]>(
       KEYS[kind],
-      (list) => list && folded(kind, list, group),
+      (list) => list && mergedList(kind, list, group),
     );
   });
   return pendingChanges;

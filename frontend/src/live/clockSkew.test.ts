@@ -4,26 +4,26 @@ import { ClockSkew } from './clockSkew';
 describe('ClockSkew', () => {
   it('ignores network latency', () => {
     const skew = new ClockSkew();
-    skew.greeted(1_000_000, 1_000_400);
+    skew.onHello(1_000_000, 1_000_400);
     expect(skew.offset).toBe(0);
   });
 
   it('corrects the effect of a delayed greeting with later samples', () => {
     const skew = new ClockSkew();
-    skew.greeted(1_000_000, 1_009_000);
+    skew.onHello(1_000_000, 1_009_000);
     expect(skew.offset).toBe(-9_000);
-    skew.sampled(1_010_000, 1_010_300);
+    skew.onSample(1_010_000, 1_010_300);
     expect(skew.offset).toBe(0);
   });
 
   it('keeps a real skew in both directions', () => {
     const ahead = new ClockSkew();
-    ahead.greeted(1_060_000, 1_000_000);
-    ahead.sampled(1_061_000, 1_001_400);
+    ahead.onHello(1_060_000, 1_000_000);
+    ahead.onSample(1_061_000, 1_001_400);
     expect(ahead.offset).toBe(60_000);
     const behind = new ClockSkew();
-    behind.greeted(1_000_000, 1_060_000);
-    behind.sampled(1_001_000, 1_061_200);
+    behind.onHello(1_000_000, 1_060_000);
+    behind.onSample(1_001_000, 1_061_200);
     expect(behind.offset).toBe(-60_000);
   });
 });

@@ -11,11 +11,11 @@ export class ClockSkew {
   private best = 0;
 
   /** Start a new estimate for a new connection, because clocks may have been set. */
-  greeted(theirs: number, ours: number): void {
+  onHello(theirs: number, ours: number): void {
     this.best = theirs - ours;
   }
 
-  sampled(theirs: number, ours: number): void {
+  onSample(theirs: number, ours: number): void {
     this.best = Math.max(this.best, theirs - ours);
   }
 

@@ -4,7 +4,7 @@
  */
 import type { History } from '@/api/history';
 
-export interface PastColumns {
+export interface HistoryColumns {
   /** Epoch second at which the first interval starts; `step` is the length of an interval in seconds. */
   from: number;
   step: number;
@@ -17,7 +17,7 @@ export interface PastColumns {
 const MIN_ELAPSED_SHARE = 0.2;
 
 /** Convert a reply. `now`: time of the reply in epoch seconds. */
-export function toColumns(reply: History, now: number): PastColumns {
+export function toHistoryColumns(reply: History, now: number): HistoryColumns {
   const { from, step, count, metrics } = reply;
   const isIncomplete = now - (from + (count - 1) * step) < step * MIN_ELAPSED_SHARE && count > 1;
   const length = step > 1 && isIncomplete ? count - 1 : count;
@@ -36,13 +36,17 @@ function numbers(row: readonly (number | null)[], count: number, length: number)
   return result;
 }
 
-export const endOf = ({ from, step, count }: PastColumns): number => from + step * count;
+export const historyEnd = ({ from, step, count }: HistoryColumns): number => from + step * count;
 
 /** Append `newer` to `older`, from epoch second `keep`. Where they overlap, `newer` has precedence. */
-export function append(older: PastColumns, newer: PastColumns, keep: number): PastColumns {
+export function appendHistory(
+  older: HistoryColumns,
+  newer: HistoryColumns,
+  keep: number,
+): HistoryColumns {
   const { step } = newer;
   const from = Math.max(older.from, keep);
-  const count = (endOf(newer) - from) / step;
+  const count = (historyEnd(newer) - from) / step;
   const series = new Map<string, Map<string, Float64Array>>();
   for (const uid of new Set([...older.series.keys(), ...newer.series.keys()])) {
     const before = older.series.get(uid);
@@ -68,8 +72,8 @@ function copyTo(row: Float64Array, values: Float64Array | undefined, at: number)
 }
 
 /** Return the intervals of one row that overlap [from, to]; NaN without data. */
-export function cut(
-  columns: PastColumns,
+export function sliceWindow(
+  columns: HistoryColumns,
   uid: string,
   metric: string,
   { from, to }: { from: number; to: number },
@@ -81,7 +85,7 @@ export function cut(
   return row;
 }
 
-/** Return the start of the first interval that `cut` returns. */
-export function cutFrom(columns: PastColumns, from: number): number {
+/** Return the start of the first interval that `sliceWindow` returns. */
+export function sliceStart(columns: HistoryColumns, from: number): number {
   return columns.from + Math.floor((from - columns.from) / columns.step) * columns.step;
 }

@@ -1,26 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Bdb, LogEvent } from '@/api/types';
-import { foldList, RULES } from './fold';
+import { MERGE_RULES, mergeChanges } from './fold';
 
 const bdb = (uid: number, name: string, at = '2026-01-01T00:00:00Z') =>
   ({ uid, name, last_changed_time: at }) as Bdb;
 const entry = (object: Bdb) => ({ id: String(object.uid), object });
-const fold = (list: Bdb[], ...objects: Bdb[]) => foldList(list, objects.map(entry), RULES.bdb);
+const fold = (list: Bdb[], ...objects: Bdb[]) =>
+  mergeChanges(list, objects.map(entry), MERGE_RULES.bdb);
 
-describe('foldList', () => {
+describe('mergeChanges', () => {
   const list = [bdb(1, 'one'), bdb(2, 'two')];
 
   it('adds, replaces and removes', () => {
     expect(fold(list, bdb(3, 'three')).map(({ name }) => name)).toEqual(['one', 'two', 'three']);
     expect(fold(list, bdb(1, 'uno')).map(({ name }) => name)).toEqual(['uno', 'two']);
-    const removed = foldList(list, [{ id: '1', object: null }], RULES.bdb);
+    const removed = mergeChanges(list, [{ id: '1', object: null }], MERGE_RULES.bdb);
     expect(removed).toEqual([list[1]]);
   });
 
   it('keeps the identity of unchanged elements', () => {
     expect(fold(list, bdb(1, 'one'))).toBe(list);
     expect(fold(list, bdb(1, 'uno'))[1]).toBe(list[1]);
-    expect(foldList(list, [{ id: '9', object: null }], RULES.bdb)).toBe(list);
+    expect(mergeChanges(list, [{ id: '9', object: null }], MERGE_RULES.bdb)).toBe(list);
   });
 
   it('never replaces a newer object by an older one', () => {
@@ -36,7 +37,7 @@ describe('foldList', () => {
 
   it('applies the last of several changes of one object, including a removal', () => {
     expect(fold([], bdb(1, 'a'), bdb(1, 'b')).map(({ name }) => name)).toEqual(['b']);
-    const gone = foldList([], [entry(bdb(1, 'a')), { id: '1', object: null }], RULES.bdb);
+    const gone = mergeChanges([], [entry(bdb(1, 'a')), { id: '1', object: null }], MERGE_RULES.bdb);
     expect(gone).toEqual([]);
   });
 
@@ -44,13 +45,13 @@ describe('foldList', () => {
     const done = { action_uid: 'x', status: 'completed', progress: 100 } as Action;
     const late = { ...done, status: 'running', progress: 50 } as Action;
     const known = [done];
-    expect(foldList(known, [{ id: 'x', object: late }], RULES.action)).toBe(known);
+    expect(mergeChanges(known, [{ id: 'x', object: late }], MERGE_RULES.action)).toBe(known);
   });
 
   it('prepends new events, newest first', () => {
     const event = (uid: number) => ({ uid }) as LogEvent;
     const entries = [3, 4].map((uid) => ({ id: String(uid), object: event(uid) }));
-    const folded = foldList([event(2), event(1)], entries, RULES.event, 'prepend');
+    const folded = mergeChanges([event(2), event(1)], entries, MERGE_RULES.event, 'prepend');
     expect(folded.map(({ uid }) => uid)).toEqual([4, 3, 2, 1]);
   });
 });

@@ -5,12 +5,12 @@
  */
 import type { Action, Bdb, LogEvent, Node, Shard } from '@/api/types';
 
-export interface Entry<T> {
+export interface ListChange<T> {
   id: string;
   object: T | null;
 }
 
-export interface Rules<T> {
+export interface MergeRules<T> {
   id: (item: T) => string;
   /** Whether `next` is older than the known object and must be ignored. */
   stale: (known: T, next: T) => boolean;
@@ -21,7 +21,7 @@ const older = (known: string | undefined, next: string | undefined): boolean =>
 
 const DONE = new Set(['completed', 'failed', 'cancelled']);
 
-export const RULES = {
+export const MERGE_RULES = {
   bdb: {
     id: (bdb: Bdb) => String(bdb.uid),
     stale: (known: Bdb, next: Bdb) => older(known.last_changed_time, next.last_changed_time),
@@ -42,19 +42,19 @@ export const RULES = {
     id: (event: LogEvent) => String(event.uid),
     stale: () => false,
   },
-} satisfies Record<string, Rules<never>>;
+} satisfies Record<string, MergeRules<never>>;
 
 function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-export function foldList<T>(
+export function mergeChanges<T>(
   list: readonly T[],
-  entries: readonly Entry<T>[],
-  rules: Rules<T>,
+  entries: readonly ListChange<T>[],
+  rules: MergeRules<T>,
   order: 'append' | 'prepend' = 'append',
 ): readonly T[] {
-  const last = new Map<string, Entry<T>>();
+  const last = new Map<string, ListChange<T>>();
   for (const entry of entries) {
     const before = last.get(entry.id);
     const overtaken = before?.object && entry.object && rules.stale(before.object, entry.object);

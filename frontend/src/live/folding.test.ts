@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { fold, type Rule } from './folding';
+import { type CombineRule, combineSeries } from './folding';
 
 const GAP = Number.NaN;
 const VALUES: Record<string, number[]> = { '1': [1, GAP, 3, GAP], '2': [5, 7, GAP, GAP] };
 
-const folded = (rule?: Rule, scale?: number) => [
-  ...fold(
+const folded = (rule?: CombineRule, scale?: number) => [
+  ...combineSeries(
     { uids: ['1', '2'], metric: 'ops', ...(rule && { rule }), ...(scale && { scale }) },
     4,
     (uid, _, add) => {
@@ -16,8 +16,8 @@ const folded = (rule?: Rule, scale?: number) => [
   ),
 ];
 
-describe('fold', () => {
-  it.each<[Rule | undefined, number[]]>([
+describe('combineSeries', () => {
+  it.each<[CombineRule | undefined, number[]]>([
     [undefined, [6, 7, 3, GAP]],
     ['mean', [3, 7, 3, GAP]],
     ['max', [5, 7, 3, GAP]],

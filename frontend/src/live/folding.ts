@@ -1,23 +1,23 @@
 /** Combination of several series into one: sum, mean, maximum or minimum of the available values. Pure. */
 
-export type Rule = 'sum' | 'mean' | 'max' | 'min';
+export type CombineRule = 'sum' | 'mean' | 'max' | 'min';
 
-interface Folded {
+interface CombineSpec {
   uids: readonly string[];
   metric: string;
-  rule?: Rule;
+  rule?: CombineRule;
   scale?: number;
 }
 
 /** Pass the values of one uid to `add` in one or more pieces. `at` is the index of a piece in the result. */
-export type Each = (
+export type SeriesReader = (
   uid: string,
   metric: string,
   add: (at: number, values: Float64Array) => void,
 ) => void;
 
 const add = (a: number, b: number): number => a + b;
-const MERGE: Record<Rule, (a: number, b: number) => number> = {
+const MERGE: Record<CombineRule, (a: number, b: number) => number> = {
   sum: add,
   mean: add,
   max: Math.max,
@@ -25,10 +25,10 @@ const MERGE: Record<Rule, (a: number, b: number) => number> = {
 };
 
 /** Combine the series of `uids`. Positions without any value are NaN. */
-export function fold(
-  { uids, metric, rule = 'sum', scale = 1 }: Folded,
+export function combineSeries(
+  { uids, metric, rule = 'sum', scale = 1 }: CombineSpec,
   length: number,
-  each: Each,
+  each: SeriesReader,
 ): Float64Array {
   const result = new Float64Array(length).fill(Number.NaN);
   const counts = rule === 'mean' ? new Uint16Array(length) : null;

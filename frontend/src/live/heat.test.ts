@@ -1,6 +1,12 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LatencyHistory } from '@/api/history';
-import { HeatPast, type HeatWanted, joined, pauseMs, toColumns } from './heat';
+import {
+  appendHeatColumns,
+  HeatHistory,
+  type HeatRequest,
+  readIntervalMs,
+  toHeatColumns,
+} from './heat';
 
 const NOW = 1_700_000_000;
 
@@ -9,7 +15,7 @@ const NOW = 1_700_000_000;
  * without data.
  */
 function reply(
-  { from, to, step = 1, perDecade = 20 }: HeatWanted,
+  { from, to, step = 1, perDecade = 20 }: HeatRequest,
   requests = 1,
   silent: number[] = [],
 ): LatencyHistory {
@@ -29,9 +35,9 @@ function reply(
   };
 }
 
-describe('toColumns', () => {
+describe('toHeatColumns', () => {
   it('numbers rows independently of the lowest row of a reply', () => {
-    const columns = toColumns({
+    const columns = toHeatColumns({
       ...reply({ from: 100, to: 102 }),
       columns: [[3, 7, 8], []],
       seconds: [1, 0],
@@ -41,11 +47,11 @@ describe('toColumns', () => {
   });
 });
 
-describe('joined', () => {
+describe('appendHeatColumns', () => {
   it('prefers newer columns and removes columns before the window', () => {
-    const older = toColumns(reply({ from: 100, to: 104 }, 1));
-    const newer = toColumns(reply({ from: 103, to: 106 }, 2));
-    const found = joined(older, newer, 102);
+    const older = toHeatColumns(reply({ from: 100, to: 104 }, 1));
+    const newer = toHeatColumns(reply({ from: 103, to: 106 }, 2));
+    const found = appendHeatColumns(older, newer, 102);
     expect([...found].map(([at, { counts }]) => [at, counts[0]])).toEqual([
       [102, 1],
       [103, 2],
@@ -55,20 +61,20 @@ describe('joined', () => {
   });
 });
 
-describe('pauseMs', () => {
+describe('readIntervalMs', () => {
   it('depends on the width of a column, within limits', () => {
-    expect([1, 3, 20, 300].map(pauseMs)).toEqual([2_000, 2_000, 10_000, 30_000]);
+    expect([1, 3, 20, 300].map(readIntervalMs)).toEqual([2_000, 2_000, 10_000, 30_000]);
   });
 });
 
-describe('HeatPast', () => {
+describe('HeatHistory', () => {
   let now: number;
-  let requests: HeatWanted[];
-  let respond: (wanted: HeatWanted) => LatencyHistory;
-  let past: HeatPast;
+  let requests: HeatRequest[];
+  let respond: (wanted: HeatRequest) => LatencyHistory;
+  let past: HeatHistory;
   const settled = () => Promise.resolve().then(() => Promise.resolve());
   const want = async (from: number, to: number) => {
-    past.want({ from, to });
+    past.ensureRange({ from, to });
     await settled();
   };
   const advance = async (seconds: number) => {
@@ -80,7 +86,7 @@ describe('HeatPast', () => {
     now = NOW;
     requests = [];
     respond = (wanted) => reply(wanted);
-    past = new HeatPast(
+    past = new HeatHistory(
       async (wanted) => {
         requests.push(wanted);
         return respond(wanted);
@@ -105,7 +111,7 @@ describe('HeatPast', () => {
 
   it('cancels the request without subscribers, and sends it again later', async () => {
     const signals: AbortSignal[] = [];
-    const cancelled = new HeatPast(
+    const cancelled = new HeatHistory(
       (wanted, signal) => {
         signals.push(signal);
         return Promise.resolve(reply(wanted));
@@ -113,12 +119,12 @@ describe('HeatPast', () => {
       () => now * 1_000,
       () => undefined,
     );
-    cancelled.want({ from: NOW - 60, to: NOW });
-    cancelled.leave();
+    cancelled.ensureRange({ from: NOW - 60, to: NOW });
+    cancelled.cancel();
     await Promise.resolve();
     expect(signals[0]?.aborted).toBe(true);
     expect(cancelled.pending, 'cancelled requests return no data').toBe(true);
-    cancelled.want({ from: NOW - 60, to: NOW });
+    cancelled.ensureRange({ from: NOW - 60, to: NOW });
     await vi.waitFor(() => expect(cancelled.pending).toBe(false));
   });
 

@@ -8,7 +8,7 @@ import { intervalEnd, intervalStart } from '@/lib/resolution';
 import { isDrawable } from '@/lib/timeWindow';
 import type { Heat, HeatColumn } from '@/ui/chart/heat/types';
 
-export interface HeatWanted {
+export interface HeatRequest {
   from: number;
   to: number;
   /** Grid of earlier replies, so that columns can be appended. */
@@ -33,7 +33,7 @@ const FINE_BELOW = 10;
 const STORE_DELAY = { fine: 5, coarse: 75 };
 const RETRY_MS = 5_000;
 
-export const toColumns = (reply: LatencyHistory): Map<number, HeatColumn> =>
+export const toHeatColumns = (reply: LatencyHistory): Map<number, HeatColumn> =>
   new Map(
     reply.columns.map(([row = 0, ...counts], index) => [
       reply.from + index * reply.step,
@@ -45,10 +45,10 @@ export const toColumns = (reply: LatencyHistory): Map<number, HeatColumn> =>
  * Return the interval between reads in milliseconds. Wider columns change less visibly and are read
  * less often.
  */
-export const pauseMs = (step: number): number => Math.min(30, Math.max(2, step / 2)) * 1_000;
+export const readIntervalMs = (step: number): number => Math.min(30, Math.max(2, step / 2)) * 1_000;
 
 /** Append `newer` to `older` and remove columns before `from`. */
-export function joined(
+export function appendHeatColumns(
   older: ReadonlyMap<number, HeatColumn>,
   newer: ReadonlyMap<number, HeatColumn>,
   from: number,
@@ -56,7 +56,7 @@ export function joined(
   return new Map([...older, ...newer].filter(([at]) => at >= from));
 }
 
-export class HeatPast {
+export class HeatHistory {
   /** Why the data could not be read. */
   reason: string | undefined;
   private known: LoadedHeat | null = null;
@@ -66,7 +66,7 @@ export class HeatPast {
   private nextReadAt = 0;
 
   constructor(
-    private readonly fetch: (request: HeatWanted, signal: AbortSignal) => Promise<LatencyHistory>,
+    private readonly fetch: (request: HeatRequest, signal: AbortSignal) => Promise<LatencyHistory>,
     /** Current time in milliseconds of the console's clock. */
     private readonly now: () => number,
     private readonly changed: () => void,
@@ -96,13 +96,13 @@ export class HeatPast {
   }
 
   /** Read [from, to] if it is not up to date. Inexpensive if it is. */
-  want(window: Window): void {
-    const request = this.due(window);
+  ensureRange(window: Window): void {
+    const request = this.dueRequest(window);
     if (request) void this.load(request, window);
   }
 
   /** Return the request that is required for [from, to]; null if none is required now. */
-  due({ from, to }: Window): HeatWanted | null {
+  dueRequest({ from, to }: Window): HeatRequest | null {
     const { known } = this;
     const now = this.now();
     if (this.request) return null;
@@ -118,12 +118,12 @@ export class HeatPast {
   }
 
   /** Cancel the running request, because no chart is subscribed. */
-  leave(): void {
+  cancel(): void {
     this.request?.abort();
     this.request = null;
   }
 
-  private async load(request: HeatWanted, window: Window): Promise<void> {
+  private async load(request: HeatRequest, window: Window): Promise<void> {
     const controller = new AbortController();
     this.request = controller;
     try {
@@ -131,11 +131,15 @@ export class HeatPast {
       if (controller.signal.aborted) return;
       const older = request.step && this.known ? this.known.columns : new Map();
       const { step, per_decade: perDecade } = reply;
-      const columns = joined(older, toColumns(reply), intervalStart(window.from, step));
+      const columns = appendHeatColumns(
+        older,
+        toHeatColumns(reply),
+        intervalStart(window.from, step),
+      );
       this.known = { ...window, step, perDecade, columns };
       this.length = window.to - window.from;
       this.reason = undefined;
-      this.nextReadAt = this.now() + pauseMs(step);
+      this.nextReadAt = this.now() + readIntervalMs(step);
     } catch (error) {
       if (controller.signal.aborted) return;
       if (!this.known) this.reason = `The stored history could not be read: ${messageOf(error)}`;

@@ -59,11 +59,11 @@ describe('Live', () => {
     emitSample();
     emitSample();
     expect(listener).toHaveBeenCalledTimes(2);
-    expect(live.fault.get()).toBe('a chart broke');
+    expect(live.drawError.get()).toBe('a chart broke');
     broken = false;
     emitSample();
     expect(listener).toHaveBeenCalledTimes(3);
-    expect(live.fault.get()).toBeNull();
+    expect(live.drawError.get()).toBeNull();
   });
 
   it('is fresh with samples, late with heartbeats only, and lost without a connection', () => {

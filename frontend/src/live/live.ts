@@ -6,12 +6,12 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { messageOf, request } from '@/api/http';
 import { createStore } from '@/lib/store';
-import { correctClock } from '@/lib/time';
+import { setClockOffset } from '@/lib/time';
 import { applyChanges, refreshObjects } from './apply';
 import { ClockSkew } from './clockSkew';
 import type { Change, FrameName, Frames, History, Sample } from './frames';
 import { type Freshness, freshness } from './freshness';
-import { Past } from './past';
+import { HistoryCache } from './past';
 import { RETENTION, TopicRing } from './ring';
 import { LiveStream, type StreamState } from './stream';
 
@@ -32,8 +32,8 @@ export class Live {
   /** Whether samples arrive as expected. */
   readonly freshness = createStore<Freshness>('waiting');
   /** Error of a listener; null when all listeners accept samples again. */
-  readonly fault = createStore<string | null>(null);
-  readonly past: Past;
+  readonly drawError = createStore<string | null>(null);
+  readonly history: HistoryCache;
   private readonly rings = new Map<string, TopicRing>();
   private readonly topicSubscribers = new Map<string, number>();
   private readonly listeners = new Set<() => void>();
@@ -58,7 +58,7 @@ export class Live {
   private readonly skew = new ClockSkew();
 
   constructor(private readonly client: QueryClient) {
-    this.past = new Past(client, () => this.now());
+    this.history = new HistoryCache(client, () => this.now());
     this.stream = new LiveStream({
       open: (url) => new EventSource(url),
       onFrame: (name, data) => this.handleFrame(name, data),
@@ -92,7 +92,7 @@ export class Live {
   }
 
   /** Subscribe to a topic. Returns a function that ends the subscription. */
-  want(topic: string): () => void {
+  subscribeTopic(topic: string): () => void {
     this.topicSubscribers.set(topic, (this.topicSubscribers.get(topic) ?? 0) + 1);
     this.scheduleFollow();
     return () => {
@@ -119,7 +119,7 @@ export class Live {
   }
 
   /** Draw once. Errors are reported like those of tick listeners. */
-  attempt(draw: () => void): void {
+  drawOnce(draw: () => void): void {
     this.runGuarded(draw);
     if (this.listenerError) this.schedule();
   }
@@ -199,8 +199,8 @@ export class Live {
 
   private handleFrame<N extends FrameName>(name: N, data: Frames[N]): void {
     if (name === 'hello') {
-      this.skew.greeted((data as Frames['hello']).server_time, Date.now());
-      correctClock(this.skew.offset);
+      this.skew.onHello((data as Frames['hello']).server_time, Date.now());
+      setClockOffset(this.skew.offset);
       this.refresh();
     } else if (name === 'history') this.insert(data as History);
     else if (name === 'sample') this.add(data as Sample);
@@ -221,7 +221,7 @@ export class Live {
 
   private insert(history: History): void {
     const ring = this.ring(history.topic);
-    ring.describe(history.metrics);
+    ring.setMetrics(history.metrics);
     ring.advance(history.from + history.count - 1);
     for (const [uid, columns] of Object.entries(history.series)) {
       ring.fill(history.from, uid, columns);
@@ -232,8 +232,8 @@ export class Live {
     const ring = this.ring(sample.topic);
     ring.advance(sample.t);
     for (const [uid, values] of Object.entries(sample.series)) ring.write(sample.t, uid, values);
-    this.skew.sampled(sample.at, Date.now());
-    correctClock(this.skew.offset);
+    this.skew.onSample(sample.at, Date.now());
+    setClockOffset(this.skew.offset);
     this.newestSample = { taken: sample.at, arrived: Date.now() };
     this.updateFreshness();
     this.delays.push(this.now() - sample.at);
@@ -272,7 +272,7 @@ export class Live {
     if (remaining.length) this.frame = requestAnimationFrame(() => this.notify(remaining));
     else {
       this.frame = 0;
-      this.fault.set(this.listenerError);
+      this.drawError.set(this.listenerError);
       this.listenerError = null;
       const again = this.hasNewData;
       this.hasNewData = false;

@@ -1,6 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PastSeries } from './past';
+import { HistorySeries } from './past';
 
 const NOW = 1_700_000_000;
 const REJECTED = 'unknown';
@@ -21,15 +21,15 @@ function clientRejecting(requests: string[], milliseconds = 0): QueryClient {
   return { fetchQuery, cancelQueries } as unknown as QueryClient;
 }
 
-describe('PastSeries', () => {
+describe('HistorySeries', () => {
   let requests: string[];
-  let past: PastSeries;
+  let past: HistorySeries;
 
   beforeEach(() => {
     vi.useFakeTimers();
     requests = [];
-    past = new PastSeries(clientRejecting(requests), 'bdbs', ['1'], () => NOW + 3_600);
-    past.want(NOW, NOW + 20, 10);
+    past = new HistorySeries(clientRejecting(requests), 'bdbs', ['1'], () => NOW + 3_600);
+    past.ensureRange(NOW, NOW + 20, 10);
   });
   afterEach(() => {
     vi.useRealTimers();
@@ -38,7 +38,7 @@ describe('PastSeries', () => {
   it('sends one request for all metrics', async () => {
     past.subscribe(['a'], () => undefined);
     past.subscribe(['b', 'a'], () => undefined);
-    past.add();
+    past.loadNewMetrics();
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a,b']);
     expect(past.columns?.count).toBe(2);
@@ -47,7 +47,7 @@ describe('PastSeries', () => {
   it('sends the request again without the rejected metric', async () => {
     past.subscribe(['a'], () => undefined);
     const stop = past.subscribe([REJECTED], () => undefined);
-    past.add();
+    past.loadNewMetrics();
     await vi.advanceTimersByTimeAsync(0);
     expect(past.reason).toContain('no such metric');
     stop();
@@ -58,7 +58,7 @@ describe('PastSeries', () => {
 
   it('retries failed requests while there are subscribers', async () => {
     const stop = past.subscribe([REJECTED], () => undefined);
-    past.add();
+    past.loadNewMetrics();
     await vi.advanceTimersByTimeAsync(11_000);
     expect(requests).toEqual([REJECTED, REJECTED, REJECTED]);
     stop();
@@ -68,15 +68,15 @@ describe('PastSeries', () => {
 
   it('cancels the request without subscribers, and sends it again for new ones', async () => {
     const stop = past.subscribe(['a'], () => undefined);
-    past.add();
+    past.loadNewMetrics();
     vi.advanceTimersByTime(0);
     stop();
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a', 'cancelled a']);
     expect(past.columns, 'cancelled requests return no data').toBeNull();
     past.subscribe(['a'], () => undefined);
-    past.add();
-    past.want(NOW, NOW + 20, 10);
+    past.loadNewMetrics();
+    past.ensureRange(NOW, NOW + 20, 10);
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a', 'cancelled a', 'a']);
     expect(past.columns?.count).toBe(2);
@@ -85,19 +85,19 @@ describe('PastSeries', () => {
   it('sends a scheduled request after a subscriber was replaced', async () => {
     past.subscribe(['a'], () => undefined)();
     past.subscribe(['a'], () => undefined);
-    past.want(NOW, NOW + 20, 10);
+    past.ensureRange(NOW, NOW + 20, 10);
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a']);
   });
 
   it('replaces a running request if a metric is added', async () => {
-    past = new PastSeries(clientRejecting(requests, 10), 'bdbs', ['1'], () => NOW + 3_600);
-    past.want(NOW, NOW + 20, 10);
+    past = new HistorySeries(clientRejecting(requests, 10), 'bdbs', ['1'], () => NOW + 3_600);
+    past.ensureRange(NOW, NOW + 20, 10);
     past.subscribe(['a'], () => undefined);
-    past.add();
+    past.loadNewMetrics();
     vi.advanceTimersByTime(0);
     past.subscribe(['b'], () => undefined);
-    past.add();
+    past.loadNewMetrics();
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a', 'cancelled a', 'a,b']);
     expect([...(past.columns?.series.get('1')?.keys() ?? [])]).toEqual(['a', 'b']);
@@ -106,7 +106,7 @@ describe('PastSeries', () => {
   it('sends the request again if the metrics changed before the rejection arrived', async () => {
     past.subscribe(['a'], () => undefined);
     const stop = past.subscribe([REJECTED], () => undefined);
-    past.add();
+    past.loadNewMetrics();
     vi.advanceTimersByTime(0);
     stop();
     await vi.runAllTimersAsync();

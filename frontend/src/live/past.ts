@@ -6,7 +6,7 @@ import type { QueryClient, QueryKey } from '@tanstack/react-query';
 import { historyQuery } from '@/api/history';
 import { messageOf } from '@/api/http';
 import { intervalCount, intervalEnd, intervalStart } from '@/lib/resolution';
-import { append, endOf, type PastColumns, toColumns } from './columns';
+import { appendHistory, type HistoryColumns, historyEnd, toHistoryColumns } from './columns';
 
 interface TimeRange {
   from: number;
@@ -21,8 +21,8 @@ const SETTLE_MS = 2_000;
 /** Delay before a failed request is sent again. */
 const RETRY_MS = 5_000;
 
-export class PastSeries {
-  columns: PastColumns | null = null;
+export class HistorySeries {
+  columns: HistoryColumns | null = null;
   /** Why there is no data yet. */
   reason: string | undefined;
   private readonly metrics = new Map<string, number>();
@@ -62,7 +62,7 @@ export class PastSeries {
   }
 
   /** Load [from, to] if necessary. Inexpensive if it is already loaded. */
-  want(from: number, to: number, step: number): void {
+  ensureRange(from: number, to: number, step: number): void {
     const next = { from: intervalStart(from, step), to: intervalEnd(to, step), step };
     const now = this.range;
     if (now && now.from === next.from && now.to === next.to && now.step === step) return;
@@ -75,7 +75,7 @@ export class PastSeries {
   }
 
   /** Load metrics that were registered after the last request. */
-  add(): void {
+  loadNewMetrics(): void {
     if (this.range && this.requestedMetrics !== this.names().join()) this.schedule();
   }
 
@@ -106,7 +106,7 @@ export class PastSeries {
   private covers({ from, to, step }: TimeRange): boolean {
     const known = this.columns;
     if (!known || known.step !== step || this.loadedMetrics !== this.names().join()) return false;
-    return known.from <= from && endOf(known) >= to;
+    return known.from <= from && historyEnd(known) >= to;
   }
 
   private names(): string[] {
@@ -120,7 +120,7 @@ export class PastSeries {
   private tail({ from, to, step }: TimeRange): number {
     const known = this.columns;
     if (!known || known.step !== step || this.loadedMetrics !== this.names().join()) return from;
-    const again = endOf(known) - REREAD_INTERVALS * step;
+    const again = historyEnd(known) - REREAD_INTERVALS * step;
     return known.from <= from && again > from && again < to ? again : from;
   }
 
@@ -143,9 +143,10 @@ export class PastSeries {
     try {
       const reply = await this.client.fetchQuery({ ...query, staleTime });
       if (this.request !== request) return;
-      const read = toColumns(reply, this.now());
+      const read = toHistoryColumns(reply, this.now());
       const canAppend = isAppend && this.columns?.step === read.step;
-      this.columns = canAppend && this.columns ? append(this.columns, read, range.from) : read;
+      this.columns =
+        canAppend && this.columns ? appendHistory(this.columns, read, range.from) : read;
       this.loadedMetrics = names;
       this.reason = undefined;
     } catch (error) {
@@ -158,22 +159,22 @@ export class PastSeries {
   }
 }
 
-/** `PastSeries` by topic and uids, shared by all charts of the page. */
-export class Past {
-  private readonly all = new Map<string, PastSeries>();
+/** `HistorySeries` by topic and uids, shared by all charts of the page. */
+export class HistoryCache {
+  private readonly all = new Map<string, HistorySeries>();
 
   constructor(
     private readonly client: QueryClient,
     private readonly now: () => number,
   ) {}
 
-  of(topic: string, uids: readonly string[] | undefined): PastSeries {
+  get(topic: string, uids: readonly string[] | undefined): HistorySeries {
     const key = `${topic} ${uids?.join() ?? ''}`;
     let found = this.all.get(key);
     if (!found) {
       // Remove series without subscribers when a new one is added.
       for (const [name, series] of this.all) if (series.idle) this.all.delete(name);
-      found = new PastSeries(this.client, topic, uids, () => this.now() / 1000);
+      found = new HistorySeries(this.client, topic, uids, () => this.now() / 1000);
       this.all.set(key, found);
     }
     return found;

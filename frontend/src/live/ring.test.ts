@@ -3,7 +3,7 @@ import { TopicRing } from './ring';
 
 function ring(capacity = 10): TopicRing {
   const buffer = new TopicRing(capacity);
-  buffer.describe(['ops', 'memory']);
+  buffer.setMetrics(['ops', 'memory']);
   return buffer;
 }
 
@@ -111,9 +111,9 @@ describe('TopicRing', () => {
   it('clears all values when the metrics change', () => {
     const r = ring();
     r.write(100, '1', [1, 2]);
-    r.describe(['ops', 'memory']);
+    r.setMetrics(['ops', 'memory']);
     expect(r.latest('1', 'ops')).toBe(1);
-    r.describe(['memory']);
+    r.setMetrics(['memory']);
     expect(r.latest('1', 'memory')).toBeNaN();
   });
 });

@@ -5,20 +5,20 @@
 
 export const RETENTION = 900;
 /** Seconds by which samples may arrive late. The samples of one second arrive separately. */
-export const LATE = 5;
+export const MAX_LATE_SECONDS = 5;
 /** Number of missing seconds after which a live value becomes a dash. */
 const MAX_LATEST_AGE = 3;
 /** Interval in seconds between two searches for ended series. */
 const SWEEP_INTERVAL = 60;
 
-export type Values = readonly (number | null)[];
+export type SampleValues = readonly (number | null)[];
 
 export class TopicRing {
   metrics: readonly string[] = [];
   /** Newest second written; 0 before the first sample. */
   newest = 0;
   /** Oldest second that was ever written; 0 before the first sample. Older seconds were never requested. */
-  since = 0;
+  oldest = 0;
   /** Incremented when older seconds are written, because values derived from them are outdated. */
   revision = 0;
   private readonly series = new Map<string, Float64Array[]>();
@@ -35,21 +35,21 @@ export class TopicRing {
   }
 
   /** Set the list of metrics. A different list means another console version, so all values are cleared. */
-  describe(metrics: readonly string[]): void {
+  setMetrics(metrics: readonly string[]): void {
     if (metrics.join() === this.metrics.join()) return;
     this.metrics = [...metrics];
     this.columnIndex = new Map(metrics.map((name, index) => [name, index]));
     this.series.clear();
     this.newestBySeries.clear();
     this.newest = 0;
-    this.since = 0;
+    this.oldest = 0;
   }
 
-  write(second: number, uid: string, values: Values): void {
+  write(second: number, uid: string, values: SampleValues): void {
     if (second <= this.newest - this.capacity) return;
     this.advance(second);
     this.recordOldest(second);
-    if (second < this.newest - LATE) this.revision += 1;
+    if (second < this.newest - MAX_LATE_SECONDS) this.revision += 1;
     const columns = this.columnsOf(uid, second);
     const slot = second % this.capacity;
     for (let index = 0; index < columns.length; index += 1) {
@@ -61,7 +61,7 @@ export class TopicRing {
   }
 
   /** Write consecutive seconds from `from`, one array per metric. */
-  fill(from: number, uid: string, history: readonly Values[]): void {
+  fill(from: number, uid: string, history: readonly SampleValues[]): void {
     const length = history[0]?.length ?? 0;
     if (!length) return;
     this.advance(from + length - 1);
@@ -106,12 +106,12 @@ export class TopicRing {
   /** Return one value per second of [from, to]; NaN without a sample. */
   read(uid: string, metric: string, from: number, to: number): Float64Array {
     const result = new Float64Array(Math.max(0, to - from + 1)).fill(Number.NaN);
-    this.each(uid, metric, from, to, (at, values) => result.set(values, at));
+    this.forEachPiece(uid, metric, from, to, (at, values) => result.set(values, at));
     return result;
   }
 
   /** Pass the values of [from, to] to `visit` in one or more pieces. `at`: offset of a piece from `from`. */
-  each(
+  forEachPiece(
     uid: string,
     metric: string,
     from: number,
@@ -144,7 +144,7 @@ export class TopicRing {
   }
 
   private recordOldest(second: number): void {
-    if (!this.since || second < this.since) this.since = second;
+    if (!this.oldest || second < this.oldest) this.oldest = second;
   }
 
   private column(uid: string, metric: string): Float64Array | undefined {

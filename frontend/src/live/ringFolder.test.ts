@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { TopicRing } from './ring';
-import { ringFolder } from './ringFolder';
+import { ringCombiner } from './ringFolder';
 
 function ringOf(seconds: number): TopicRing {
   const ring = new TopicRing(60);
-  ring.describe(['ops']);
+  ring.setMetrics(['ops']);
   for (let t = 1; t <= seconds; t += 1) add(ring, t);
   return ring;
 }
@@ -14,9 +14,9 @@ function add(ring: TopicRing, t: number): void {
   ring.write(t, '2', [10 * t]);
 }
 
-const highest = () => ringFolder({ uids: ['1', '2'], metric: 'ops', rule: 'max' });
+const highest = () => ringCombiner({ uids: ['1', '2'], metric: 'ops', rule: 'max' });
 
-describe('ringFolder', () => {
+describe('ringCombiner', () => {
   it('follows a moving window', () => {
     const ring = ringOf(20);
     const read = highest();

@@ -3,19 +3,19 @@
  * and only the newest seconds are read again. Otherwise, the band of 500 shards would be too
  * expensive.
  */
-import { fold, type Rule } from './folding';
-import { LATE, type TopicRing } from './ring';
+import { type CombineRule, combineSeries } from './folding';
+import { MAX_LATE_SECONDS, type TopicRing } from './ring';
 
-interface Folded {
+interface CombineSpec {
   uids: readonly string[];
   metric: string;
-  rule?: Rule;
+  rule?: CombineRule;
   scale?: number;
 }
 
-export type RingFolder = (ring: TopicRing, from: number, to: number) => Float64Array;
+export type RingCombiner = (ring: TopicRing, from: number, to: number) => Float64Array;
 
-export function ringFolder(spec: Folded): RingFolder {
+export function ringCombiner(spec: CombineSpec): RingCombiner {
   let previous: {
     ring: TopicRing;
     revision: number;
@@ -24,16 +24,18 @@ export function ringFolder(spec: Folded): RingFolder {
     row: Float64Array;
   } | null = null;
   const read = (ring: TopicRing, from: number, to: number) =>
-    fold(spec, to - from + 1, (uid, metric, add) => ring.each(uid, metric, from, to, add));
+    combineSeries(spec, to - from + 1, (uid, metric, add) =>
+      ring.forEachPiece(uid, metric, from, to, add),
+    );
 
   return (ring, from, to) => {
     const last = previous;
     let row: Float64Array;
     const isReusable = last && last.ring === ring && last.revision === ring.revision;
-    if (isReusable && from >= last.from && to >= last.to && from < last.to - LATE) {
+    if (isReusable && from >= last.from && to >= last.to && from < last.to - MAX_LATE_SECONDS) {
       row = new Float64Array(to - from + 1);
       row.set(last.row.subarray(from - last.from));
-      const rereadFrom = Math.max(from, last.to - LATE);
+      const rereadFrom = Math.max(from, last.to - MAX_LATE_SECONDS);
       row.set(read(ring, rereadFrom, to), rereadFrom - from);
     } else row = read(ring, from, to);
     previous = { ring, revision: ring.revision, from, to, row };

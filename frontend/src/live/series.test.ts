@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { TimeAxis } from '@/ui/chart/types';
-import type { PastColumns } from './columns';
+import type { HistoryColumns } from './columns';
 import type { Live } from './live';
 import { TopicRing } from './ring';
-import { type SeriesWanted, seriesSource } from './series';
+import { type SeriesRequest, seriesSource } from './series';
 
 const NOW = 1_700_000_000;
 const FROM = NOW - 7_200;
 const of = (...values: number[]) => Float64Array.from(values);
 
 /** Two past intervals of ten seconds for two databases. */
-const PAST: PastColumns = {
+const PAST: HistoryColumns = {
   from: FROM,
   step: 10,
   count: 2,
@@ -29,17 +29,17 @@ const PAST: PastColumns = {
   ]),
 };
 
-function read(series: SeriesWanted['series'], whole?: SeriesWanted['series'][number]) {
+function read(series: SeriesRequest['series'], whole?: SeriesRequest['series'][number]) {
   const wanted: string[] = [];
   const live = {
     edge: () => NOW,
     ring: () => new TopicRing(),
     onTick: () => () => undefined,
-    past: {
-      of: () => ({
+    history: {
+      get: () => ({
         columns: PAST,
-        want: () => undefined,
-        add: () => undefined,
+        ensureRange: () => undefined,
+        loadNewMetrics: () => undefined,
         subscribe: (metrics: string[]) => {
           wanted.push(...metrics);
           return () => undefined;
@@ -48,7 +48,11 @@ function read(series: SeriesWanted['series'], whole?: SeriesWanted['series'][num
     },
   } as unknown as Live;
   const axis = { window: () => ({ from: FROM, to: FROM + 20 }) } as TimeAxis;
-  const source = seriesSource(live, axis, { topic: 'bdbs', series, ...(whole && { whole }) });
+  const source = seriesSource(live, axis, {
+    topic: 'bdbs',
+    series,
+    ...(whole && { total: whole }),
+  });
   source.subscribe(() => undefined);
   return { columns: source.read(FROM, FROM + 20), wanted };
 }
@@ -76,6 +80,6 @@ describe('series of a past window', () => {
     const whole = { uids: ['1'], metric: 'total_req', scale: 2 };
     const { columns, wanted } = read([{ uids: ['1'], metric: 'conns' }], whole);
     expect(wanted).toEqual(['conns', 'conns_max', 'total_req_max', 'total_req_min']);
-    expect(columns.whole).toEqual({ low: of(0, 10), high: of(30, 180) });
+    expect(columns.total).toEqual({ low: of(0, 10), high: of(30, 180) });
   });
 });

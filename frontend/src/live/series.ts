@@ -5,32 +5,32 @@
 import { chooseStep } from '@/lib/resolution';
 import { isDrawable } from '@/lib/timeWindow';
 import type { ChartSource, Columns, TimeAxis } from '@/ui/chart/types';
-import { cut, cutFrom, type PastColumns } from './columns';
-import { fold, type Rule } from './folding';
+import { type HistoryColumns, sliceStart, sliceWindow } from './columns';
+import { type CombineRule, combineSeries } from './folding';
 import type { Live } from './live';
-import type { PastSeries } from './past';
+import type { HistorySeries } from './past';
 import { RETENTION } from './ring';
-import { ringFolder } from './ringFolder';
+import { ringCombiner } from './ringFolder';
 
 export interface SeriesRef {
   uids: readonly string[];
   metric: string;
   /** How the values of several uids are combined; default: sum. */
-  rule?: Rule;
+  rule?: CombineRule;
   /** Factor from the API's unit to the chart's unit. */
   scale?: number;
 }
 
-export interface SeriesWanted {
+export interface SeriesRequest {
   topic: string;
   series: readonly SeriesRef[];
   /**
    * Number of uids of the topic. If set, the store is queried for all of them, for pages that show
    * all objects.
    */
-  all?: number;
+  topicSize?: number;
   /** Total of the series, for the lowest and highest second of the sum. */
-  whole?: SeriesRef;
+  total?: SeriesRef;
 }
 
 interface Window {
@@ -68,45 +68,45 @@ export function stepOf(axis: TimeAxis, { from, to }: Window, now: number): numbe
   return axis.step?.() ?? chooseStep(from, to, MAX_POINTS, now);
 }
 
-export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): ChartSource {
-  const { topic, series } = wanted;
+export function seriesSource(live: Live, axis: TimeAxis, spec: SeriesRequest): ChartSource {
+  const { topic, series } = spec;
   const uids =
-    wanted.all !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
+    spec.topicSize !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
   const metrics = new Set(series.flatMap(({ metric }) => storedMetrics(metric)));
-  for (const name of wanted.whole ? extremesOf(wanted.whole.metric) : []) metrics.add(name);
-  const folders = series.map(ringFolder);
-  const weightFolders = series.map((one) => weightsOf(one).map(ringFolder));
-  let past: PastSeries | null = null;
+  for (const name of spec.total ? extremesOf(spec.total.metric) : []) metrics.add(name);
+  const folders = series.map(ringCombiner);
+  const weightFolders = series.map((one) => weightsOf(one).map(ringCombiner));
+  let past: HistorySeries | null = null;
 
   const isRecent = ({ from }: Window) => from >= live.edge() - RETENTION;
   /** Return the part of the window that the ring buffer never contained. */
   const missingPart = (window: Window): Window | null => {
-    const { since } = live.ring(topic);
+    const { oldest } = live.ring(topic);
     if (!isRecent(window)) return window;
-    if (!since || since <= window.from) return null;
+    if (!oldest || oldest <= window.from) return null;
     // Round to large pieces. Otherwise, each second would cause another request.
-    const length = Math.ceil((since - window.from) / PIECE_SECONDS) * PIECE_SECONDS;
-    return { from: since - length, to: since };
+    const length = Math.ceil((oldest - window.from) / PIECE_SECONDS) * PIECE_SECONDS;
+    return { from: oldest - length, to: oldest };
   };
   const request = (window: Window) => {
     const part = missingPart(window);
     if (!part || !past) return;
-    const width = Math.max(1, uids?.length ?? wanted.all ?? 1);
+    const width = Math.max(1, uids?.length ?? spec.topicSize ?? 1);
     const points = Math.max(60, Math.floor(MAX_VALUES / width));
     const recent = isRecent(window);
     const chartStep = recent ? 1 : stepOf(axis, part, live.edge());
     const step = recent
       ? 1
       : Math.max(chartStep, chooseStep(part.from, part.to, points, live.edge()));
-    past.want(part.from, part.to, step);
+    past.ensureRange(part.from, part.to, step);
   };
 
-  let folded: { of: PastColumns; columns: Columns } | null = null;
+  let folded: { of: HistoryColumns; columns: Columns } | null = null;
   /** Return all loaded columns, combined once. */
-  const loadedColumns = (of: PastColumns): Columns => {
+  const loadedColumns = (of: HistoryColumns): Columns => {
     if (folded?.of !== of) {
       const whole = { from: of.from, to: of.from + of.count };
-      folded = { of, columns: combine(of, wanted, whole) };
+      folded = { of, columns: combine(of, spec, whole) };
     }
     return folded.columns;
   };
@@ -137,12 +137,12 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
       }
       // Data that was loaded for another window can be much finer than required.
       return past?.columns && isDrawable(from, to, past.columns.step)
-        ? combine(past.columns, wanted, { from, to })
+        ? combine(past.columns, spec, { from, to })
         : { from, step: to - from, rows: series.map(() => new Float64Array(1).fill(Number.NaN)) };
     },
     subscribe: (listener) => {
       let lastWindow = '';
-      past = live.past.of(topic, uids);
+      past = live.history.get(topic, uids);
       const stops = [
         past.subscribe([...metrics], listener),
         live.onTick(() => {
@@ -152,7 +152,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
           lastWindow = now;
         }),
       ];
-      past.add();
+      past.loadNewMetrics();
       request(axis.window());
       return () => {
         for (const stop of stops) stop();
@@ -161,7 +161,7 @@ export function seriesSource(live: Live, axis: TimeAxis, wanted: SeriesWanted): 
     reason: () => (isRecent(axis.window()) ? undefined : past?.reason),
     pending: () => {
       if (isRecent(axis.window()))
-        return !live.ring(topic).since && live.freshness.get() === 'waiting';
+        return !live.ring(topic).oldest && live.freshness.get() === 'waiting';
       return !past?.reason && !past?.columns;
     },
   };
@@ -188,12 +188,16 @@ const extremesOf = (metric: string): string[] => [
   ...(LOWS.has(metric) ? [`${metric}_min`] : []),
 ];
 
-function combine(columns: PastColumns, { series, whole }: SeriesWanted, window: Window): Columns {
-  const from = cutFrom(columns, window.from);
+function combine(
+  columns: HistoryColumns,
+  { series, total }: SeriesRequest,
+  window: Window,
+): Columns {
+  const from = sliceStart(columns, window.from);
   const length = Math.max(0, Math.ceil((window.to - from) / columns.step));
   const folded = (one: SeriesRef, metric = one.metric) =>
-    fold({ ...one, metric }, length, (uid, name, add) => {
-      add(0, cut(columns, uid, name, window));
+    combineSeries({ ...one, metric }, length, (uid, name, add) => {
+      add(0, sliceWindow(columns, uid, name, window));
     });
   // The maximum of a sum is not the sum of the maxima.
   const extremes = (one: SeriesRef) =>
@@ -205,7 +209,7 @@ function combine(columns: PastColumns, { series, whole }: SeriesWanted, window: 
     step: columns.step,
     rows: series.map((one) => folded(one)),
     extremes: series.map(extremes),
-    whole: whole && extremes(whole),
+    total: total && extremes(total),
     weights: series.map((one) => {
       const parts = weightsOf(one).map((part) => folded(part));
       return parts.length ? sum(parts) : undefined;

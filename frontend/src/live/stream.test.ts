@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LiveStream, SILENCE_MS, type Source, type StreamState } from './stream';
+import { type EventSourceLike, IDLE_TIMEOUT_MS, LiveStream, type StreamState } from './stream';
 
-class FakeSource implements Source {
+class FakeSource implements EventSourceLike {
   onerror: ((event: Event) => void) | null = null;
   closed = false;
   private readonly listeners = new Map<string, (event: MessageEvent<string>) => void>();
@@ -98,9 +98,9 @@ describe('LiveStream', () => {
     const { stream, states, current, greet } = setUp();
     stream.follow(['bdbs']);
     greet('bdbs');
-    vi.advanceTimersByTime(SILENCE_MS - 1);
+    vi.advanceTimersByTime(IDLE_TIMEOUT_MS - 1);
     current().emit('beat', {});
-    vi.advanceTimersByTime(SILENCE_MS - 1);
+    vi.advanceTimersByTime(IDLE_TIMEOUT_MS - 1);
     expect(states.at(-1)).toEqual({ phase: 'live' });
     vi.advanceTimersByTime(1);
     expect(states.at(-1)).toMatchObject({ phase: 'lost' });
@@ -109,7 +109,7 @@ describe('LiveStream', () => {
   it('times out a connection without a hello frame', () => {
     const { stream, states } = setUp();
     stream.follow(['bdbs']);
-    vi.advanceTimersByTime(SILENCE_MS);
+    vi.advanceTimersByTime(IDLE_TIMEOUT_MS);
     expect(states.at(-1)).toMatchObject({ phase: 'lost', attempt: 1 });
   });
 

@@ -3,7 +3,7 @@
  * can change, connections without frames are detected, and the UI can show the time of the next
  * attempt. The query parameter `since` requests missed seconds.
  */
-import { correctedNow } from '@/lib/time';
+import { consoleNow } from '@/lib/time';
 import { FRAME_NAMES, type FrameName, type Frames } from './frames';
 
 export type StreamState =
@@ -13,25 +13,25 @@ export type StreamState =
   | { phase: 'lost'; since: number; attempt: number; retryAt: number };
 
 /** The part of EventSource that is used. Tests implement it. */
-export interface Source {
+export interface EventSourceLike {
   addEventListener(name: string, listener: (event: MessageEvent<string>) => void): void;
   onerror: ((event: Event) => void) | null;
   close(): void;
 }
 
 export interface StreamOptions {
-  open: (url: string) => Source;
+  open: (url: string) => EventSourceLike;
   onFrame: <N extends FrameName>(name: N, data: Frames[N]) => void;
   onState: (state: StreamState) => void;
   /** Seconds of history to request for new topics. */
   history: () => number;
 }
 
-export const SILENCE_MS = 10_000;
+export const IDLE_TIMEOUT_MS = 10_000;
 const BACKOFF_MS = [500, 1_000, 2_000, 4_000, 8_000];
 
 export class LiveStream {
-  private source: Source | null = null;
+  private source: EventSourceLike | null = null;
   private topics: string[] = [];
   /** Newest second that was received, by topic. */
   private newestByTopic = new Map<string, number>();
@@ -121,21 +121,21 @@ export class LiveStream {
 
   private handleLoss(): void {
     this.close();
-    this.lostSince ||= correctedNow();
+    this.lostSince ||= consoleNow();
     const delay = BACKOFF_MS[Math.min(this.attempt, BACKOFF_MS.length - 1)] ?? 8_000;
     this.attempt += 1;
     this.options.onState({
       phase: 'lost',
       since: this.lostSince,
       attempt: this.attempt,
-      retryAt: correctedNow() + delay,
+      retryAt: consoleNow() + delay,
     });
     this.retry = setTimeout(() => this.open(), delay);
   }
 
   private watch(): void {
     clearTimeout(this.watchdog);
-    this.watchdog = setTimeout(() => this.handleLoss(), SILENCE_MS);
+    this.watchdog = setTimeout(() => this.handleLoss(), IDLE_TIMEOUT_MS);
   }
 
   private close(): void {

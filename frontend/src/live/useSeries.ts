@@ -3,11 +3,11 @@ import { useMemo } from 'react';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import type { ChartSource } from '@/ui/chart/types';
 import { useLive } from './LiveProvider';
-import { type SeriesWanted, seriesSource } from './series';
+import { type SeriesRequest, seriesSource } from './series';
 
-export function useSeries(wanted: SeriesWanted): ChartSource {
+export function useSeries(spec: SeriesRequest): ChartSource {
   const live = useLive();
   const axis = useTimeAxis();
-  const key = JSON.stringify(wanted);
+  const key = JSON.stringify(spec);
   return useMemo(() => seriesSource(live, axis, JSON.parse(key)), [live, axis, key]);
 }

@@ -13,7 +13,7 @@ import type { LogEvent } from '@/api/types';
 const PERIODS = [300, 3_600, 86_400];
 
 /** Return the events between two epoch seconds in ascending order; undefined until the first data arrives. */
-export function useStory(from: number, to: number): LogEvent[] | undefined {
+export function useEventHistory(from: number, to: number): LogEvent[] | undefined {
   const period = PERIODS.find((size) => to - from <= size * 4) ?? 86_400;
   const first = Math.floor(from / period) * period;
   const last = Math.ceil(to / period) * period;

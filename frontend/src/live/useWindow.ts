@@ -27,7 +27,7 @@ function roundWindow(from: number, to: number): CoarseWindow {
 const same = (a: CoarseWindow, b: CoarseWindow): boolean =>
   a.from === b.from && a.to === b.to && a.length === b.length;
 
-export function useWindow(): CoarseWindow {
+export function useCoarseWindow(): CoarseWindow {
   const axis = useTimeAxis();
   const [window, setWindow] = useState(() => roundWindow(axis.window().from, axis.window().to));
   const update = useCallback(() => {

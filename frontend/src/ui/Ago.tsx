@@ -1,16 +1,16 @@
 /** Relative times such as "12 s ago", with the instant on hover. All share one clock, and each renders only when its text changes. */
 import { useCallback, useSyncExternalStore } from 'react';
 import { createStore } from '@/lib/store';
-import { ago, correctedNow, duration, stamp } from '@/lib/time';
+import { ago, consoleNow, duration, formatDateTime } from '@/lib/time';
 import { Dash } from './Dash';
 import { useZone } from './zone';
 
-const clock = createStore(correctedNow());
+const clock = createStore(consoleNow());
 let users = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribe(listener: () => void): () => void {
-  const tick = () => clock.set(correctedNow());
+  const tick = () => clock.set(consoleNow());
   if (users++ === 0) {
     tick(); // The clock was stopped without subscribers.
     timer = setInterval(tick, 1000);
@@ -38,9 +38,9 @@ export function Ago({ time }: { time: string | number | undefined }) {
   const zone = useZone();
   const ms = typeof time === 'number' ? time : Date.parse(time ?? '');
   const words = useOfNow(useCallback((now: number) => ago(ms, Math.max(now, ms)), [ms]));
-  if (Number.isNaN(ms)) return <Dash why="Never, or unknown" />;
+  if (Number.isNaN(ms)) return <Dash reason="Never, or unknown" />;
   return (
-    <time className="num" dateTime={new Date(ms).toISOString()} title={stamp(ms, zone)}>
+    <time className="num" dateTime={new Date(ms).toISOString()} title={formatDateTime(ms, zone)}>
       {words}
     </time>
   );
@@ -49,28 +49,28 @@ export function Ago({ time }: { time: string | number | undefined }) {
 interface ElapsedProps {
   since: number;
   /** Hide from screen readers. Required in live regions, which would otherwise be read every second. */
-  unspoken?: boolean;
+  hiddenFromScreenReaders?: boolean;
 }
 
-export function Elapsed({ since, unspoken }: ElapsedProps) {
+export function Elapsed({ since, hiddenFromScreenReaders }: ElapsedProps) {
   const lasted = useOfNow(
     useCallback((now: number) => duration((Math.max(now, since) - since) / 1000), [since]),
   );
   return (
-    <span className="num" aria-hidden={unspoken}>
+    <span className="num" aria-hidden={hiddenFromScreenReaders}>
       {lasted}
     </span>
   );
 }
 
 /** " for 12 s" after a state; nothing if the start is unknown. */
-export function Lasting({ since }: { since: string | undefined }) {
+export function DurationSince({ since }: { since: string | undefined }) {
   const ms = Date.parse(since ?? '');
   if (Number.isNaN(ms)) return null;
   return (
     <>
       {' for '}
-      <Elapsed since={ms} unspoken />
+      <Elapsed since={ms} hiddenFromScreenReaders />
     </>
   );
 }
@@ -78,10 +78,10 @@ export function Lasting({ since }: { since: string | undefined }) {
 export function Stamp({ time }: { time: string | undefined }) {
   const zone = useZone();
   const ms = Date.parse(time ?? '');
-  if (Number.isNaN(ms)) return <Dash why="Unknown" />;
+  if (Number.isNaN(ms)) return <Dash reason="Unknown" />;
   return (
     <time className="num" dateTime={time}>
-      {stamp(ms, zone)}
+      {formatDateTime(ms, zone)}
     </time>
   );
 }

@@ -10,14 +10,14 @@ interface AppSecretData {
 }
 
 /** The secret of an authenticator app as QR code and as text. */
-export function AppSecret({ given }: { given: AppSecretData | undefined }) {
+export function AuthenticatorSecret({ secret }: { secret: AppSecretData | undefined }) {
   return (
     <>
       <div className={classes.qr}>
-        {given ? (
+        {secret ? (
           <QRCodeSVG
             title="QR code for the authenticator app"
-            value={given.uri}
+            value={secret.uri}
             size={176}
             marginSize={2}
           />
@@ -25,9 +25,9 @@ export function AppSecret({ given }: { given: AppSecretData | undefined }) {
           <Loader />
         )}
       </div>
-      {given && (
+      {secret && (
         <span className={classes.appSecret}>
-          Or enter this secret: <CopyInline text={given.secret} label="Copy secret" />
+          Or enter this secret: <CopyInline text={secret.secret} label="Copy secret" />
         </span>
       )}
     </>
@@ -68,7 +68,7 @@ export function CodeField({
   );
 }
 
-export function CodesToKeep({ codes }: { codes: readonly string[] }) {
+export function RecoveryCodeList({ codes }: { codes: readonly string[] }) {
   return (
     <>
       <span>

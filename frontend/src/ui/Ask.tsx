@@ -1,7 +1,7 @@
 /** Dialog for every operation: a question or fields, two buttons, and the error if the request is refused. */
 import { Button, Group, Modal, Stack } from '@mantine/core';
 import type { FormEvent, ReactNode } from 'react';
-import { Refused } from './Refused';
+import { RequestError } from './Refused';
 import { useSubmit } from './useSubmit';
 
 interface Props {
@@ -18,9 +18,9 @@ interface Props {
   children: ReactNode;
 }
 
-export function Ask(props: Props) {
+export function SubmitDialog(props: Props) {
   const { title, action, disabled = false, severe = false, size, onConfirm, onClose } = props;
-  const { submit, busy, refusal } = useSubmit(async () => {
+  const { submit, busy, failure } = useSubmit(async () => {
     await onConfirm();
     onClose();
   });
@@ -35,7 +35,7 @@ export function Ask(props: Props) {
       <form onSubmit={confirm} noValidate>
         <Stack gap="sm">
           {props.children}
-          <Refused refusal={refusal} />
+          <RequestError failure={failure} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={onClose}>
               Cancel

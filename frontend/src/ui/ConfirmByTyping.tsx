@@ -1,7 +1,7 @@
 /** Confirmation of a destructive action. The user must enter a name, which prevents a mistake in the wrong browser tab. */
 import { TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import { Ask } from './Ask';
+import { SubmitDialog } from './Ask';
 
 interface Props {
   title: string;
@@ -18,11 +18,11 @@ interface Props {
 export function ConfirmByTyping({ warning, name, children, ...ask }: Props) {
   const [typed, setTyped] = useState('');
   return (
-    <Ask {...ask} severe disabled={typed !== name}>
+    <SubmitDialog {...ask} severe disabled={typed !== name}>
       <span>{warning}</span>
       {children}
-      <TypedWords words={name} typed={typed} onType={setTyped} />
-    </Ask>
+      <ConfirmationField words={name} typed={typed} onType={setTyped} />
+    </SubmitDialog>
   );
 }
 
@@ -32,7 +32,7 @@ interface TypedProps {
   onType: (typed: string) => void;
 }
 
-export function TypedWords({ words, typed, onType }: TypedProps) {
+export function ConfirmationField({ words, typed, onType }: TypedProps) {
   return (
     <TextInput
       data-autofocus

@@ -1,7 +1,7 @@
 /** A dash for a missing value. The reason is shown on hover and to screen readers. */
-export function Dash({ why }: { why: string }) {
+export function Dash({ reason }: { reason: string }) {
   return (
-    <abbr className="dash" title={why}>
+    <abbr className="dash" title={reason}>
       –
     </abbr>
   );

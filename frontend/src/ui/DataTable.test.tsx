@@ -2,7 +2,7 @@
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DataTable } from './DataTable';
-import { LONG } from './useLongRows';
+import { MAX_RENDERED_ROWS } from './useLongRows';
 
 const HEIGHT = 600;
 
@@ -49,8 +49,8 @@ describe('DataTable', () => {
   });
 
   it('renders all rows of a short table', () => {
-    page(LONG);
-    expect(shown()).toHaveLength(LONG);
+    page(MAX_RENDERED_ROWS);
+    expect(shown()).toHaveLength(MAX_RENDERED_ROWS);
   });
 
   it('renders only the visible rows of a long table, with the total row count', () => {

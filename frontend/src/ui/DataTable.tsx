@@ -2,7 +2,7 @@
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react';
 import classes from './DataTable.module.css';
-import { type ShownRow, useLongRows } from './useLongRows';
+import { useVirtualRows, type VirtualRow } from './useLongRows';
 
 export interface Column<T> {
   id: string;
@@ -13,7 +13,7 @@ export interface Column<T> {
   /** Makes the column sortable. NaN, for unknown values, is sorted last. */
   sort?: (row: T) => string | number;
   /** Whether the first click on the header sorts in descending order. */
-  falling?: boolean;
+  descendingFirst?: boolean;
   align?: 'left' | 'right';
   width?: string | number;
   /** Whether to hide the column on narrow screens. */
@@ -38,7 +38,7 @@ export function DataTable<T>(props: Props<T>) {
   const [sort, setSort] = useState(initialSort);
   const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   const table = useRef<HTMLTableElement>(null);
-  const long = useLongRows({
+  const long = useVirtualRows({
     table,
     count: sorted?.length ?? 0,
     keyOf: (index) => {
@@ -49,8 +49,8 @@ export function DataTable<T>(props: Props<T>) {
   });
   if (rows?.length === 0 && empty) return <>{empty}</>;
 
-  const sortBy = ({ id, falling = false }: Column<T>) =>
-    setSort((now) => ({ id, descending: now?.id === id ? !now.descending : falling }));
+  const sortBy = ({ id, descendingFirst = false }: Column<T>) =>
+    setSort((now) => ({ id, descending: now?.id === id ? !now.descending : descendingFirst }));
 
   return (
     <div className={classes.scroll}>
@@ -148,7 +148,7 @@ function Spacer({ height, columns }: { height: number; columns: number }) {
   );
 }
 
-function visibleRows<T>(rows: readonly T[] | undefined, shown: readonly ShownRow[] | undefined) {
+function visibleRows<T>(rows: readonly T[] | undefined, shown: readonly VirtualRow[] | undefined) {
   if (!shown) return rows?.map((row, at) => ({ row, at, before: 0 }));
   return shown.flatMap(({ index: at, before }) => {
     const row = rows?.[at];

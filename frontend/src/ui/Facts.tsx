@@ -12,7 +12,7 @@ export function Facts({ items }: { items: readonly Fact[] }) {
         <Fragment key={name}>
           <dt>{name}</dt>
           <dd className="num">
-            {value === undefined || value === '' ? <Dash why="Unknown" /> : value}
+            {value === undefined || value === '' ? <Dash reason="Unknown" /> : value}
           </dd>
         </Fragment>
       ))}

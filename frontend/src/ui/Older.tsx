@@ -10,7 +10,7 @@ interface Props {
   query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage: () => unknown };
 }
 
-export function Older({ count, noun, query }: Props) {
+export function LoadOlder({ count, noun, query }: Props) {
   if (count === 0) return null;
   return (
     <div className={classes.older}>

@@ -2,55 +2,55 @@
 import { PasswordInput, Radio, Stack } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { plural } from '@/lib/format';
-import { Ask } from './Ask';
+import { SubmitDialog } from './Ask';
 
 /** What the user enters: a new password, an existing one, or nothing. */
 type Typed = 'new' | 'old' | 'nothing';
 
-export interface Way {
+export interface PasswordChange {
   label: string;
   action: string;
   effect: ReactNode;
-  typed: Typed;
-  order: (password: string) => Promise<unknown>;
+  input: Typed;
+  submit: (password: string) => Promise<unknown>;
 }
 
 interface Props {
   title: string;
   /** Number of passwords that are currently valid. */
   count: number;
-  ways: readonly [Way, ...Way[]];
+  ways: readonly [PasswordChange, ...PasswordChange[]];
   /** Returns why a new password is invalid. */
-  fault?: (password: string) => string | undefined;
+  validate?: (password: string) => string | undefined;
   /** Renders the field for a new password. */
   field: (password: string, onChange: (password: string) => void) => ReactNode;
   onClose: () => void;
 }
 
-export function Passwords({ title, count, ways, fault, field, onClose }: Props) {
+export function PasswordDialog({ title, count, ways, validate, field, onClose }: Props) {
   const [chosen, setChosen] = useState(ways[0].label);
-  const [entered, setEntered] = useState<{ typed: Typed; text: string }>({
-    typed: 'new',
+  const [entered, setEntered] = useState<{ input: Typed; text: string }>({
+    input: 'new',
     text: '',
   });
   const way = ways.find(({ label }) => label === chosen) ?? ways[0];
   // A password that was entered for removal must not become a new password when the choice changes, and vice versa.
-  const password = entered.typed === way.typed ? entered.text : '';
-  const setPassword = (text: string) => setEntered({ typed: way.typed, text });
+  const password = entered.input === way.input ? entered.text : '';
+  const setPassword = (text: string) => setEntered({ input: way.input, text });
   const isComplete =
-    way.typed === 'nothing' ||
-    (password !== '' && (way.typed === 'old' || fault?.(password) === undefined));
+    way.input === 'nothing' ||
+    (password !== '' && (way.input === 'old' || validate?.(password) === undefined));
   return (
-    <Ask
+    <SubmitDialog
       title={title}
       action={way.action}
       disabled={!isComplete}
-      onConfirm={() => way.order(password)}
+      onConfirm={() => way.submit(password)}
       onClose={onClose}
     >
       {count > 1 && <span>{plural(count, 'password')} are valid now.</span>}
-      {way.typed === 'new' && field(password, setPassword)}
-      {way.typed === 'old' && (
+      {way.input === 'new' && field(password, setPassword)}
+      {way.input === 'old' && (
         <PasswordInput
           label="Password to remove"
           autoComplete="off"
@@ -69,6 +69,6 @@ export function Passwords({ title, count, ways, fault, field, onClose }: Props) 
         </Radio.Group>
       )}
       <span>{way.effect}</span>
-    </Ask>
+    </SubmitDialog>
   );
 }

@@ -1,17 +1,17 @@
 /** Error message of a refused request. */
 import { Alert } from '@mantine/core';
-import type { Refusal } from './useSubmit';
+import type { RequestFailure } from './useSubmit';
 
 interface Props {
-  refusal: Refusal | undefined;
+  failure: RequestFailure | undefined;
   className?: string | undefined;
 }
 
-export function Refused({ refusal, className }: Props) {
-  if (!refusal) return null;
+export function RequestError({ failure, className }: Props) {
+  if (!failure) return null;
   return (
     <Alert color="red" role="alert" className={className ?? ''}>
-      {refusal.text}
+      {failure.text}
     </Alert>
   );
 }

@@ -3,21 +3,21 @@ import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/rea
 import { type RefObject, useLayoutEffect, useState } from 'react';
 
 /** Maximum number of rows that are all rendered, so that the search of the browser finds them. */
-export const LONG = 150;
+export const MAX_RENDERED_ROWS = 150;
 /** Estimated row height in pixels. Rendered rows are measured. */
 const ROW = 33;
 /** Rows that are rendered beyond each edge, for fast scrolling. */
 const BEYOND = 15;
 
-export interface ShownRow {
+export interface VirtualRow {
   index: number;
   /** Height in pixels of the omitted rows before it. */
   before: number;
 }
 
-export interface LongRows {
+export interface VirtualRows {
   /** Undefined if all rows are rendered. */
-  shown: readonly ShownRow[] | undefined;
+  shown: readonly VirtualRow[] | undefined;
   /** Height in pixels of the omitted rows at the end. */
   after: number;
   /** Measures the height of a row. */
@@ -26,7 +26,7 @@ export interface LongRows {
   widths: ReadonlyMap<string, number> | undefined;
 }
 
-const ALL: LongRows = {
+const ALL: VirtualRows = {
   shown: undefined,
   after: 0,
   measure: () => undefined,
@@ -40,8 +40,8 @@ interface Options {
   columns: readonly string[];
 }
 
-export function useLongRows({ table, count, keyOf, columns }: Options): LongRows {
-  const isLong = count > LONG;
+export function useVirtualRows({ table, count, keyOf, columns }: Options): VirtualRows {
+  const isLong = count > MAX_RENDERED_ROWS;
   const [margin, setMargin] = useState(0);
   const widths = useWidths(isLong, table, columns);
   const rows = useVirtualizer<HTMLElement, HTMLTableRowElement>({

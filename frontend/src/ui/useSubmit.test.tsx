@@ -3,8 +3,8 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { Ask } from './Ask';
-import { Refused } from './Refused';
+import { SubmitDialog } from './Ask';
+import { RequestError } from './Refused';
 import { useSubmit } from './useSubmit';
 
 const answers: { resolve: () => void; reject: (error: Error) => void }[] = [];
@@ -16,16 +16,16 @@ const submitted = vi.fn(
 );
 
 function Form() {
-  const { submit, busy, refusal, forget } = useSubmit(submitted);
+  const { submit, busy, failure, clear } = useSubmit(submitted);
   return (
     <>
       <button type="button" onClick={() => submit('this')}>
         {busy ? 'Waits' : 'Submit'}
       </button>
-      <button type="button" onClick={forget}>
+      <button type="button" onClick={clear}>
         Change
       </button>
-      <Refused refusal={refusal} />
+      <RequestError failure={failure} />
     </>
   );
 }
@@ -75,16 +75,16 @@ describe('useSubmit', () => {
   });
 });
 
-describe('Ask', () => {
+describe('SubmitDialog', () => {
   it('does not submit the form that contains the dialog', async () => {
     const outer = vi.fn();
     const confirmed = vi.fn(async () => undefined);
     const closed = vi.fn();
     show(
       <form onSubmit={outer}>
-        <Ask title="Sure?" action="Do it" onConfirm={confirmed} onClose={closed}>
+        <SubmitDialog title="Sure?" action="Do it" onConfirm={confirmed} onClose={closed}>
           It is done then.
-        </Ask>
+        </SubmitDialog>
       </form>,
     );
     fireEvent.click(await screen.findByRole('button', { name: 'Do it' }));

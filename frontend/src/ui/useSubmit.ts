@@ -2,7 +2,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useRef } from 'react';
 
-export interface Refusal {
+export interface RequestFailure {
   /** The invalid request field, if the console names it. */
   field?: string | undefined;
   text: string;
@@ -12,9 +12,9 @@ export interface Submission<Args extends unknown[]> {
   /** Does nothing while a request is pending. */
   submit: (...args: Args) => void;
   busy: boolean;
-  refusal: Refusal | undefined;
+  failure: RequestFailure | undefined;
   /** Clears the error when the user changes the input. */
-  forget: () => void;
+  clear: () => void;
 }
 
 export function useSubmit<Args extends unknown[]>(
@@ -37,15 +37,15 @@ export function useSubmit<Args extends unknown[]>(
       mutate(args);
     },
     busy: isPending,
-    refusal: error ? refusalOf(error) : undefined,
+    failure: error ? failureOf(error) : undefined,
     // A pending request must not be reset, because its reply would be lost.
-    forget: () => {
+    clear: () => {
       if (!pending.current) reset();
     },
   };
 }
 
-const refusalOf = (error: Error): Refusal => ({
+const failureOf = (error: Error): RequestFailure => ({
   field: 'field' in error && typeof error.field === 'string' ? error.field : undefined,
   text: error.message,
 });

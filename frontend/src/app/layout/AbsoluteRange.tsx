@@ -3,7 +3,7 @@ import { Button } from '@mantine/core';
 import { type FormEvent, useId, useState } from 'react';
 import { fromField, toField } from '@/lib/dates';
 import type { Zone } from '@/lib/time';
-import { windowFault } from '@/lib/timeWindow';
+import { timeWindowError } from '@/lib/timeWindow';
 import classes from './RangePicker.module.css';
 
 interface Props {
@@ -20,7 +20,7 @@ export function AbsoluteRange({ window, zone, now, onChoose }: Props) {
   const [to, setTo] = useState(toField(window.to * 1000, zone));
   const first = Math.floor(fromField(from, zone) / 1000);
   const last = Math.floor(fromField(to, zone) / 1000);
-  const fault = windowFault(first, last, now);
+  const fault = timeWindowError(first, last, now);
   const valid = fault === undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();

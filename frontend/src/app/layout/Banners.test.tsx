@@ -3,15 +3,15 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Trouble } from '@/features/overview/health';
-import { correctedNow } from '@/lib/time';
+import type { Problem } from '@/features/overview/health';
+import { consoleNow } from '@/lib/time';
 import type { StreamState } from '@/live/stream';
 import { Banners } from './Banners';
 
 const now = vi.hoisted(() => ({
   stream: { phase: 'live' } as StreamState,
   fault: null as string | null,
-  troubles: [] as Trouble[],
+  troubles: [] as Problem[],
   retried: 0,
 }));
 
@@ -22,9 +22,9 @@ vi.mock('@tanstack/react-router', () => ({
 vi.mock('@/live/LiveProvider', () => ({
   useLive: () => ({ retryNow: () => (now.retried += 1) }),
   useStreamState: () => now.stream,
-  useFault: () => now.fault,
+  useDrawError: () => now.fault,
 }));
-vi.mock('../useTroubles', () => ({ useTroubles: () => now.troubles }));
+vi.mock('../useTroubles', () => ({ useProblems: () => now.troubles }));
 
 function show() {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
@@ -40,9 +40,9 @@ function show() {
 
 const lost = (seconds: number, attempt: number): StreamState => ({
   phase: 'lost',
-  since: correctedNow() - seconds * 1000,
+  since: consoleNow() - seconds * 1000,
   attempt,
-  retryAt: correctedNow() + 4_000,
+  retryAt: consoleNow() + 4_000,
 });
 
 describe('Banners', () => {

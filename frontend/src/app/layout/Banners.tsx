@@ -5,24 +5,24 @@ import { useRunningDrills } from '@/api/actions';
 import type { Action } from '@/api/types';
 import { actionTitle } from '@/features/actions/recent';
 import { duration } from '@/lib/time';
-import { useFault, useLive, useStreamState } from '@/live/LiveProvider';
+import { useDrawError, useLive, useStreamState } from '@/live/LiveProvider';
 import { Elapsed, useNow } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
-import { useTroubles } from '../useTroubles';
-import { Failures } from './Failures';
+import { useProblems } from '../useTroubles';
+import { LoadErrors } from './Failures';
 import classes from './Frame.module.css';
 
 const NOTICE_AFTER_MS = 1_500;
 
 export function Banners() {
   const stream = useStreamState();
-  const fault = useFault();
+  const fault = useDrawError();
   const { pathname } = useLocation();
-  const troubles = useTroubles();
+  const problems = useProblems();
   const drills = useRunningDrills();
   return (
     <div role="status">
-      {stream.phase === 'lost' ? <StreamLost {...stream} /> : <Failures />}
+      {stream.phase === 'lost' ? <StreamLost {...stream} /> : <LoadErrors />}
       {fault !== null && (
         <div className={classes.banner} data-tone="attention">
           <StatusIcon tone="attention" />
@@ -35,24 +35,24 @@ export function Banners() {
       {drills.map((drill) => (
         <DrillRuns key={drill.action_uid} drill={drill} watched={pathname === '/timeline'} />
       ))}
-      {troubles
+      {problems
         // The overview page and the page of the incident already show the problem.
-        .filter((trouble) => trouble.banner && pathname !== '/' && pathname !== trouble.page)
-        .map((trouble) => (
-          <div key={trouble.text} className={classes.banner} data-tone={trouble.tone}>
-            <StatusIcon tone={trouble.tone} />
+        .filter((problem) => problem.banner && pathname !== '/' && pathname !== problem.page)
+        .map((problem) => (
+          <div key={problem.text} className={classes.banner} data-tone={problem.tone}>
+            <StatusIcon tone={problem.tone} />
             <span>
-              {trouble.text}
-              {trouble.since !== undefined && (
+              {problem.text}
+              {problem.since !== undefined && (
                 <>
                   {' '}
-                  for <Elapsed since={trouble.since} unspoken />
+                  for <Elapsed since={problem.since} hiddenFromScreenReaders />
                 </>
               )}
               {/* Screen readers would read each change of the percentage. */}
-              <span aria-live="off">{trouble.rest?.map((part) => `; ${part}`)}</span>
+              <span aria-live="off">{problem.consequences?.map((part) => `; ${part}`)}</span>
             </span>
-            <Link {...trouble.link}>View details</Link>
+            <Link {...problem.link}>View details</Link>
           </div>
         ))}
     </div>
@@ -65,7 +65,8 @@ function DrillRuns({ drill, watched }: { drill: Action; watched: boolean }) {
     <div className={classes.banner} data-tone="progress">
       <StatusIcon tone="progress" />
       <span>
-        {actionTitle(drill)}; started <Elapsed since={drill.creation_time * 1000} unspoken /> ago by{' '}
+        {actionTitle(drill)}; started{' '}
+        <Elapsed since={drill.creation_time * 1000} hiddenFromScreenReaders /> ago by{' '}
         {drill.originator}
       </span>
       {!watched && (

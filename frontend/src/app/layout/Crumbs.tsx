@@ -22,7 +22,7 @@ const WORDS: Record<string, string> = {
 
 const RUNS: Record<string, string> = { new: 'New run', compare: 'Compare runs' };
 
-export function Crumbs() {
+export function Breadcrumbs() {
   const { pathname } = useLocation();
   const { data: bdbs } = useQuery(bdbsQuery);
   const parts = pathname.split('/').filter(Boolean).slice(0, 2);

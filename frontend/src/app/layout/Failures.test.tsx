@@ -4,7 +4,7 @@ import { QueryClient, QueryClientProvider, useQuery } from '@tanstack/react-quer
 import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { describe, expect, it } from 'vitest';
 import { ApiError, OfflineError } from '@/api/http';
-import { Failures } from './Failures';
+import { LoadErrors } from './Failures';
 
 type Ask = () => Promise<string>;
 
@@ -17,7 +17,7 @@ function page(queryFn: Ask) {
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
-        <Failures />
+        <LoadErrors />
         <Page queryFn={queryFn} />
       </QueryClientProvider>
     </MantineProvider>,
@@ -25,7 +25,7 @@ function page(queryFn: Ask) {
   return client;
 }
 
-describe('Failures', () => {
+describe('LoadErrors', () => {
   it('shows what could not be loaded until a retry succeeds', async () => {
     const replies = [new OfflineError(), 'three nodes'];
     page(async () => {

@@ -62,7 +62,7 @@ function useFailures(): readonly Query[] {
   return failed();
 }
 
-export function Failures() {
+export function LoadErrors() {
   const failed = useFailures();
   const [first] = failed;
   if (!first) return null;

@@ -2,7 +2,7 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconHelp, IconSearch } from '@tabler/icons-react';
 import { useLocation } from '@tanstack/react-router';
-import { Crumbs } from './Crumbs';
+import { Breadcrumbs } from './Crumbs';
 import classes from './Frame.module.css';
 import { LiveSwitch } from './LiveSwitch';
 import { RangePicker } from './RangePicker';
@@ -19,7 +19,7 @@ export function Header({ onSearch, onHelp }: Props) {
   const ownAxis = useLocation().pathname.startsWith('/timeline/incident/');
   return (
     <header className={classes.header}>
-      <Crumbs />
+      <Breadcrumbs />
       {!ownAxis && <RangePicker />}
       {!ownAxis && <LiveSwitch />}
       <button type="button" className={classes.searchButton} onClick={onSearch} aria-label="Search">

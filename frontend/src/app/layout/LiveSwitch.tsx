@@ -3,7 +3,7 @@ import { Tooltip } from '@mantine/core';
 import { useCallback, useRef, useState, useSyncExternalStore } from 'react';
 import { format } from '@/lib/format';
 import type { Freshness } from '@/live/freshness';
-import { useFault, useFreshness, useLive, useStreamState, useTick } from '@/live/LiveProvider';
+import { useDrawError, useFreshness, useLive, useStreamState, useTick } from '@/live/LiveProvider';
 import type { StreamState } from '@/live/stream';
 import type { Tone } from '@/ui/Status';
 import classes from './Frame.module.css';
@@ -17,7 +17,7 @@ export function LiveSwitch() {
   const on = useSyncExternalStore(axis.live.subscribe, axis.live.get);
   const button = useRef<HTMLButtonElement>(null);
   const [hint, setHint] = useState('');
-  const fault = useFault();
+  const fault = useDrawError();
   const { tone, word } = stateOf(stream, freshness, fault);
 
   const note = useCallback(() => {

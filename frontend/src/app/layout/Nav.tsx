@@ -17,8 +17,8 @@ import {
 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useOpenAlarms } from '@/api/health';
-import { useMay } from '@/api/session';
+import { useActiveAlarms } from '@/api/health';
+import { usePermission } from '@/api/session';
 import classes from './Frame.module.css';
 
 const LINKS = [
@@ -41,9 +41,9 @@ const KEY = 'shardboard.nav';
 
 export function Nav() {
   const [collapsed, setCollapsed] = useState(() => localStorage.getItem(KEY) === 'collapsed');
-  const raised = useOpenAlarms()?.length ?? 0;
-  const mayManage = useMay('manageUsers');
-  const mayAdminister = useMay('administer');
+  const raised = useActiveAlarms()?.length ?? 0;
+  const mayManage = usePermission('manageUsers');
+  const mayAdminister = usePermission('administer');
   const links = [
     ...LINKS,
     ...(mayAdminister ? [NOTIFICATIONS] : []),

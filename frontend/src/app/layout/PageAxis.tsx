@@ -17,7 +17,7 @@ export function PageAxis({ children }: { children: ReactNode }) {
         void navigate({ to: '.', search: (now) => ({ ...now, ...zoom }), replace: true });
       }),
   );
-  useEffect(() => axis.follow({ range, from, to, res }), [axis, range, from, to, res]);
+  useEffect(() => axis.applySearch({ range, from, to, res }), [axis, range, from, to, res]);
   useEffect(() => {
     const measure = () => axis.fit(window.innerWidth);
     measure();

@@ -10,10 +10,17 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { retentionQuery } from '@/api/history';
-import { setZone, stamp, type Zone } from '@/lib/time';
+import { formatDateTime, setZone, type Zone } from '@/lib/time';
 import { useLive } from '@/live/LiveProvider';
 import { useZone } from '@/ui/zone';
-import { LIVE_RANGES, oldestSecond, rangeWord, STORED_RANGES, whyNot, windowWord } from '../ranges';
+import {
+  formatWindow,
+  LIVE_RANGES,
+  oldestSecond,
+  rangeLabel,
+  rangeUnavailableReason,
+  STORED_RANGES,
+} from '../ranges';
 import { DEFAULT_RANGE, type FrameSearch, type Range } from '../search';
 import { AbsoluteRange } from './AbsoluteRange';
 import { usePageAxis } from './PageAxis';
@@ -25,7 +32,7 @@ export function RangePicker() {
   const axis = usePageAxis();
   const zone = useZone();
   const fixed = from !== undefined && to !== undefined;
-  const word = fixed ? windowWord(from, to, zone) : `Last ${rangeWord(range)}`;
+  const word = fixed ? formatWindow(from, to, zone) : `Last ${rangeLabel(range)}`;
   return (
     <div className={classes.picker}>
       {fixed && (
@@ -114,7 +121,7 @@ function Choices({ onDone }: { onDone: () => void }) {
       <p className="dim small">
         {Number.isNaN(oldest)
           ? 'No metrics are stored yet.'
-          : `Stored since ${stamp(oldest * 1000, zone)}`}
+          : `Stored since ${formatDateTime(oldest * 1000, zone)}`}
       </p>
     </div>
   );
@@ -134,7 +141,7 @@ function Presets({ title, ranges, current, onChoose }: PresetsProps) {
     <fieldset className={classes.presets}>
       <legend>{title}</legend>
       {ranges.map((range) => {
-        const reason = whyNot(range, oldest, live.now() / 1000);
+        const reason = rangeUnavailableReason(range, oldest, live.now() / 1000);
         return (
           <Tooltip key={range} label={reason} disabled={!reason}>
             <Button
@@ -145,7 +152,7 @@ function Presets({ title, ranges, current, onChoose }: PresetsProps) {
               title={reason}
               onClick={() => !reason && onChoose(range)}
             >
-              {rangeWord(range)}
+              {rangeLabel(range)}
             </Button>
           </Tooltip>
         );

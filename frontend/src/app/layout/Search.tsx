@@ -6,9 +6,9 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useMemo, useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import { mentionsQuery } from '@/api/events';
+import { eventSearchQuery } from '@/api/events';
 import { nodesQuery } from '@/api/nodes';
-import { useMay } from '@/api/session';
+import { usePermission } from '@/api/session';
 import { shardsQuery } from '@/api/shards';
 import { useZone } from '@/ui/zone';
 import classes from './Frame.module.css';
@@ -34,9 +34,9 @@ export function Search({ onClose }: { onClose: () => void }) {
   const [active, setActive] = useState(0);
   const query = text.trim().slice(0, MAX_LENGTH);
   const [settled] = useDebouncedValue(query, DEBOUNCE_MS);
-  const searchesLog = useMay('readLog') && query.length >= MIN_LENGTH;
+  const searchesLog = usePermission('readLog') && query.length >= MIN_LENGTH;
   const { data: events, isFetching } = useQuery({
-    ...mentionsQuery(settled, MAX_EVENTS),
+    ...eventSearchQuery(settled, MAX_EVENTS),
     enabled: searchesLog && settled === query,
   });
   const pending = searchesLog && (isFetching || settled !== query);

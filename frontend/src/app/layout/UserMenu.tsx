@@ -14,13 +14,17 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError, messageOf } from '@/api/http';
-import { forgetUser, sessionQuery, signOut } from '@/api/session';
-import { expiryWords } from '@/features/users/expiry';
-import { RecoveryCodes, SwitchOff, SwitchOn } from '@/features/users/SecondFactor';
+import { clearUserData, sessionQuery, signOut } from '@/api/session';
+import { expiryReminder } from '@/features/users/expiry';
+import {
+  DisableSecondFactor,
+  EnableSecondFactor,
+  RecoveryCodes,
+} from '@/features/users/SecondFactor';
 import { Sessions } from '@/features/users/Sessions';
 import { OwnPassword } from '@/features/users/UserDialogs';
 import { setZone } from '@/lib/time';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import { useZone } from '@/ui/zone';
 
 const ZONES = [
@@ -38,7 +42,7 @@ export function UserMenu() {
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const [codes, setCodes] = useState<readonly string[] | null>(null);
   const close = () => setDialog(null);
-  const [refusal, setRefusal] = useState<string | null>(null);
+  const [signOutError, setSignOutError] = useState<string | null>(null);
 
   const leave = async () => {
     await signOut().catch((failure) => {
@@ -46,10 +50,10 @@ export function UserMenu() {
       if (!(failure instanceof ApiError && failure.status === 401)) throw failure;
     });
     await navigate({ to: '/login' });
-    forgetUser(client);
+    clearUserData(client);
   };
-  const expiry = session?.password_expires_at && expiryWords(session.password_expires_at);
-  const trySignOut = () => leave().catch((failure) => setRefusal(messageOf(failure)));
+  const expiry = session?.password_expires_at && expiryReminder(session.password_expires_at);
+  const trySignOut = () => leave().catch((failure) => setSignOutError(messageOf(failure)));
 
   return (
     <>
@@ -106,21 +110,21 @@ export function UserMenu() {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
-      {refusal !== null && (
-        <Ask
+      {signOutError !== null && (
+        <SubmitDialog
           title="You are still signed in"
           action="Try again"
           onConfirm={leave}
-          onClose={() => setRefusal(null)}
+          onClose={() => setSignOutError(null)}
         >
-          <span>The console could not end the session: {refusal}</span>
-        </Ask>
+          <span>The console could not end the session: {signOutError}</span>
+        </SubmitDialog>
       )}
       {dialog === 'password' && session && <OwnPassword session={session} onClose={close} />}
       {dialog === 'factorOn' && (
-        <SwitchOn replaces={!!session?.second_factor} onDone={setCodes} onClose={close} />
+        <EnableSecondFactor replaces={!!session?.second_factor} onDone={setCodes} onClose={close} />
       )}
-      {dialog === 'factorOff' && <SwitchOff onClose={close} />}
+      {dialog === 'factorOff' && <DisableSecondFactor onClose={close} />}
       {dialog === 'sessions' && session && (
         <Sessions user={{ uid: session.uid, email: session.username }} own onClose={close} />
       )}

@@ -1,7 +1,7 @@
 /** Search results, best matches first. Pure. */
 import type { Bdb, LogEvent, Node, Shard } from '@/api/types';
-import { describe } from '@/features/events/filter';
-import { stamp, type Zone } from '@/lib/time';
+import { eventText } from '@/features/events/filter';
+import { formatDateTime, type Zone } from '@/lib/time';
 
 export interface Hit {
   id: string;
@@ -86,8 +86,8 @@ export function eventHits(text: string, events: readonly LogEvent[], zone: Zone)
     return {
       id: `event-${event.uid}`,
       kind: 'event',
-      name: describe(event),
-      detail: stamp(event.time_ms, zone),
+      name: eventText(event),
+      detail: formatDateTime(event.time_ms, zone),
       link: {
         to: '/timeline',
         search: { from: at - AROUND, to: at + AROUND, res: undefined, event: String(event.uid) },

@@ -1,11 +1,11 @@
 /** Alarms page: active and ended alarms. */
 import { Link } from '@tanstack/react-router';
-import { useMay } from '@/api/session';
+import { usePermission } from '@/api/session';
 import { AlarmTables } from '@/features/alarms/AlarmTables';
 import classes from './pages.module.css';
 
 export function AlarmsPage() {
-  const mayAdminister = useMay('administer');
+  const mayAdminister = usePermission('administer');
   return (
     <div className={classes.page}>
       <div className={classes.head}>

@@ -1,15 +1,15 @@
 /** Audit page: check and records of the audit log. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useMay } from '@/api/session';
+import { usePermission } from '@/api/session';
 import { AuditChain } from '@/features/audit/AuditChain';
-import { AuditTrail } from '@/features/audit/AuditTrail';
+import { AuditLog } from '@/features/audit/AuditTrail';
 import { EmptyState } from '@/ui/EmptyState';
 import classes from './pages.module.css';
 
 export function AuditPage() {
   const filter = useSearch({ from: '/shell/audit' });
   const navigate = useNavigate({ from: '/audit' });
-  if (!useMay('administer')) {
+  if (!usePermission('administer')) {
     return (
       <EmptyState title="You cannot view the audit log">
         <span>Only administrators can view the audit log.</span>
@@ -20,7 +20,7 @@ export function AuditPage() {
     <div className={classes.page}>
       <h1>Audit</h1>
       <AuditChain />
-      <AuditTrail
+      <AuditLog
         filter={filter}
         onFilter={(change) => navigate({ search: (now) => ({ ...now, ...change }), replace: true })}
       />

@@ -6,7 +6,7 @@ import { RunView } from '@/features/benchmarks/RunView';
 import { THROUGHPUT } from '@/features/metrics/charts';
 import { PERCENTILES } from '@/features/metrics/latency';
 import { MetricChart } from '@/features/metrics/MetricChart';
-import { useMarks } from '@/features/metrics/marks';
+import { useEventMarks } from '@/features/metrics/marks';
 
 const OF_DATABASE = [
   { ...THROUGHPUT, title: 'Throughput at the endpoint' },
@@ -17,7 +17,7 @@ export function BenchmarkPage() {
   const { uid } = useParams({ from: '/shell/benchmarks/$uid' });
   const navigate = useNavigate();
   const bdb = useQuery(benchmarkQuery(Number(uid))).data?.bdb_uid;
-  const marks = useMarks(bdb === undefined ? {} : { bdb });
+  const marks = useEventMarks(bdb === undefined ? {} : { bdb });
   return (
     <RunView
       key={uid}

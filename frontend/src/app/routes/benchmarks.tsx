@@ -1,20 +1,20 @@
 /** Page with all benchmark runs. */
 import { Button } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import { RunTable } from '@/features/benchmarks/RunTable';
 import classes from './pages.module.css';
 
 export function BenchmarksPage() {
   const navigate = useNavigate();
-  const may = useMay('edit');
+  const may = usePermission('edit');
   return (
     <div className={classes.page}>
       <div className={classes.head}>
         <h1>Benchmarks</h1>
         <Button
           disabled={!may}
-          title={may ? undefined : ROLE_FORBIDS}
+          title={may ? undefined : ROLE_DENIED_TEXT}
           onClick={() => navigate({ to: '/benchmarks/new' })}
         >
           New run

@@ -3,7 +3,7 @@ import { SegmentedControl } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useBdbShards } from '@/api/shards';
 import { DatabaseCharts } from '@/features/metrics/DatabaseCharts';
-import { ShardCharts } from '@/features/metrics/ShardCharts';
+import { ShardComparison } from '@/features/metrics/ShardCharts';
 import type { MetricsSearch } from '../search';
 import { useLatencyReason } from '../useLatencyReason';
 import { useTabBdb } from './database';
@@ -37,7 +37,7 @@ export function DatabaseMetricsTab() {
         ]}
       />
       {by ? (
-        <ShardCharts
+        <ShardComparison
           bdbUid={bdb.uid}
           shards={shards ?? []}
           by={by}

@@ -39,8 +39,10 @@ export function DatabaseShardsTab() {
         shards={shards}
         resyncs={resyncs}
         moves={moves}
-        colour={search.colour}
-        onColour={(colour) => navigate({ search: (now) => ({ ...now, colour }), replace: true })}
+        colorMetricName={search.colour}
+        onColorMetric={(colour) =>
+          navigate({ search: (now) => ({ ...now, colour }), replace: true })
+        }
         onOpen={open}
       />
       {bdb.sharding && shards.length > 0 && <HotSlots bdb={bdb} />}
@@ -49,7 +51,7 @@ export function DatabaseShardsTab() {
           shard={chosen}
           onFlash={bdb.bigstore}
           replicas={replicasOf(chosen, shards)}
-          alone={isAlone(chosen, shards)}
+          isOnlyCopy={isOnlyCopy(chosen, shards)}
           onClose={() => open(undefined)}
         >
           <ShardPanelCharts shard={chosen} memoryLimit={limit} />
@@ -60,7 +62,7 @@ export function DatabaseShardsTab() {
 }
 
 /** Return whether all shards of the replication pair are down. */
-const isAlone = ({ pair }: Shard, shards: readonly Shard[]): boolean =>
+const isOnlyCopy = ({ pair }: Shard, shards: readonly Shard[]): boolean =>
   shards.every((shard) => shard.pair !== pair || isShardDown(shard));
 
 const replicasOf = (primary: Shard, shards: readonly Shard[]): Shard[] =>

@@ -1,6 +1,6 @@
 /** Page of one incident. */
 import { useParams } from '@tanstack/react-router';
-import { HandBacks } from '@/features/databases/HandBack';
+import { SwitchBackNotices } from '@/features/databases/HandBack';
 import { RunningTour } from '@/features/drills/GuidedTour';
 import { IncidentView } from '@/features/timeline/IncidentView';
 import classes from './pages.module.css';
@@ -15,7 +15,7 @@ export function IncidentPage() {
         key={uid}
         uid={Number(uid)}
         charts={(bdb) => <TimelineCharts key={bdb} bdb={bdb} />}
-        offers={(databases) => <HandBacks of={databases} />}
+        renderActions={(databases) => <SwitchBackNotices bdbUids={databases} />}
       />
     </div>
   );

@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import { useMayDrill } from '@/api/drills';
+import { useCanStartDrill } from '@/api/drills';
 import { messageOf } from '@/api/http';
 import { useNode } from '@/api/nodes';
 import { RunningActions } from '@/features/actions/RunningActions';
@@ -28,7 +28,7 @@ export function NodePage() {
   const { data: bdbs } = useQuery(bdbsQuery);
   const navigate = useNavigate();
   const [drilling, setDrilling] = useState(false);
-  const mayDrill = useMayDrill();
+  const mayDrill = useCanStartDrill();
   if (error && node === undefined)
     return <EmptyState title="The node could not be loaded">{messageOf(error)}</EmptyState>;
   if (node === undefined) return <PageSkeleton />;

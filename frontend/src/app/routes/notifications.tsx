@@ -1,7 +1,7 @@
 /** Notifications page: receivers of notifications and alert thresholds. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
-import { useMay } from '@/api/session';
+import { usePermission } from '@/api/session';
 import { ClusterAlerts } from '@/features/alerts/ClusterAlerts';
 import { AddWebhook } from '@/features/notifications/WebhookDialogs';
 import { WebhookTable } from '@/features/notifications/WebhookTable';
@@ -11,7 +11,7 @@ import classes from './pages.module.css';
 
 export function NotificationsPage() {
   const [adding, setAdding] = useState(false);
-  if (!useMay('administer')) {
+  if (!usePermission('administer')) {
     return (
       <EmptyState title="You cannot view notifications">
         <span>Only administrators can view and change the receivers of notifications.</span>

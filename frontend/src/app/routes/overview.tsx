@@ -4,21 +4,21 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/bdbs';
 import { CompactDatabaseTable } from '@/features/databases/DatabaseTable';
 import { FirstSteps } from '@/features/databases/FirstSteps';
-import { HandBacks } from '@/features/databases/HandBack';
+import { SwitchBackNotices } from '@/features/databases/HandBack';
 import { GuidedTour } from '@/features/drills/GuidedTour';
 import { LatestEvents } from '@/features/events/LatestEvents';
 import { CLUSTER_THROUGHPUT } from '@/features/metrics/dashboards';
 import { CLUSTER_LATENCY } from '@/features/metrics/latency';
 import { MetricChart } from '@/features/metrics/MetricChart';
-import { useMarks } from '@/features/metrics/marks';
+import { useEventMarks } from '@/features/metrics/marks';
 import { AddNodeButton } from '@/features/nodes/AddNode';
 import { NodeStrip } from '@/features/nodes/NodeStrip';
 import { Health } from '@/features/overview/Health';
 import { Totals } from '@/features/overview/Totals';
-import { useFault, useFreshness, useStreamState } from '@/live/LiveProvider';
+import { useDrawError, useFreshness, useStreamState } from '@/live/LiveProvider';
 import { Card } from '@/ui/Card';
 import { useLatencyReason } from '../useLatencyReason';
-import { useTroubles } from '../useTroubles';
+import { useProblems } from '../useTroubles';
 import classes from './pages.module.css';
 
 export function OverviewPage() {
@@ -34,10 +34,10 @@ export function OverviewPage() {
 function State() {
   const { phase } = useStreamState();
   const freshness = useFreshness();
-  const fault = useFault();
+  const fault = useDrawError();
   const isPartlyLive = fault !== null && freshness === 'fresh';
   const stale = phase === 'lost' ? 'lost' : isPartlyLive ? 'late' : freshness;
-  return <Health troubles={useTroubles()} stale={stale === 'fresh' ? null : stale} />;
+  return <Health problems={useProblems()} stale={stale === 'fresh' ? null : stale} />;
 }
 
 function EmptyCluster() {
@@ -53,14 +53,14 @@ function EmptyCluster() {
 }
 
 function RunningCluster() {
-  const marks = useMarks();
+  const marks = useEventMarks();
   const navigate = useNavigate();
   const reasons = useLatencyReason();
   const chart = { topic: 'cluster', uid: 'cluster', marks, height: 170 };
   return (
     <>
-      <Totals unmeasured={reasons?.latency} />
-      <HandBacks />
+      <Totals unavailableReason={reasons?.latency} />
+      <SwitchBackNotices />
       <GuidedTour onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })} />
       <div className={classes.split}>
         <div className={classes.column}>

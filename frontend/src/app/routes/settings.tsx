@@ -1,6 +1,6 @@
 /** Settings page: cluster settings, certificates, sign-in with external providers, and the support bundle. */
-import { useMay } from '@/api/session';
-import { ConsoleAuthority } from '@/features/settings/ConsoleAuthority';
+import { usePermission } from '@/api/session';
+import { ConsoleCa } from '@/features/settings/ConsoleAuthority';
 import { ConsoleCertificate } from '@/features/settings/ConsoleCertificate';
 import { Ldap } from '@/features/settings/Ldap';
 import { PolicyForm } from '@/features/settings/PolicyForm';
@@ -10,9 +10,9 @@ import { SupportBundle } from '@/features/settings/SupportBundle';
 import classes from './pages.module.css';
 
 export function SettingsPage() {
-  const may = useMay('administer');
-  const seesAll = useMay('seeAll');
-  const mayDebug = useMay('debug');
+  const may = usePermission('administer');
+  const seesAll = usePermission('seeAll');
+  const mayDebug = usePermission('debug');
   return (
     <div className={classes.page}>
       <div className={classes.head}>
@@ -20,7 +20,7 @@ export function SettingsPage() {
       </div>
       <PolicyForm may={may} />
       {seesAll && <ConsoleCertificate may={may} />}
-      {seesAll && <ConsoleAuthority may={may} />}
+      {seesAll && <ConsoleCa may={may} />}
       {seesAll && <ShardCertificates may={may} />}
       {may && <SingleSignOn />}
       {may && <Ldap />}

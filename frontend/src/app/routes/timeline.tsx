@@ -1,12 +1,12 @@
 /** Timeline page: events and charts on one time axis. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { GuidedTour, RunningTour, useTourOffered } from '@/features/drills/GuidedTour';
+import { GuidedTour, RunningTour, useTourAvailable } from '@/features/drills/GuidedTour';
 import { THROUGHPUT } from '@/features/metrics/charts';
 import { CLUSTER_THROUGHPUT, NODE_THROUGHPUT } from '@/features/metrics/dashboards';
 import { TAIL_LATENCY } from '@/features/metrics/latency';
 import { MetricChart } from '@/features/metrics/MetricChart';
-import { type Concern, useMarks } from '@/features/metrics/marks';
-import { Incidents } from '@/features/timeline/Incidents';
+import { type MarkScope, useEventMarks } from '@/features/metrics/marks';
+import { IncidentList } from '@/features/timeline/Incidents';
 import { Timeline } from '@/features/timeline/Timeline';
 import { EmptyState } from '@/ui/EmptyState';
 import { useLatencyReason } from '../useLatencyReason';
@@ -29,14 +29,14 @@ export function TimelinePage() {
         charts={<TimelineCharts bdb={bdb} node={node} />}
         empty={<EmptyTimeline />}
       />
-      <Incidents />
+      <IncidentList />
     </div>
   );
 }
 
 /** Throughput and latency of the objects that the lanes show. */
-export function TimelineCharts({ bdb, node }: Concern) {
-  const marks = useMarks({ bdb, node });
+export function TimelineCharts({ bdb, node }: MarkScope) {
+  const marks = useEventMarks({ bdb, node });
   const reasons = useLatencyReason(bdb);
   return chartsOf({ bdb, node }).map(({ declaration, topic, uid }) => (
     <MetricChart
@@ -53,7 +53,7 @@ export function TimelineCharts({ bdb, node }: Concern) {
 }
 
 /** Return the charts for a filter. Latency is measured at endpoints, so there is no latency per node. */
-export function chartsOf({ bdb, node }: Concern) {
+export function chartsOf({ bdb, node }: MarkScope) {
   const all = { topic: 'cluster', uid: 'cluster' };
   if (bdb !== undefined) {
     const of = { topic: 'bdbs', uid: String(bdb) };
@@ -75,7 +75,7 @@ export function chartsOf({ bdb, node }: Concern) {
 
 function EmptyTimeline() {
   const navigate = useNavigate({ from: '/timeline' });
-  const offered = useTourOffered();
+  const offered = useTourAvailable();
   return (
     <>
       <EmptyState title="No events in this time range">

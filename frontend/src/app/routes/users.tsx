@@ -1,7 +1,7 @@
 /** Users page: users, roles, access lists and service tokens. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
-import { useMay } from '@/api/session';
+import { usePermission } from '@/api/session';
 import { EditAcl, EditRole } from '@/features/users/AccessDialogs';
 import { AclTable, RoleTable } from '@/features/users/AccessTables';
 import { ServiceTokens } from '@/features/users/ServiceTokens';
@@ -14,7 +14,7 @@ import classes from './pages.module.css';
 export function UsersPage() {
   const [adding, setAdding] = useState<'user' | 'role' | 'acl' | null>(null);
   const close = () => setAdding(null);
-  if (!useMay('manageUsers')) {
+  if (!usePermission('manageUsers')) {
     return (
       <EmptyState title="You cannot view users">
         <span>

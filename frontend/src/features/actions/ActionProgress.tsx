@@ -2,7 +2,7 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { cancelAction, isRunning } from '@/api/actions';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Action } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 import { Bar } from '@/ui/Bar';
@@ -47,7 +47,9 @@ export function ActionLine({ action }: { action: Action }) {
 function CancelAction({ action }: { action: Action }) {
   const [requested, setRequested] = useState(false);
   const isNodeAction = action.additional_info?.object_type === 'node';
-  const may = useMay(isNodeAction && !action.name.startsWith('SMMigrate') ? 'administer' : 'edit');
+  const may = usePermission(
+    isNodeAction && !action.name.startsWith('SMMigrate') ? 'administer' : 'edit',
+  );
   const cancel = useSubmit(async () => {
     await cancelAction(action.action_uid);
     setRequested(true); // the event stream reports when the action has ended
@@ -59,14 +61,14 @@ function CancelAction({ action }: { action: Action }) {
         variant="default"
         disabled={!may}
         loading={requested || cancel.busy}
-        title={may ? 'Steps that have started are undone or completed' : ROLE_FORBIDS}
+        title={may ? 'Steps that have started are undone or completed' : ROLE_DENIED_TEXT}
         onClick={cancel.submit}
       >
         Cancel
       </Button>
-      {cancel.refusal && (
+      {cancel.failure && (
         <p className={classes.error} role="alert">
-          {cancel.refusal.text}
+          {cancel.failure.text}
         </p>
       )}
     </>

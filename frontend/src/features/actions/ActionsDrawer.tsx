@@ -7,11 +7,11 @@ import { actionsQuery, isRunning } from '@/api/actions';
 import { plural } from '@/lib/format';
 import { ActionLine, ActionProgress } from './ActionProgress';
 import classes from './actions.module.css';
-import { useRecent } from './recent';
+import { useRecentActions } from './recent';
 
 export function ActionsDrawer() {
   const { data } = useQuery(actionsQuery);
-  const shown = useRecent(data);
+  const shown = useRecentActions(data);
   const [open, setOpen] = useState(false);
   if (!shown.length) return null;
   const running = shown.filter(isRunning);

@@ -21,7 +21,7 @@ export function actionTone(action: Action): Tone {
  * Return running actions and those that finished recently. Actions that finished before the page
  * was opened are not included.
  */
-export function useRecent(actions: readonly Action[] | undefined): Action[] {
+export function useRecentActions(actions: readonly Action[] | undefined): Action[] {
   const [finished, setFinished] = useState<ReadonlyMap<string, Action>>(new Map());
   const running = useRef(new Set<string>());
 

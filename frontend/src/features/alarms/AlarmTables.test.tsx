@@ -12,9 +12,9 @@ vi.mock('@tanstack/react-router', () => ({
   Link: ({ children }: { children: string }) => <a href="/">{children}</a>,
 }));
 vi.mock('@/live/useWindow', () => ({
-  useWindow: () => ({ from: 0, to: 1_700_000_100, length: 1_000 }),
+  useCoarseWindow: () => ({ from: 0, to: 1_700_000_100, length: 1_000 }),
 }));
-vi.mock('@/live/useStory', () => ({ useStory: () => story.events }));
+vi.mock('@/live/useStory', () => ({ useEventHistory: () => story.events }));
 
 const T0 = 1_700_000_000_000;
 const alarm = (uid: number, part: Partial<LogEvent>): LogEvent =>

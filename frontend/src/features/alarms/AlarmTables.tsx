@@ -3,27 +3,27 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import { healthQuery, useOpenAlarms } from '@/api/health';
+import { healthQuery, useActiveAlarms } from '@/api/health';
 import { messageOf } from '@/api/http';
-import { useMay } from '@/api/session';
+import { usePermission } from '@/api/session';
 import { endOf, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
-import { precise } from '@/lib/time';
-import { useStory } from '@/live/useStory';
-import { useWindow } from '@/live/useWindow';
+import { formatPreciseDuration } from '@/lib/time';
+import { useEventHistory } from '@/live/useStory';
+import { useCoarseWindow } from '@/live/useWindow';
 import { Elapsed, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
-import { raisedAlarm } from './words';
+import { activeAlarm } from './words';
 
 type Names = ReadonlyMap<number, string>;
 
 export function AlarmTables() {
   const bdbs = useQuery(bdbsQuery).data;
   const names = useMemo(() => new Map(bdbs?.map(({ uid, name }) => [uid, name])), [bdbs]);
-  const mayReadLog = useMay('readLog');
+  const mayReadLog = usePermission('readLog');
   return (
     <>
       <Raised names={names} />
@@ -33,7 +33,7 @@ export function AlarmTables() {
 }
 
 function Raised({ names }: { names: Names }) {
-  const alarms = useOpenAlarms();
+  const alarms = useActiveAlarms();
   const { error } = useQuery(healthQuery);
   if (error && !alarms)
     return <EmptyState title="Alarms could not be loaded">{messageOf(error)}</EmptyState>;
@@ -68,9 +68,9 @@ function Raised({ names }: { names: Names }) {
 }
 
 function Ended({ names }: { names: Names }) {
-  const { from, to } = useWindow();
-  const story = useStory(from, to);
-  const rows = story
+  const { from, to } = useCoarseWindow();
+  const events = useEventHistory(from, to);
+  const rows = events
     ?.filter((event) => {
       const ended = endOf(event);
       return event.type.startsWith('alarm_') && ended !== null && ended <= to * 1000;
@@ -89,7 +89,7 @@ function Ended({ names }: { names: Names }) {
       header: 'Duration',
       align: 'right',
       sort: seconds,
-      cell: (alarm) => <span className="num">{precise(seconds(alarm))}</span>,
+      cell: (alarm) => <span className="num">{formatPreciseDuration(seconds(alarm))}</span>,
     },
   ];
   return (
@@ -131,7 +131,7 @@ function common(names: Names): Column<LogEvent>[] {
           <Status tone="attention">Warning</Status>
         ),
     },
-    { id: 'alarm', header: 'Alarm', cell: (alarm) => raisedAlarm(alarm, names).text },
+    { id: 'alarm', header: 'Alarm', cell: (alarm) => activeAlarm(alarm, names).text },
     {
       id: 'of',
       header: 'Affects',

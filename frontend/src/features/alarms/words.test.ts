@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { LogEvent } from '@/api/types';
-import { raisedAlarm } from './words';
+import { activeAlarm } from './words';
 
 const names = new Map([[1, 'demo']]);
 const alarm = (part: Partial<LogEvent>) =>
   ({ uid: 1, time_ms: 5, severity: 'ERROR', description: 'It was so.', ...part }) as LogEvent;
 const text = (part: Partial<LogEvent>) =>
-  raisedAlarm(alarm(part), names).text.replaceAll('\u00a0', ' ');
+  activeAlarm(alarm(part), names).text.replaceAll('\u00a0', ' ');
 
-describe('raisedAlarm', () => {
+describe('activeAlarm', () => {
   it.each([
     [
       { type: 'alarm_two_primaries', bdb_uid: 1, shards: [1, 4] },

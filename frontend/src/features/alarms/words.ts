@@ -1,10 +1,10 @@
 /** Present-tense texts of active alarms. Pure. */
 
-import type { RaisedAlarm } from '@/api/health';
+import type { ActiveAlarm } from '@/api/health';
 import { startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { format, plural } from '@/lib/format';
-import { correctedNow } from '@/lib/time';
+import { consoleNow } from '@/lib/time';
 
 type Words = (alarm: LogEvent, name: string) => string;
 
@@ -17,7 +17,7 @@ const limit = (threshold: unknown): string => Number(threshold).toLocaleString('
 
 const endsOn = (ends: unknown): string => {
   const day = String(ends).slice(0, 10);
-  return Date.parse(String(ends)) < correctedNow() ? `expired on ${day}` : `expires on ${day}`;
+  return Date.parse(String(ends)) < consoleNow() ? `expired on ${day}` : `expires on ${day}`;
 };
 
 const WORDS: Record<string, Words> = {
@@ -88,7 +88,7 @@ const WORDS: Record<string, Words> = {
     `The storage of node ${node_uid} is nearly full: shards can neither start nor persist`,
 };
 
-export function raisedAlarm(alarm: LogEvent, names: ReadonlyMap<number, string>): RaisedAlarm {
+export function activeAlarm(alarm: LogEvent, names: ReadonlyMap<number, string>): ActiveAlarm {
   const { type, description, severity, bdb_uid: bdb, node_uid: node } = alarm;
   const name = bdb === undefined ? '' : (names.get(bdb) ?? `database ${bdb}`);
   return {

@@ -3,17 +3,17 @@ import { Alert } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { clusterAlertsQuery, setClusterAlerts } from '@/api/alerts';
 import { messageOf } from '@/api/http';
-import { LimitForm } from './LimitForm';
-import { OF_CLUSTER } from './limits';
+import { AlertThresholdForm } from './LimitForm';
+import { CLUSTER_THRESHOLDS } from './limits';
 
 export function ClusterAlerts() {
   const client = useQueryClient();
   const { data, error } = useQuery(clusterAlertsQuery);
   if (!data) return error && <Alert color="red">{messageOf(error)}</Alert>;
   return (
-    <LimitForm
+    <AlertThresholdForm
       title="Alert thresholds of nodes and the cluster"
-      limits={OF_CLUSTER}
+      limits={CLUSTER_THRESHOLDS}
       now={data}
       may
       onSave={(changes) =>

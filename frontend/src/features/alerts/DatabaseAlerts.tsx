@@ -3,10 +3,10 @@ import { Alert } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { databaseAlertsQuery, setDatabaseAlerts } from '@/api/alerts';
 import { messageOf } from '@/api/http';
-import { useMay } from '@/api/session';
+import { usePermission } from '@/api/session';
 import type { Alerts } from '@/api/types';
-import { LimitForm } from './LimitForm';
-import { OF_DATABASE } from './limits';
+import { AlertThresholdForm } from './LimitForm';
+import { DATABASE_THRESHOLDS } from './limits';
 
 const raisedOf = (alerts: Alerts): Record<string, string> =>
   Object.fromEntries(
@@ -19,12 +19,12 @@ export function DatabaseAlerts({ bdb }: { bdb: number }) {
   const client = useQueryClient();
   const query = databaseAlertsQuery(bdb);
   const { data, error } = useQuery(query);
-  const may = useMay('edit');
+  const may = usePermission('edit');
   if (!data) return error && <Alert color="red">{messageOf(error)}</Alert>;
   return (
-    <LimitForm
+    <AlertThresholdForm
       title="Alert thresholds"
-      limits={OF_DATABASE}
+      limits={DATABASE_THRESHOLDS}
       now={data}
       raised={raisedOf(data)}
       may={may}

@@ -1,33 +1,33 @@
 /** Form for alert switches and thresholds, which are saved together. */
 import { Button, Switch, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import type { WantedByName } from '@/api/alerts';
-import { ROLE_FORBIDS } from '@/api/session';
+import type { AlertSettings } from '@/api/alerts';
+import { ROLE_DENIED_TEXT } from '@/api/session';
 import { Ago } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
-import { Refused } from '@/ui/Refused';
+import { RequestError } from '@/ui/Refused';
 import { Status } from '@/ui/Status';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './alerts.module.css';
-import { changesOf, faultOf, type Limit, wantedOf } from './limits';
+import { type AlertThreshold, alertSettingOf, changesOf, thresholdError } from './limits';
 
 interface Props {
   title: string;
-  limits: readonly Limit[];
+  limits: readonly AlertThreshold[];
   /** The stored settings. */
-  now: WantedByName;
+  now: AlertSettings;
   /** Start times of the active alarms, by name. */
   raised?: Readonly<Record<string, string>>;
   may: boolean;
-  onSave: (changes: WantedByName) => Promise<unknown>;
+  onSave: (changes: AlertSettings) => Promise<unknown>;
 }
 
-export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Props) {
-  const [draft, setDraft] = useState<WantedByName>({});
+export function AlertThresholdForm({ title, limits, now, raised = {}, may, onSave }: Props) {
+  const [draft, setDraft] = useState<AlertSettings>({});
   const changes = changesOf(limits, now, draft);
   const isDirty = Object.keys(changes).length > 0;
   const isInvalid = limits.some(
-    (limit) => changes[limit.name] && faultOf(limit, changes[limit.name]?.threshold),
+    (limit) => changes[limit.name] && thresholdError(limit, changes[limit.name]?.threshold),
   );
   const save = useSubmit(async () => {
     await onSave(changes);
@@ -43,16 +43,16 @@ export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Prop
         }}
       >
         {limits.map((limit) => {
-          const wanted = draft[limit.name] ?? wantedOf(limit, now);
+          const setting = draft[limit.name] ?? alertSettingOf(limit, now);
           const since = raised[limit.name];
-          const change = (part: Partial<typeof wanted>) =>
-            setDraft((before) => ({ ...before, [limit.name]: { ...wanted, ...part } }));
+          const change = (part: Partial<typeof setting>) =>
+            setDraft((before) => ({ ...before, [limit.name]: { ...setting, ...part } }));
           return (
             <div key={limit.name} className={classes.limit}>
               <Switch
                 size="xs"
                 label={limit.label}
-                checked={wanted.enabled}
+                checked={setting.enabled}
                 disabled={!may}
                 onChange={(event) => change({ enabled: event.currentTarget.checked })}
               />
@@ -62,9 +62,9 @@ export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Prop
                   aria-label={`${limit.label}, ${limit.unit}`}
                   inputMode="decimal"
                   className={classes.threshold ?? ''}
-                  value={wanted.threshold ?? ''}
+                  value={setting.threshold ?? ''}
                   disabled={!may}
-                  error={draft[limit.name] && faultOf(limit, wanted.threshold)}
+                  error={draft[limit.name] && thresholdError(limit, setting.threshold)}
                   onChange={(event) => change({ threshold: event.currentTarget.value.trim() })}
                 />
               )}
@@ -78,14 +78,14 @@ export function LimitForm({ title, limits, now, raised = {}, may, onSave }: Prop
             </div>
           );
         })}
-        <Refused refusal={save.refusal} />
+        <RequestError failure={save.failure} />
         <div className={classes.buttons}>
           <Button
             type="submit"
             size="xs"
             disabled={!may || !isDirty || isInvalid}
             loading={save.busy}
-            title={may ? undefined : ROLE_FORBIDS}
+            title={may ? undefined : ROLE_DENIED_TEXT}
           >
             Save
           </Button>

@@ -1,17 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { changesOf, faultOf, type Limit, wantedOf } from './limits';
+import { type AlertThreshold, alertSettingOf, changesOf, thresholdError } from './limits';
 
-const SIZE: Limit = { name: 'size', label: 'Fuller than', unit: '%', usual: '80', most: 100 };
-const EVEN: Limit = { name: 'even', label: 'Even' };
+const SIZE: AlertThreshold = {
+  name: 'size',
+  label: 'Fuller than',
+  unit: '%',
+  defaultThreshold: '80',
+  max: 100,
+};
+const EVEN: AlertThreshold = { name: 'even', label: 'Even' };
 
-describe('wantedOf', () => {
+describe('alertSettingOf', () => {
   it('uses the default threshold until a different one is set', () => {
-    expect(wantedOf(SIZE, {})).toEqual({ enabled: false, threshold: '80' });
-    expect(wantedOf(SIZE, { size: { enabled: true, threshold: '5' } })).toEqual({
+    expect(alertSettingOf(SIZE, {})).toEqual({ enabled: false, threshold: '80' });
+    expect(alertSettingOf(SIZE, { size: { enabled: true, threshold: '5' } })).toEqual({
       enabled: true,
       threshold: '5',
     });
-    expect(wantedOf(EVEN, { even: { enabled: true } })).toEqual({ enabled: true });
+    expect(alertSettingOf(EVEN, { even: { enabled: true } })).toEqual({ enabled: true });
   });
 });
 
@@ -27,7 +33,7 @@ describe('changesOf', () => {
   });
 });
 
-describe('faultOf', () => {
+describe('thresholdError', () => {
   it.each([
     ['', 'Enter a number, such as 80 or 92.5'],
     ['-1', 'Enter a number, such as 80 or 92.5'],
@@ -35,14 +41,14 @@ describe('faultOf', () => {
     ['100.5', 'The maximum is 100'],
     ['92.5', undefined],
   ])('returns the error of %o: %o', (threshold, fault) =>
-    expect(faultOf(SIZE, threshold)).toBe(fault),
+    expect(thresholdError(SIZE, threshold)).toBe(fault),
   );
   it('accepts only whole days', () => {
-    const days: Limit = { name: 'days', label: 'Within', unit: 'days', whole: true };
-    expect(faultOf(days, '45')).toBeUndefined();
+    const days: AlertThreshold = { name: 'days', label: 'Within', unit: 'days', integer: true };
+    expect(thresholdError(days, '45')).toBeUndefined();
     for (const other of ['4.5', '', '-1', '123456'])
-      expect(faultOf(days, other), other).toBeDefined();
+      expect(thresholdError(days, other), other).toBeDefined();
   });
   it('returns no error for alerts without a threshold', () =>
-    expect(faultOf(EVEN, undefined)).toBeUndefined());
+    expect(thresholdError(EVEN, undefined)).toBeUndefined());
 });

@@ -9,14 +9,14 @@ import { download } from '@/lib/download';
 import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
-import { Refused } from '@/ui/Refused';
+import { RequestError } from '@/ui/Refused';
 import { Status } from '@/ui/Status';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './audit.module.css';
 
 export function AuditChain() {
   const check = useQuery(auditCheckQuery);
-  const { submit, busy, refusal } = useSubmit(async () => {
+  const { submit, busy, failure } = useSubmit(async () => {
     const { name, content } = await exportAudit();
     download(name, content);
   });
@@ -54,7 +54,7 @@ export function AuditChain() {
         </span>
       </div>
       {check.data && !check.data.whole && <Faults faults={check.data.faults} />}
-      <Refused refusal={refusal} />
+      <RequestError failure={failure} />
     </Card>
   );
 }
@@ -73,8 +73,8 @@ function Faults({ faults }: { faults: readonly string[] }) {
     <Alert color="red" mt="sm" title="The store was changed without the console">
       Compare the audit log with a copy on another system, and revoke the access to the store.
       <ul className={classes.faults}>
-        {faults.map((fault) => (
-          <li key={fault}>{fault}</li>
+        {faults.map((error) => (
+          <li key={error}>{error}</li>
         ))}
       </ul>
     </Alert>

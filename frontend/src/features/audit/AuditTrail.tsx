@@ -9,11 +9,11 @@ import { Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
-import { Older } from '@/ui/Older';
+import { LoadOlder } from '@/ui/Older';
 import { Status } from '@/ui/Status';
 import { TextFilter } from '@/ui/TextFilter';
 import classes from './audit.module.css';
-import { OUTCOMES, proofWords, requestWords } from './words';
+import { authenticationText, OUTCOMES, requestText } from './words';
 
 const COLUMNS: Column<AuditLine>[] = [
   { id: 'time', header: 'Time', width: 180, cell: ({ time }) => <Stamp time={time} /> },
@@ -23,8 +23,8 @@ const COLUMNS: Column<AuditLine>[] = [
     width: 220,
     cell: ({ username, proof }) => (
       <div className={classes.lines}>
-        {username ? <span>{username}</span> : <Dash why="No user name was sent" />}
-        <span className="dim">{proofWords(proof, username)}</span>
+        {username ? <span>{username}</span> : <Dash reason="No user name was sent" />}
+        <span className="dim">{authenticationText(proof, username)}</span>
       </div>
     ),
   },
@@ -46,8 +46,8 @@ const COLUMNS: Column<AuditLine>[] = [
     header: 'Action',
     cell: (line) => (
       <div className={classes.lines}>
-        <span>{line.detail || requestWords(line)}</span>
-        {line.detail && <code className={classes.request}>{requestWords(line)}</code>}
+        <span>{line.detail || requestText(line)}</span>
+        {line.detail && <code className={classes.request}>{requestText(line)}</code>}
       </div>
     ),
   },
@@ -60,7 +60,7 @@ interface Props {
   onFilter: (change: AuditFilter) => void;
 }
 
-export function AuditTrail({ filter, onFilter }: Props) {
+export function AuditLog({ filter, onFilter }: Props) {
   const [settled] = useDebouncedValue(filter.text, DEBOUNCE_MS);
   const trail = useInfiniteQuery({
     ...auditQuery({ outcome: filter.outcome, text: settled }),
@@ -101,7 +101,7 @@ export function AuditTrail({ filter, onFilter }: Props) {
           />
         </Card>
       )}
-      <Older count={lines?.length ?? 0} noun="record" query={trail} />
+      <LoadOlder count={lines?.length ?? 0} noun="record" query={trail} />
     </>
   );
 }

@@ -18,11 +18,11 @@ const PROOFS: Record<string, string> = {
 };
 
 /** Return how the user was authenticated. */
-export function proofWords(proof: string, username: string): string {
+export function authenticationText(proof: string, username: string): string {
   if (proof) return PROOFS[proof] ?? `with ${proof}`;
   return username === 'system' ? 'console' : 'not authenticated';
 }
 
 /** Return the request, or the command that was run on the console's machine. */
-export const requestWords = ({ method, path }: AuditLine): string =>
+export const requestText = ({ method, path }: AuditLine): string =>
   method ? `${method} ${path}` : path && `shardboard ${path}`;

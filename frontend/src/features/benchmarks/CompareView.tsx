@@ -11,7 +11,7 @@ import { EmptyState } from '@/ui/EmptyState';
 import { PageSkeleton } from '@/ui/Skeletons';
 import classes from './benchmarks.module.css';
 import { PercentileCurves } from './PercentileCurves';
-import { figureValue, figureWord } from './words';
+import { figureLabel, figureValue } from './words';
 
 type Figure = BenchmarkComparison['figures'][number];
 type Setting = BenchmarkComparison['settings'][number];
@@ -52,7 +52,7 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
           rows={data.figures}
           rowKey={({ name }) => name}
           columns={[
-            { id: 'name', header: 'Figure', cell: ({ name }) => figureWord(name) },
+            { id: 'name', header: 'Figure', cell: ({ name }) => figureLabel(name) },
             ...perRun<Figure>((row, index) => <FigureCell row={row} index={index} />),
           ]}
         />

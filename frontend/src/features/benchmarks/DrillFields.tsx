@@ -2,7 +2,7 @@
 import { NativeSelect, NumberInput, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
-import { useDrillRefusal } from '@/api/drills';
+import { useDrillUnavailableReason } from '@/api/drills';
 import { nodesQuery } from '@/api/nodes';
 import { isPrimary, useBdbShards } from '@/api/shards';
 import { Card } from '@/ui/Card';
@@ -18,12 +18,12 @@ interface Props {
 }
 
 export function DrillFields({ draft, change }: Props) {
-  const refusal = useDrillRefusal();
-  if (refusal === null) return null;
+  const unavailableReason = useDrillUnavailableReason();
+  if (unavailableReason === null) return null;
   return (
     <Card title="Drill">
-      {refusal ? (
-        <span className={classes.dim}>{refusal}</span>
+      {unavailableReason ? (
+        <span className={classes.dim}>{unavailableReason}</span>
       ) : (
         <DrillForm draft={draft} change={change} />
       )}
@@ -105,7 +105,7 @@ function DrillForm({ draft, change }: Props) {
       </div>
       {drill && node && (
         <span className={classes.dim}>
-          {drill.what(node, draft.drillSeconds, target?.uid ?? '')}
+          {drill.effect(node, draft.drillSeconds, target?.uid ?? '')}
           {draft.repetitions > 1 && ' The drill runs in the first repetition only.'}
         </span>
       )}

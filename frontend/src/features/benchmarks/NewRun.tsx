@@ -17,7 +17,7 @@ import {
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useDeferredValue, useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import { examineBenchmark, startBenchmark, understandLine } from '@/api/benchmarks';
+import { parseCommandLine, preflightBenchmark, startBenchmark } from '@/api/benchmarks';
 import { messageOf } from '@/api/http';
 import { nodesQuery } from '@/api/nodes';
 import type { Benchmark } from '@/api/types';
@@ -25,13 +25,22 @@ import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
 import { Card } from '@/ui/Card';
 import { Facts } from '@/ui/Facts';
-import { Refused } from '@/ui/Refused';
+import { RequestError } from '@/ui/Refused';
 import { StatusIcon } from '@/ui/Status';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './benchmarks.module.css';
 import { DrillFields } from './DrillFields';
-import { EMPTY, faultOf, MEMTIER, OWN, orderOf, PRESETS, type RunDraft, type Tool } from './draft';
-import { workloadWords } from './words';
+import {
+  BUILT_IN_TOOL,
+  benchmarkRequest,
+  draftError,
+  EMPTY_RUN_DRAFT,
+  MEMTIER,
+  PRESETS,
+  type RunDraft,
+  type Tool,
+} from './draft';
+import { workloadText } from './words';
 
 const PATTERNS = [
   { value: 'R:R', label: 'Random' },
@@ -50,15 +59,15 @@ interface Props {
 export function NewRun({ bdb, onStarted }: Props) {
   const { data: bdbs = [] } = useQuery(bdbsQuery);
   const { data: nodes = [] } = useQuery(nodesQuery);
-  const [draft, setDraft] = useState<RunDraft>({ ...EMPTY, bdb: bdb ?? null });
+  const [draft, setDraft] = useState<RunDraft>({ ...EMPTY_RUN_DRAFT, bdb: bdb ?? null });
   const active = bdbs.filter(({ status }) => status === 'active');
   const chosen = { ...draft, bdb: draft.bdb ?? active[0]?.uid ?? null };
-  const validationError = faultOf(chosen);
+  const validationError = draftError(chosen);
   const memtierNodes = nodes.filter((node) => node.memtier_version);
-  const start = useSubmit(async () => onStarted(await startBenchmark(orderOf(chosen))));
+  const start = useSubmit(async () => onStarted(await startBenchmark(benchmarkRequest(chosen))));
   const change = (part: Partial<RunDraft>) => {
     setDraft((now) => ({ ...now, ...part }));
-    start.forget();
+    start.clear();
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -75,7 +84,7 @@ export function NewRun({ bdb, onStarted }: Props) {
                   key={preset.label}
                   size="xs"
                   variant="default"
-                  title={preset.what}
+                  title={preset.description}
                   onClick={() => change(preset.draft)}
                 >
                   {preset.label}
@@ -120,20 +129,20 @@ export function NewRun({ bdb, onStarted }: Props) {
                   description={`memtier_benchmark is available on ${memtierNodes.map(({ uid }) => `node ${uid}`).join(', ')}`}
                   value={draft.tool}
                   onChange={(event) => change({ tool: event.currentTarget.value as Tool })}
-                  data={[OWN, MEMTIER]}
+                  data={[BUILT_IN_TOOL, MEMTIER]}
                 />
               )}
             </div>
             <SegmentedControl
               aria-label="Workload input"
-              value={draft.how}
-              onChange={(value) => change({ how: value as RunDraft['how'] })}
+              value={draft.inputMode}
+              onChange={(value) => change({ inputMode: value as RunDraft['inputMode'] })}
               data={[
                 { value: 'fields', label: 'Configure a workload' },
                 { value: 'line', label: 'Paste a memtier command' },
               ]}
             />
-            {draft.how === 'fields' ? (
+            {draft.inputMode === 'fields' ? (
               <LoadFields draft={draft} change={change} />
             ) : (
               <PastedCommand draft={draft} change={change} />
@@ -157,7 +166,7 @@ export function NewRun({ bdb, onStarted }: Props) {
         <DrillFields draft={chosen} change={change} />
       </div>
       <Preview draft={chosen} validationError={validationError} change={change}>
-        <Refused refusal={start.refusal} />
+        <RequestError failure={start.failure} />
         <Button type="submit" loading={start.busy} disabled={validationError !== undefined}>
           Start run
         </Button>
@@ -225,7 +234,7 @@ function PastedCommand({ draft, change }: SectionProps) {
   const line = useDeferredValue(draft.line.trim());
   const { data, error } = useQuery({
     queryKey: ['benchmarks', 'understand', line],
-    queryFn: ({ signal }) => understandLine(line, signal),
+    queryFn: ({ signal }) => parseCommandLine(line, signal),
     enabled: line !== '',
     retry: false,
     staleTime: Number.POSITIVE_INFINITY,
@@ -245,7 +254,7 @@ function PastedCommand({ draft, change }: SectionProps) {
       />
       {line && data && (
         <p className={classes.dim}>
-          Workload: {workloadWords(data.workload)}.
+          Workload: {workloadText(data.workload)}.
           {data.ignored.length > 0 && ` Ignored: ${data.ignored.join(', ')}.`}
         </p>
       )}
@@ -276,11 +285,11 @@ function Preview(
 ) {
   const { draft, validationError, change, children } = props;
   const payload = useDeferredValue(
-    JSON.stringify(orderOf({ ...draft, overwrite: false, passwordInArguments: false })),
+    JSON.stringify(benchmarkRequest({ ...draft, overwrite: false, passwordInArguments: false })),
   );
   const { data, error, isFetching } = useQuery({
     queryKey: ['benchmarks', 'preflight', payload],
-    queryFn: ({ signal }) => examineBenchmark(JSON.parse(payload), signal),
+    queryFn: ({ signal }) => preflightBenchmark(JSON.parse(payload), signal),
     enabled: validationError === undefined,
     retry: false,
     staleTime: 5_000,
@@ -302,7 +311,7 @@ function Preview(
           <>
             {data.phases.map((phase) => (
               <span key={phase.name}>
-                <strong>{phase.name}</strong>: {workloadWords(phase.workload)}
+                <strong>{phase.name}</strong>: {workloadText(phase.workload)}
               </span>
             ))}
             <Facts

@@ -10,11 +10,11 @@ import { CYCLE } from '@/ui/chart/palette';
 import { DataTable } from '@/ui/DataTable';
 import {
   type Curve,
-  endOf,
-  levelsOf,
-  nearest,
-  percentileWord,
-  placeOf,
+  latencyLevels,
+  nearestPercentile,
+  percentileAxisEnd,
+  percentileLabel,
+  percentilePosition,
   rowsOf,
   ticksOf,
   valueAt,
@@ -39,7 +39,7 @@ export function PercentileCurves({ curves }: { curves: readonly Curve[] }) {
               {
                 id: 'percentile',
                 header: 'Percentile',
-                cell: ({ percentile }) => percentileWord(percentile),
+                cell: ({ percentile }) => percentileLabel(percentile),
               },
               ...available.map((curve, index) => ({
                 id: String(index),
@@ -64,7 +64,7 @@ export function PercentileCurves({ curves }: { curves: readonly Curve[] }) {
 
 function Plot({ curves }: { curves: readonly Curve[] }) {
   const [at, setAt] = useState<number>();
-  const end = endOf(curves);
+  const end = percentileAxisEnd(curves);
   const slowest = Math.max(...curves.flatMap(({ points }) => points.map(({ ms }) => ms))) || 1;
   return (
     <CurveFigure
@@ -72,18 +72,22 @@ function Plot({ curves }: { curves: readonly Curve[] }) {
       lines={curves.map((curve, index) => ({
         name: curve.name,
         color: colorOf(index),
-        points: curve.points.map(({ percentile, ms }) => [placeOf(percentile, end), ms] as const),
+        points: curve.points.map(
+          ({ percentile, ms }) => [percentilePosition(percentile, end), ms] as const,
+        ),
         at: at === undefined ? undefined : valueAt(curve, at),
       }))}
-      levels={levelsOf(slowest)}
+      levels={latencyLevels(slowest)}
       ticks={ticksOf(end).map((percentile) => ({
-        place: placeOf(percentile, end),
+        place: percentilePosition(percentile, end),
         text: percentile >= 100 ? 'slowest' : `${percentile} %`,
       }))}
-      word={(ms) => format('ms', ms)}
-      cross={at === undefined ? undefined : placeOf(at, end)}
-      crossWord={at === undefined ? '' : percentileWord(at)}
-      onPoint={(place) => setAt(place === undefined ? undefined : nearest(curves, place, end))}
+      format={(ms) => format('ms', ms)}
+      cross={at === undefined ? undefined : percentilePosition(at, end)}
+      crosshairLabel={at === undefined ? '' : percentileLabel(at)}
+      onPoint={(place) =>
+        setAt(place === undefined ? undefined : nearestPercentile(curves, place, end))
+      }
     />
   );
 }

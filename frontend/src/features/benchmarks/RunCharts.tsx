@@ -13,7 +13,7 @@ import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
 import type { ChartMark, ChartSpec } from '@/ui/chart/types';
 import classes from './benchmarks.module.css';
 import { MEMTIER } from './draft';
-import { errorsOf, type RunSeries } from './runSeries';
+import { errorMetric, type RunSeries } from './runSeries';
 
 interface Props {
   run: Benchmark;
@@ -135,7 +135,7 @@ function specsOf(
     ]),
     chart('run-errors', 'Errors and redirections', 'perSecond', [
       ...(kinds.length
-        ? kinds.map((kind, index) => [errorsOf(kind), kind, colorOf(index)] as const)
+        ? kinds.map((kind, index) => [errorMetric(kind), kind, colorOf(index)] as const)
         : ([['errors', 'Errors', COLOR.error]] as const)),
       ...(memtier ? [] : ([['redirected', 'Redirected', COLOR.other]] as const)),
     ]),

@@ -1,17 +1,17 @@
 /** Result of a run: measured values, SLA limits, outages and phases. */
 import type { Benchmark, BenchmarkResult } from '@/api/types';
 import { format, plural } from '@/lib/format';
-import { stamp } from '@/lib/time';
+import { formatDateTime } from '@/lib/time';
 import { Card } from '@/ui/Card';
 import { DataTable } from '@/ui/DataTable';
 import { Status, StatusIcon } from '@/ui/Status';
 import { useZone } from '@/ui/zone';
 import classes from './benchmarks.module.css';
 import { PercentileCurves } from './PercentileCurves';
-import { FIGURES, figureValue, figureWord, measured, workloadWords } from './words';
+import { FIGURES, figureLabel, figureValue, measuredResult, workloadText } from './words';
 
 export function RunResult({ run }: { run: Benchmark }) {
-  const result = measured(run);
+  const result = measuredResult(run);
   const summary = run.summary;
   if (!summary) return null;
   return (
@@ -33,7 +33,7 @@ export function RunResult({ run }: { run: Benchmark }) {
             rows={summary.verdict.limits}
             rowKey={({ name }) => name}
             columns={[
-              { id: 'limit', header: 'Limit', cell: ({ name }) => figureWord(name) },
+              { id: 'limit', header: 'Limit', cell: ({ name }) => figureLabel(name) },
               {
                 id: 'wanted',
                 header: 'Target',
@@ -79,7 +79,7 @@ export function RunResult({ run }: { run: Benchmark }) {
                     ? `${row.phase_name}, ${row.repetition + 1}`
                     : row.phase_name}
                   <div className={classes.dim}>
-                    {workloadWords(run.phases[row.phase]?.workload ?? {})}
+                    {workloadText(run.phases[row.phase]?.workload ?? {})}
                   </div>
                 </>
               ),
@@ -150,7 +150,7 @@ function Outages({ results }: { results: readonly BenchmarkResult[] }) {
           {
             id: 'began',
             header: 'Last successful request',
-            cell: ({ began }) => stamp(began * 1000, zone),
+            cell: ({ began }) => formatDateTime(began * 1000, zone),
           },
           {
             id: 'seconds',

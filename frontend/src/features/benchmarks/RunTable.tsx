@@ -11,7 +11,7 @@ import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
-import { figureValue, measured, sla, toneOf } from './words';
+import { figureValue, measuredResult, slaStatus, toneOf } from './words';
 
 const MAX_COMPARED = 6;
 
@@ -67,19 +67,19 @@ export function RunTable() {
         id: name,
         header: { ops_per_second: 'Throughput', average_ms: 'Average', p99_ms: 'P99' }[name],
         align: 'right',
-        sort: (run) => measured(run)?.[name] ?? -1,
-        cell: (run) => figureValue(name, measured(run)?.[name]),
+        sort: (run) => measuredResult(run)?.[name] ?? -1,
+        cell: (run) => figureValue(name, measuredResult(run)?.[name]),
       }),
     ),
     {
       id: 'sla',
       header: 'SLA',
       cell: (run) => {
-        const verdict = sla(run);
+        const verdict = slaStatus(run);
         return verdict ? (
           <Status tone={verdict.tone}>{verdict.word}</Status>
         ) : (
-          <Dash why="The run has no SLA limits or has not ended" />
+          <Dash reason="The run has no SLA limits or has not ended" />
         );
       },
     },

@@ -11,17 +11,17 @@ import {
   stopBenchmark,
 } from '@/api/benchmarks';
 import { ApiError, messageOf } from '@/api/http';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Benchmark } from '@/api/types';
 import { duration } from '@/lib/time';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import type { ChartMark } from '@/ui/chart/types';
 import { EmptyState } from '@/ui/EmptyState';
 import { PageSkeleton } from '@/ui/Skeletons';
 import { Status, StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
 import { MEMTIER } from './draft';
-import { drillMark, drillWords } from './drillMark';
+import { drillMark, drillText } from './drillMark';
 import { RunCharts } from './RunCharts';
 import { RunResult } from './RunResult';
 import { useRunSeries } from './useRunSeries';
@@ -53,7 +53,7 @@ function LoadedRun({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run
   const open = isOpen(run);
   const series = useRunSeries(run.uid, open);
   // The drill runs in the first repetition of the measured phase, which is the last phase.
-  const phaseStart = series.beganAt(run.phases.length - 1, 0);
+  const phaseStart = series.phaseStart(run.phases.length - 1, 0);
   const { drill } = run;
   const all = useMemo(() => {
     const mark = drillMark({ drill }, phaseStart);
@@ -64,7 +64,7 @@ function LoadedRun({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run
       <RunHeader run={run} open={open} onDeleted={onDeleted} />
       {drill && (
         <div className={classes.dim}>
-          <strong>Drill</strong> {drillWords(run)}
+          <strong>Drill</strong> {drillText(run)}
         </div>
       )}
       {run.detail && (
@@ -126,7 +126,7 @@ function RunHeader({
   open: boolean;
   onDeleted: () => void;
 }) {
-  const may = useMay('edit');
+  const may = usePermission('edit');
   const client = useQueryClient();
   const [dialog, setDialog] = useState<'stop' | 'delete' | null>(null);
   const close = () => setDialog(null);
@@ -163,14 +163,14 @@ function RunHeader({
         <Button
           variant="default"
           disabled={!may}
-          title={may ? undefined : ROLE_FORBIDS}
+          title={may ? undefined : ROLE_DENIED_TEXT}
           onClick={() => setDialog(open ? 'stop' : 'delete')}
         >
           {open ? 'Stop' : 'Delete'}
         </Button>
       </div>
       {dialog === 'stop' && (
-        <Ask
+        <SubmitDialog
           title={`Stop ${run.name}?`}
           action="Stop run"
           onConfirm={async () => {
@@ -180,10 +180,10 @@ function RunHeader({
           onClose={close}
         >
           Results that were measured so far are kept.
-        </Ask>
+        </SubmitDialog>
       )}
       {dialog === 'delete' && (
-        <Ask
+        <SubmitDialog
           title={`Delete ${run.name}?`}
           action="Delete run"
           onConfirm={async () => {
@@ -194,7 +194,7 @@ function RunHeader({
           onClose={close}
         >
           All results of this run are deleted. The database does not change.
-        </Ask>
+        </SubmitDialog>
       )}
     </header>
   );

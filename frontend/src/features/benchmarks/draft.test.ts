@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { EMPTY, faultOf, orderOf, PRESETS } from './draft';
+import { benchmarkRequest, draftError, EMPTY_RUN_DRAFT, PRESETS } from './draft';
 
-const READY = { ...EMPTY, name: ' a run ', bdb: 3 };
+const READY = { ...EMPTY_RUN_DRAFT, name: ' a run ', bdb: 3 };
 
-describe('orderOf', () => {
+describe('benchmarkRequest', () => {
   it('writes all keys before the measured phase', () => {
-    const payload = orderOf(READY);
+    const payload = benchmarkRequest(READY);
     expect(payload).toMatchObject({ name: 'a run', bdb_uid: 3, sla: { average_ms: 1 } });
     expect(payload.phases?.map(({ name }) => name)).toEqual(['populate', 'measure']);
     expect(payload.phases?.[0]?.workload).toMatchObject({
@@ -17,14 +17,18 @@ describe('orderOf', () => {
   });
 
   it('omits unset limits and phases', () => {
-    const payload = orderOf({ ...READY, populate: false, averageMs: '', rate: 500 });
+    const payload = benchmarkRequest({ ...READY, populate: false, averageMs: '', rate: 500 });
     expect(payload).not.toHaveProperty('sla');
     expect(payload.phases).toHaveLength(1);
     expect(payload.phases?.[0]?.workload).toMatchObject({ rate: 500 });
   });
 
   it('sends a pasted command line', () => {
-    const payload = orderOf({ ...READY, how: 'line', line: 'memtier_benchmark -t 1' });
+    const payload = benchmarkRequest({
+      ...READY,
+      inputMode: 'line',
+      line: 'memtier_benchmark -t 1',
+    });
     expect(payload).toMatchObject({ command_line: 'memtier_benchmark -t 1' });
     expect(payload).not.toHaveProperty('phases');
   });
@@ -34,38 +38,38 @@ describe('memtier_benchmark', () => {
   const draft = { ...READY, tool: 'memtier_benchmark' as const };
 
   it('can be selected as load generator', () => {
-    expect(faultOf(draft)).toBeUndefined();
-    expect(orderOf(draft)).toMatchObject({
+    expect(draftError(draft)).toBeUndefined();
+    expect(benchmarkRequest(draft)).toMatchObject({
       tool: 'memtier_benchmark',
       password_in_arguments: false,
     });
   });
 
   it('rejects a request rate', () => {
-    expect(faultOf({ ...draft, rate: 500 })).toMatch('schedule');
-    expect(faultOf({ ...draft, rate: 500, tool: 'shardboard-load' })).toBeUndefined();
+    expect(draftError({ ...draft, rate: 500 })).toMatch('schedule');
+    expect(draftError({ ...draft, rate: 500, tool: 'shardboard-load' })).toBeUndefined();
   });
 });
 
 describe('a drill', () => {
   it('can target a node', () => {
     const draft = { ...READY, drill: 'reboot' as const, drillNode: 2, drillAt: 30 };
-    expect(faultOf(draft)).toBeUndefined();
-    expect(orderOf(draft).drill).toEqual({
+    expect(draftError(draft)).toBeUndefined();
+    expect(benchmarkRequest(draft).drill).toEqual({
       kind: 'reboot',
       at_seconds: 30,
       node_uid: 2,
       seconds: 20,
     });
-    expect(orderOf(READY)).not.toHaveProperty('drill');
+    expect(benchmarkRequest(READY)).not.toHaveProperty('drill');
   });
 
   it('can target a shard and includes its node', () => {
     const draft = { ...READY, drill: 'kill_shard' as const, drillNode: 2 };
-    expect(faultOf(draft)).toMatch('shard');
+    expect(draftError(draft)).toMatch('shard');
     const chosen = { ...draft, drillShard: { uid: 7, node: 3 } };
-    expect(faultOf(chosen)).toBeUndefined();
-    expect(orderOf(chosen).drill).toEqual({
+    expect(draftError(chosen)).toBeUndefined();
+    expect(benchmarkRequest(chosen).drill).toEqual({
       kind: 'kill_shard',
       at_seconds: 20,
       node_uid: 3,
@@ -75,22 +79,22 @@ describe('a drill', () => {
 
   it('must start before the end of the measured phase and have a valid duration', () => {
     const draft = { ...READY, drill: 'freeze' as const, drillNode: 1 };
-    expect(faultOf({ ...draft, drillNode: null })).toMatch('node');
-    expect(faultOf({ ...draft, drillAt: 60 })).toMatch('after the end');
-    expect(faultOf({ ...draft, drillSeconds: 121 })).toMatch('120');
+    expect(draftError({ ...draft, drillNode: null })).toMatch('node');
+    expect(draftError({ ...draft, drillAt: 60 })).toMatch('after the end');
+    expect(draftError({ ...draft, drillSeconds: 121 })).toMatch('120');
   });
 });
 
-describe('faultOf', () => {
+describe('draftError', () => {
   it('reports missing values', () => {
-    expect(faultOf(EMPTY)).toMatch('database');
-    expect(faultOf({ ...READY, name: ' ' })).toMatch('name');
-    expect(faultOf({ ...READY, how: 'line' })).toMatch('memtier');
-    expect(faultOf({ ...READY, ratio: 'x' })).toMatch('SET:GET');
-    expect(faultOf(READY)).toBeUndefined();
+    expect(draftError(EMPTY_RUN_DRAFT)).toMatch('database');
+    expect(draftError({ ...READY, name: ' ' })).toMatch('name');
+    expect(draftError({ ...READY, inputMode: 'line' })).toMatch('memtier');
+    expect(draftError({ ...READY, ratio: 'x' })).toMatch('SET:GET');
+    expect(draftError(READY)).toBeUndefined();
   });
 
   it('accepts all presets', () => {
-    for (const { draft } of PRESETS) expect(faultOf({ ...READY, ...draft })).toBeUndefined();
+    for (const { draft } of PRESETS) expect(draftError({ ...READY, ...draft })).toBeUndefined();
   });
 });

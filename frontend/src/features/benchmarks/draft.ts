@@ -1,17 +1,17 @@
 /** State of the form for a new run, its presets, and the conversion to an API request. */
 import { drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
-import type { Benchmark, BenchmarkOrder, Workload } from '@/api/types';
+import type { Benchmark, BenchmarkRequest, Workload } from '@/api/types';
 
 export type Tool = Benchmark['tool'];
-export const OWN: Tool = 'shardboard-load';
+export const BUILT_IN_TOOL: Tool = 'shardboard-load';
 export const MEMTIER: Tool = 'memtier_benchmark';
 
-export type PlannedDrill = NonNullable<BenchmarkOrder['drill']>;
+export type PlannedDrill = NonNullable<BenchmarkRequest['drill']>;
 
 export interface RunDraft {
   name: string;
   bdb: number | null;
-  how: 'fields' | 'line';
+  inputMode: 'fields' | 'line';
   threads: number;
   clients: number;
   pipeline: number;
@@ -43,10 +43,10 @@ export interface RunDraft {
   drillSeconds: number;
 }
 
-export const EMPTY: RunDraft = {
+export const EMPTY_RUN_DRAFT: RunDraft = {
   name: '',
   bdb: null,
-  how: 'fields',
+  inputMode: 'fields',
   threads: 2,
   clients: 10,
   pipeline: 1,
@@ -62,7 +62,7 @@ export const EMPTY: RunDraft = {
   nodes: [],
   averageMs: 1,
   p99Ms: '',
-  tool: OWN,
+  tool: BUILT_IN_TOOL,
   overwrite: false,
   passwordInArguments: false,
   drill: '',
@@ -74,17 +74,17 @@ export const EMPTY: RunDraft = {
 
 export interface Preset {
   label: string;
-  what: string;
+  description: string;
   draft: Partial<RunDraft>;
 }
 
 export const PRESETS: readonly Preset[] = [
   {
     label: 'Load test',
-    what: 'Reads and writes (1:1) at the maximum rate, with an SLA of 1 ms average latency.',
+    description: 'Reads and writes (1:1) at the maximum rate, with an SLA of 1 ms average latency.',
     draft: {
       name: 'load test',
-      how: 'fields',
+      inputMode: 'fields',
       pipeline: 1,
       ratio: '1:1',
       rate: 0,
@@ -94,10 +94,11 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     label: 'Steady rate',
-    what: 'A fixed rate for three minutes. Latency is measured from the scheduled time of each request, so that it includes stalls.',
+    description:
+      'A fixed rate for three minutes. Latency is measured from the scheduled time of each request, so that it includes stalls.',
     draft: {
       name: 'steady rate',
-      how: 'fields',
+      inputMode: 'fields',
       pipeline: 1,
       ratio: '1:10',
       rate: 2_000,
@@ -109,10 +110,10 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     label: 'Maximum throughput',
-    what: '16 outstanding requests per connection.',
+    description: '16 outstanding requests per connection.',
     draft: {
       name: 'maximum throughput',
-      how: 'fields',
+      inputMode: 'fields',
       pipeline: 16,
       ratio: '1:1',
       rate: 0,
@@ -122,10 +123,11 @@ export const PRESETS: readonly Preset[] = [
   },
   {
     label: 'Flash',
-    what: 'Gaussian key pattern over data larger than RAM. Hot keys stay in memory, and cold keys are read from flash.',
+    description:
+      'Gaussian key pattern over data larger than RAM. Hot keys stay in memory, and cold keys are read from flash.',
     draft: {
       name: 'flash',
-      how: 'fields',
+      inputMode: 'fields',
       pattern: 'G:G',
       pipeline: 16,
       dataSize: 1_000,
@@ -137,7 +139,7 @@ export const PRESETS: readonly Preset[] = [
 ];
 
 /** Return the API request. The console uses defaults for omitted fields. */
-export function orderOf(draft: RunDraft): BenchmarkOrder {
+export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
   const limits = {
     ...(draft.averageMs !== '' && { average_ms: draft.averageMs }),
     ...(draft.p99Ms !== '' && { p99_ms: draft.p99Ms }),
@@ -153,7 +155,8 @@ export function orderOf(draft: RunDraft): BenchmarkOrder {
     ...(Object.keys(limits).length > 0 && { sla: limits }),
     ...(draft.drill !== '' && { drill: drillRequestOf(draft, draft.drill) }),
   };
-  if (draft.how === 'line') return { ...common, command_line: draft.line } as BenchmarkOrder;
+  if (draft.inputMode === 'line')
+    return { ...common, command_line: draft.line } as BenchmarkRequest;
   const keys = { key_minimum: 1, key_maximum: draft.keys, data_size: draft.dataSize };
   const measured = {
     ...keys,
@@ -179,7 +182,7 @@ export function orderOf(draft: RunDraft): BenchmarkOrder {
   return {
     ...common,
     phases: [...(draft.populate ? [phase('populate', write)] : []), phase('measure', measured)],
-  } as BenchmarkOrder;
+  } as BenchmarkRequest;
 }
 
 function drillRequestOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<PlannedDrill> {
@@ -199,7 +202,7 @@ function drillErrorOf(draft: RunDraft): string | undefined {
   const { ofShard, timed } = drillOf(draft.drill);
   if (ofShard && draft.drillShard === null) return 'Select the shard of the drill.';
   if (!ofShard && draft.drillNode === null) return 'Select the node of the drill.';
-  if (draft.how === 'fields' && draft.drillAt >= draft.seconds) {
+  if (draft.inputMode === 'fields' && draft.drillAt >= draft.seconds) {
     return 'The drill starts after the end of the measured phase.';
   }
   if (timed && (draft.drillSeconds < SECONDS_MIN || draft.drillSeconds > SECONDS_MAX)) {
@@ -209,14 +212,15 @@ function drillErrorOf(draft: RunDraft): string | undefined {
 }
 
 /** Return the first validation error of the form; undefined if the run can be started. */
-export function faultOf(draft: RunDraft): string | undefined {
+export function draftError(draft: RunDraft): string | undefined {
   if (draft.bdb === null) return 'Select a database.';
   if (!draft.name.trim()) return 'Enter a name.';
-  if (draft.how === 'line' && !draft.line.trim()) return 'Enter a memtier_benchmark command line.';
-  if (draft.how === 'fields' && !/^\d{1,9}:\d{1,9}$/.test(draft.ratio)) {
+  if (draft.inputMode === 'line' && !draft.line.trim())
+    return 'Enter a memtier_benchmark command line.';
+  if (draft.inputMode === 'fields' && !/^\d{1,9}:\d{1,9}$/.test(draft.ratio)) {
     return 'SET:GET must consist of two numbers, for example 1:10.';
   }
-  if (draft.how === 'fields' && draft.tool === MEMTIER && draft.rate > 0) {
+  if (draft.inputMode === 'fields' && draft.tool === MEMTIER && draft.rate > 0) {
     return 'memtier_benchmark does not support a request schedule. Set the rate to 0.';
   }
   return drillErrorOf(draft);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { drillMark, drillWords } from './drillMark';
+import { drillMark, drillText } from './drillMark';
 
 const reboot = {
   kind: 'reboot',
@@ -10,11 +10,11 @@ const reboot = {
 } as const;
 const kill = { kind: 'kill_shard', node_uid: 1, shard_uid: 7, at_seconds: 5, seconds: 20 } as const;
 
-describe('drillWords', () => {
+describe('drillText', () => {
   it('describes the target, the start and the duration', () => {
-    expect(drillWords({ drill: reboot })).toBe('Reboot the node: node 2, at second 60 for 20 s');
-    expect(drillWords({ drill: kill })).toBe('Kill one shard: redis:7 on node 1, at second 5');
-    expect(drillWords({ drill: null })).toBeUndefined();
+    expect(drillText({ drill: reboot })).toBe('Reboot the node: node 2, at second 60 for 20 s');
+    expect(drillText({ drill: kill })).toBe('Kill one shard: redis:7 on node 1, at second 5');
+    expect(drillText({ drill: null })).toBeUndefined();
   });
 });
 

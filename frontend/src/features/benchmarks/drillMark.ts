@@ -4,7 +4,7 @@ import type { Benchmark } from '@/api/types';
 import type { ChartMark } from '@/ui/chart/types';
 
 /** Return a description such as "Reboot the node: node 2, at second 60 for 20 s". */
-export function drillWords({ drill }: Pick<Benchmark, 'drill'>): string | undefined {
+export function drillText({ drill }: Pick<Benchmark, 'drill'>): string | undefined {
   if (!drill) return undefined;
   const { label, timed, ofShard } = drillOf(drill.kind);
   const target = ofShard
@@ -21,7 +21,7 @@ export function drillMark(
   run: Pick<Benchmark, 'drill'>,
   phaseStart: number | undefined,
 ): ChartMark | undefined {
-  const description = drillWords(run);
+  const description = drillText(run);
   if (!run.drill || description === undefined || phaseStart === undefined) return undefined;
   const at = (phaseStart + run.drill.at_seconds) * 1000;
   const { timed } = drillOf(run.drill.kind);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
   type Curve,
-  endOf,
-  levelsOf,
-  nearest,
-  percentileWord,
-  placeOf,
+  latencyLevels,
+  nearestPercentile,
+  percentileAxisEnd,
+  percentileLabel,
+  percentilePosition,
   rowsOf,
   ticksOf,
   valueAt,
@@ -20,12 +20,12 @@ const SHORT = curve('short', [0, 0.1], [50, 0.4], [90, 0.5], [100, 2]);
 
 describe('the axis', () => {
   it('uses the same distance per nine and places the slowest request at the end', () => {
-    const end = endOf([LONG, SHORT]);
+    const end = percentileAxisEnd([LONG, SHORT]);
     expect(end).toBeCloseTo(3.5);
-    const step = placeOf(99, end) - placeOf(90, end);
-    expect(placeOf(99.9, end) - placeOf(99, end)).toBeCloseTo(step);
-    expect(placeOf(0, end)).toBeCloseTo(0);
-    expect(placeOf(100, end)).toBe(1);
+    const step = percentilePosition(99, end) - percentilePosition(90, end);
+    expect(percentilePosition(99.9, end) - percentilePosition(99, end)).toBeCloseTo(step);
+    expect(percentilePosition(0, end)).toBeCloseTo(0);
+    expect(percentilePosition(100, end)).toBe(1);
     expect(ticksOf(2.5)).toEqual([0, 50, 90, 99, 100]);
   });
 });
@@ -45,7 +45,7 @@ describe('labels of the axes', () => {
     [0.477, [0, 0.12, 0.24, 0.36, 0.48]],
     [4, [0, 1, 2, 3, 4]],
   ])('are round numbers up to %f ms', (top, levels) => {
-    const actual = levelsOf(top);
+    const actual = latencyLevels(top);
     expect(actual).toHaveLength(levels.length);
     for (const [index, level] of levels.entries()) expect(actual[index]).toBeCloseTo(level, 9);
   });
@@ -53,10 +53,10 @@ describe('labels of the axes', () => {
 
 describe('values', () => {
   it('are taken from the measured point nearest to the pointer', () => {
-    const end = endOf([LONG]);
-    expect(nearest([LONG], placeOf(99, end) + 0.02, end)).toBe(99);
-    expect(nearest([LONG], 1, end)).toBe(100);
-    expect(nearest([], 0.5, 1)).toBeUndefined();
+    const end = percentileAxisEnd([LONG]);
+    expect(nearestPercentile([LONG], percentilePosition(99, end) + 0.02, end)).toBe(99);
+    expect(nearestPercentile([LONG], 1, end)).toBe(100);
+    expect(nearestPercentile([], 0.5, 1)).toBeUndefined();
     expect(valueAt(SHORT, 99)).toBeUndefined();
   });
 
@@ -69,13 +69,13 @@ describe('values', () => {
   });
 
   it('have percentile names', () => {
-    expect([0, 50, 99.9, 99.999, 100].map(percentileWord)).toEqual([
+    expect([0, 50, 99.9, 99.999, 100].map(percentileLabel)).toEqual([
       'Fastest',
       'P50',
       'P99.9',
       'P99.999',
       'Slowest',
     ]);
-    expect(percentileWord(99.498812766373)).toBe('P99.499');
+    expect(percentileLabel(99.498812766373)).toBe('P99.499');
   });
 });

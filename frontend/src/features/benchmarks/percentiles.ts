@@ -11,7 +11,7 @@ export interface Curve {
 const TABLE_PERCENTILES = [0, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 99.9999, 100];
 
 /**
- * Return the decades of 1 / (1 - p): 0 at P0, 1 at P90, 2 at P99. `endOf` defines the position of
+ * Return the decades of 1 / (1 - p): 0 at P0, 1 at P90, 2 at P99. `percentileAxisEnd` defines the position of
  * the slowest request.
  */
 export function decadesOf(percentile: number): number {
@@ -22,7 +22,7 @@ export function decadesOf(percentile: number): number {
  * Return the end of the axis: half a decade after the last percentile below 100. The slowest
  * request is drawn there.
  */
-export function endOf(curves: readonly Curve[]): number {
+export function percentileAxisEnd(curves: readonly Curve[]): number {
   const last = curves.flatMap(({ points }) =>
     points.filter(({ percentile }) => percentile < 100).map(({ percentile }) => percentile),
   );
@@ -30,7 +30,7 @@ export function endOf(curves: readonly Curve[]): number {
 }
 
 /** Return the position of a percentile on an axis that ends at `end`: 0 to 1. */
-export function placeOf(percentile: number, end: number): number {
+export function percentilePosition(percentile: number, end: number): number {
   return percentile >= 100 ? 1 : decadesOf(percentile) / end;
 }
 
@@ -43,7 +43,7 @@ const DISTANCE_BEFORE_SLOWEST = 0.14;
 
 /** Return the labeled percentiles: 0, 50, 90, 99, 99.9, … and the slowest request, as far as labels fit. */
 export function ticksOf(end: number): number[] {
-  const ticks = placeOf(50, end) < LABEL_DISTANCE ? [50] : [0, 50];
+  const ticks = percentilePosition(50, end) < LABEL_DISTANCE ? [50] : [0, 50];
   for (
     let nines = 1;
     nines <= end * (1 - DISTANCE_BEFORE_SLOWEST);
@@ -55,7 +55,7 @@ export function ticksOf(end: number): number[] {
 }
 
 /** Return the labeled latencies from 0: about four round steps, the last one not below `top`. */
-export function levelsOf(top: number): number[] {
+export function latencyLevels(top: number): number[] {
   const step = niceCeiling(top / 4, false);
   return Array.from({ length: Math.ceil(top / step) + 1 }, (_, line) => line * step);
 }
@@ -72,12 +72,17 @@ export function percentilesOf(curves: readonly Curve[]): number[] {
 }
 
 /** Return the measured percentile that is nearest to a position on the axis. */
-export function nearest(curves: readonly Curve[], place: number, end: number): number | undefined {
+export function nearestPercentile(
+  curves: readonly Curve[],
+  place: number,
+  end: number,
+): number | undefined {
   let best: number | undefined;
   for (const percentile of percentilesOf(curves)) {
     const nearer =
       best === undefined ||
-      Math.abs(placeOf(percentile, end) - place) < Math.abs(placeOf(best, end) - place);
+      Math.abs(percentilePosition(percentile, end) - place) <
+        Math.abs(percentilePosition(best, end) - place);
     if (nearer) best = percentile;
   }
   return best;
@@ -88,19 +93,19 @@ export function valueAt(curve: Curve, percentile: number): number | undefined {
   return curve.points.find((point) => point.percentile === percentile)?.ms;
 }
 
-export interface Row {
+export interface PercentileRow {
   percentile: number;
   values: (number | undefined)[];
 }
 
-export function rowsOf(curves: readonly Curve[]): Row[] {
+export function rowsOf(curves: readonly Curve[]): PercentileRow[] {
   return TABLE_PERCENTILES.map((percentile) => ({
     percentile,
     values: curves.map((curve) => valueAt(curve, percentile)),
   })).filter(({ values }) => values.some((value) => value !== undefined));
 }
 
-export function percentileWord(percentile: number): string {
+export function percentileLabel(percentile: number): string {
   if (percentile >= 100) return 'Slowest';
   if (percentile <= 0) return 'Fastest';
   // Two digits after the nines distinguish any two points.

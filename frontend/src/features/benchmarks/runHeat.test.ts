@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { secondOf, together } from './runHeat';
+import { columnOfSecond, mergeHeatColumns } from './runHeat';
 
-describe('secondOf', () => {
+describe('columnOfSecond', () => {
   it('assigns requests to the rows of the scale', () => {
     // With 20 rows per decade, 100 µs and 112 µs are in row 40, and 113 µs is in the next row.
-    expect(secondOf({ '100': 3, '112': 2, '113': 1 })).toEqual({
+    expect(columnOfSecond({ '100': 3, '112': 2, '113': 1 })).toEqual({
       seconds: 1,
       row: 40,
       counts: [5, 1],
@@ -12,25 +12,29 @@ describe('secondOf', () => {
   });
 
   it('keeps empty rows between others', () => {
-    expect(secondOf({ '1000': 1, '100': 1 }).counts).toEqual([1, ...Array(19).fill(0), 1]);
+    expect(columnOfSecond({ '1000': 1, '100': 1 }).counts).toEqual([1, ...Array(19).fill(0), 1]);
   });
 
   it('assigns requests of less than a microsecond to the first row', () => {
-    expect(secondOf({ '0': 2 })).toEqual({ seconds: 1, row: 0, counts: [2] });
+    expect(columnOfSecond({ '0': 2 })).toEqual({ seconds: 1, row: 0, counts: [2] });
   });
 
   it('returns an empty column for a second without successful requests', () => {
-    expect(secondOf({})).toEqual({ seconds: 1, row: 0, counts: [] });
+    expect(columnOfSecond({})).toEqual({ seconds: 1, row: 0, counts: [] });
   });
 });
 
-describe('together', () => {
+describe('mergeHeatColumns', () => {
   it('adds up the counts of several seconds', () => {
-    const both = together([secondOf({ '100': 1 }), secondOf({}), secondOf({ '113': 4, '100': 1 })]);
+    const both = mergeHeatColumns([
+      columnOfSecond({ '100': 1 }),
+      columnOfSecond({}),
+      columnOfSecond({ '113': 4, '100': 1 }),
+    ]);
     expect(both).toEqual({ seconds: 3, row: 40, counts: [2, 4] });
   });
 
   it('returns undefined without data', () => {
-    expect(together([])).toBeUndefined();
+    expect(mergeHeatColumns([])).toBeUndefined();
   });
 });

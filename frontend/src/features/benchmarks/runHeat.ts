@@ -9,7 +9,7 @@ export const PER_DECADE = 20;
  * Return the column of one second. `histogram` maps the upper bound of a bucket in microseconds to
  * the number of requests.
  */
-export function secondOf(histogram: Readonly<Record<string, number>>): HeatColumn {
+export function columnOfSecond(histogram: Readonly<Record<string, number>>): HeatColumn {
   const rows = new Map<number, number>();
   for (const [micros, count] of Object.entries(histogram)) {
     // The scale starts at one microsecond.
@@ -20,7 +20,7 @@ export function secondOf(histogram: Readonly<Record<string, number>>): HeatColum
 }
 
 /** Merge several seconds into one column; undefined without data. */
-export function together(seconds: readonly HeatColumn[]): HeatColumn | undefined {
+export function mergeHeatColumns(seconds: readonly HeatColumn[]): HeatColumn | undefined {
   if (seconds.length <= 1) return seconds[0];
   const rows = new Map<number, number>();
   for (const { row, counts } of seconds) {

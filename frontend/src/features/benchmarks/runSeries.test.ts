@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BenchmarkPart } from '@/api/types';
-import { errorsOf, RunSeries } from './runSeries';
+import { errorMetric, RunSeries } from './runSeries';
 
 const part = (first: number, ops: (number | null)[], p99: (number | null)[]): BenchmarkPart => ({
   phase: 0,
@@ -88,7 +88,7 @@ describe('RunSeries', () => {
     const series = new RunSeries();
     series.add([{ ...part(0, [1, 1], [1, 1]), errors: { CLUSTERDOWN: [0, 5], timeout: [0, 0] } }]);
     expect(series.errorKinds()).toEqual(['CLUSTERDOWN']);
-    const { rows } = series.source([errorsOf('CLUSTERDOWN')]).read(1_000, 1_002);
+    const { rows } = series.source([errorMetric('CLUSTERDOWN')]).read(1_000, 1_002);
     expect([...(rows[0] ?? [])]).toEqual([0, 5]);
   });
 });

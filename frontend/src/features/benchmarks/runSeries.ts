@@ -2,7 +2,7 @@
 import type { BenchmarkPart } from '@/api/types';
 import type { Heat, HeatColumn, HeatSource } from '@/ui/chart/heat/types';
 import type { ChartSource, Columns } from '@/ui/chart/types';
-import { PER_DECADE, secondOf, together } from './runHeat';
+import { columnOfSecond, mergeHeatColumns, PER_DECADE } from './runHeat';
 
 type Row = Readonly<Record<string, number | null>>;
 
@@ -14,7 +14,7 @@ const MAX_COLUMNS = 300;
 const COMBINED_BY_MAX = new Set(['p50_ms', 'p99_ms', 'p999_ms', 'max_ms']);
 
 /** Return the metric name of an error type. */
-export const errorsOf = (kind: string) => `errors.${kind}`;
+export const errorMetric = (kind: string) => `errors.${kind}`;
 
 export class RunSeries {
   /** Rows by the epoch second at which they start. */
@@ -34,13 +34,13 @@ export class RunSeries {
         for (const [name, column] of Object.entries(part.columns))
           row[name] = column[index] ?? null;
         for (const [kind, counts] of Object.entries(part.errors)) {
-          row[errorsOf(kind)] = counts[index] ?? null;
+          row[errorMetric(kind)] = counts[index] ?? null;
           if (counts[index]) this.kinds.add(kind);
         }
         const second = Math.round(end) - 1;
         this.rows.set(second, row);
         const histogram = part.histograms?.[index];
-        if (histogram) this.heat.set(second, secondOf(histogram));
+        if (histogram) this.heat.set(second, columnOfSecond(histogram));
         this.first = Math.min(this.first, second);
         this.last = Math.max(this.last, second);
       });
@@ -57,7 +57,7 @@ export class RunSeries {
    * Return the epoch second at which a repetition of a phase started; undefined until its first
    * data arrives.
    */
-  beganAt(phase: number, repetition: number): number | undefined {
+  phaseStart(phase: number, repetition: number): number | undefined {
     return this.began.get(`${phase}.${repetition}`);
   }
 
@@ -94,7 +94,7 @@ export class RunSeries {
     const columns = Array.from({ length: grid.length }, (_, index) => {
       const start = grid.from + index * grid.step;
       const seconds = Array.from({ length: grid.step }, (_, place) => this.heat.get(start + place));
-      return together(seconds.filter((each) => each !== undefined));
+      return mergeHeatColumns(seconds.filter((each) => each !== undefined));
     });
     return { from: grid.from, step: grid.step, perDecade: PER_DECADE, columns };
   }

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { Workload } from '@/api/types';
-import { figureValue, figureWord, workloadWords } from './words';
+import { figureLabel, figureValue, workloadText } from './words';
 
 const plain = (words: string) => words.replaceAll('\u00a0', ' ');
 
-describe('workloadWords', () => {
+describe('workloadText', () => {
   it('describes the defaults of memtier', () => {
-    expect(plain(workloadWords({} as Workload))).toBe(
+    expect(plain(workloadText({} as Workload))).toBe(
       '200 connections (4 threads), one outstanding request each, SET:GET 1:10, 32 B values, random keys, 10 k requests per connection',
     );
   });
 
   it('describes duration, pipeline, rate and two key patterns', () => {
     const words = plain(
-      workloadWords({
+      workloadText({
         threads: 1,
         clients: 2,
         pipeline: 8,
@@ -30,8 +30,8 @@ describe('workloadWords', () => {
 
 describe('figures', () => {
   it('have names and units', () => {
-    expect(figureWord('min_ops_per_second')).toBe('Throughput');
-    expect(figureWord('max_outage_seconds')).toBe('Longest outage');
+    expect(figureLabel('min_ops_per_second')).toBe('Throughput');
+    expect(figureLabel('max_outage_seconds')).toBe('Longest outage');
     expect(figureValue('max_outage_seconds', 1.234)).toBe('1.23 s');
     expect(figureValue('p99_ms', null)).toBe('–');
   });

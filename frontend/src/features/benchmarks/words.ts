@@ -15,12 +15,16 @@ export function toneOf(run: Pick<Benchmark, 'status' | 'summary'>): Tone {
  * Return the result of the measured phase, which is the last phase; of several repetitions, the
  * last one with results.
  */
-export function measured(run: Pick<Benchmark, 'summary' | 'phases'>): BenchmarkResult | undefined {
+export function measuredResult(
+  run: Pick<Benchmark, 'summary' | 'phases'>,
+): BenchmarkResult | undefined {
   const last = run.phases.length - 1;
   return run.summary?.results.filter(({ phase, ops }) => phase === last && ops > 0).at(-1);
 }
 
-export function sla(run: Pick<Benchmark, 'sla' | 'summary'>): { tone: Tone; word: string } | null {
+export function slaStatus(
+  run: Pick<Benchmark, 'sla' | 'summary'>,
+): { tone: Tone; word: string } | null {
   if (!run.sla) return null;
   const kept = run.summary?.verdict.kept;
   if (kept === undefined || kept === null) return { tone: 'unknown', word: 'Not measured' };
@@ -41,7 +45,7 @@ const PATTERNS: Record<string, string> = {
 };
 
 /** Describe a workload. Omitted fields have the defaults of memtier_benchmark. */
-export function workloadWords(workload: Workload): string {
+export function workloadText(workload: Workload): string {
   const setting = (name: string, fallback: unknown) =>
     (workload as Record<string, unknown>)[name] ?? fallback;
   const threads = Number(setting('threads', 4));
@@ -85,7 +89,7 @@ export const FIGURES: readonly {
 ];
 
 /** Return the label of a limit or compared value. */
-export function figureWord(name: string): string {
+export function figureLabel(name: string): string {
   const known = FIGURES.find((figure) => figure.name === name || `min_${figure.name}` === name);
   if (known) return known.label;
   if (name === 'max_errors') return 'Errors';

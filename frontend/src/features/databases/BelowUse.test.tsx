@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { render, screen } from '@testing-library/react';
 import { describe, expect, it, vi } from 'vitest';
 import type { Bdb } from '@/api/types';
-import { BelowUse } from './BelowUse';
+import { MemoryLimitWarning } from './BelowUse';
 
 vi.mock('@/live/LiveProvider', () => ({
   useLive: () => ({ ring: () => ({ latest: () => 23 * 2 ** 20 }), edge: () => 0 }),
@@ -14,12 +14,12 @@ const bdb = { uid: 1, eviction_policy: 'noeviction' } as Bdb;
 function show(limit: number) {
   render(
     <MantineProvider>
-      <BelowUse bdb={bdb} limit={limit} />
+      <MemoryLimitWarning bdb={bdb} limit={limit} />
     </MantineProvider>,
   );
 }
 
-describe('BelowUse', () => {
+describe('MemoryLimitWarning', () => {
   it('shows the effect of a limit below the used memory', () => {
     show(14 * 2 ** 20);
     expect(screen.getByRole('status').textContent).toMatch(/uses 23\sMiB now.*writes are ref/);

@@ -5,7 +5,7 @@ import { format } from '@/lib/format';
 import { useLive } from '@/live/LiveProvider';
 import classes from './databases.module.css';
 
-export function BelowUse({ bdb, limit }: { bdb: Bdb; limit: number }) {
+export function MemoryLimitWarning({ bdb, limit }: { bdb: Bdb; limit: number }) {
   const live = useLive();
   const used = live.ring('bdbs').latest(String(bdb.uid), 'used_memory', live.edge());
   if (Number.isNaN(used) || used <= limit) return null;

@@ -4,7 +4,7 @@ import { type FormEvent, useState } from 'react';
 import { messageOf } from '@/api/http';
 import type { Bdb } from '@/api/types';
 import { plural } from '@/lib/format';
-import { TypedWords } from '@/ui/ConfirmByTyping';
+import { ConfirmationField } from '@/ui/ConfirmByTyping';
 import { Status } from '@/ui/Status';
 import type { BulkAction } from './bulk';
 import classes from './databases.module.css';
@@ -20,13 +20,13 @@ interface Props {
 
 export function BulkDialog({ action, chosen, onClose }: Props) {
   // Fixed when the dialog opens, so that the list does not change while the user reads it.
-  const [included] = useState(() => chosen.filter(action.fits));
-  const [excluded] = useState(() => chosen.filter((bdb) => !action.fits(bdb)));
+  const [included] = useState(() => chosen.filter(action.isApplicable));
+  const [excluded] = useState(() => chosen.filter((bdb) => !action.isApplicable(bdb)));
   const [typed, setTyped] = useState('');
   const [phase, setPhase] = useState<'confirming' | 'submitting' | 'done'>('confirming');
   const [outcomes, setOutcomes] = useState<ReadonlyMap<number, Outcome>>(new Map());
   const count = plural(included.length, 'database').replace('\u00a0', ' ');
-  const ready = included.length > 0 && (!action.typed || typed === count);
+  const ready = included.length > 0 && (!action.confirmByTyping || typed === count);
   const rejected = [...outcomes.values()].filter((outcome) => outcome !== 'submitted').length;
 
   const submit = async (event: FormEvent) => {
@@ -64,8 +64,8 @@ export function BulkDialog({ action, chosen, onClose }: Props) {
               Skipped because of their state: {excluded.map(({ name }) => name).join(', ')}
             </span>
           )}
-          {action.typed && phase === 'confirming' && included.length > 0 && (
-            <TypedWords words={count} typed={typed} onType={setTyped} />
+          {action.confirmByTyping && phase === 'confirming' && included.length > 0 && (
+            <ConfirmationField words={count} typed={typed} onType={setTyped} />
           )}
           {phase === 'done' && (
             <span role="status">
@@ -83,7 +83,7 @@ export function BulkDialog({ action, chosen, onClose }: Props) {
                 type="submit"
                 disabled={!ready}
                 loading={phase === 'submitting'}
-                {...(action.typed ? { color: 'red.9' } : {})}
+                {...(action.confirmByTyping ? { color: 'red.9' } : {})}
               >
                 {action.label}
               </Button>
@@ -97,7 +97,7 @@ export function BulkDialog({ action, chosen, onClose }: Props) {
 
 async function submitFor(action: BulkAction, bdb: Bdb): Promise<Outcome> {
   try {
-    await action.order(bdb);
+    await action.submit(bdb);
     return 'submitted';
   } catch (error) {
     return { rejected: messageOf(error) };

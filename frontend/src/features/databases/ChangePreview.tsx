@@ -2,11 +2,11 @@
 import { Alert } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { checkUpdate, previewRevamp } from '@/api/bdbs';
+import { checkUpdate, previewReshard } from '@/api/bdbs';
 import { ApiError, messageOf } from '@/api/http';
 import { useBdbShards } from '@/api/shards';
 import type { Bdb, BlueprintPair, ReshardPreview, UpdateBdb } from '@/api/types';
-import { changesShape, changeWords, cutsOff, isTold } from './changeWords';
+import { changeEffects, changesShards, disconnectsClients, hasEffects } from './changeWords';
 import classes from './databases.module.css';
 import { PlanView } from './PlanView';
 import { ReshardCost } from './ReshardCost';
@@ -16,20 +16,20 @@ const DEBOUNCE_MS = 400;
 
 export interface Preview {
   /** Whether the change has a preview. */
-  wanted: boolean;
+  isNeeded: boolean;
   /** Whether the response of the console is pending. */
-  asking: boolean;
+  isLoading: boolean;
   /** Planned placement, if the number of shards changes. */
   blueprint: BlueprintPair[] | null;
   /** Estimated cost of resharding. */
   cost: ReshardPreview | null;
-  refused: { field?: string | undefined; text: string } | null;
+  rejection: { field?: string | undefined; text: string } | null;
 }
 
 /** Request a preview of the change. `body` is null while the form is invalid. */
 export function useChangePreview(bdb: Bdb, body: UpdateBdb | null): Preview {
-  const wanted = body !== null && changesShape(body);
-  const now = wanted ? JSON.stringify(body) : '';
+  const isNeeded = body !== null && changesShards(body);
+  const now = isNeeded ? JSON.stringify(body) : '';
   const [debounced] = useDebouncedValue(now, DEBOUNCE_MS);
   const { data, error, isFetching } = useQuery({
     queryKey: ['change', bdb.uid, debounced],
@@ -41,11 +41,11 @@ export function useChangePreview(bdb: Bdb, body: UpdateBdb | null): Preview {
   });
   const current = debounced === now;
   return {
-    wanted,
-    asking: wanted && (!current || isFetching),
+    isNeeded,
+    isLoading: isNeeded && (!current || isFetching),
     blueprint: (current && data?.blueprint) || null,
     cost: (current && data?.cost) || null,
-    refused:
+    rejection:
       current && error
         ? { field: error instanceof ApiError ? error.field : undefined, text: messageOf(error) }
         : null,
@@ -61,7 +61,7 @@ async function fetchPreview(
   const { shards_count, memory_size } = body;
   if (shards_count === undefined) return { blueprint: null, cost };
   const shape = { shards_count, ...(memory_size === undefined ? {} : { memory_size }) };
-  const blueprint = await previewRevamp(uid, shape, signal);
+  const blueprint = await previewReshard(uid, shape, signal);
   return { blueprint, cost };
 }
 
@@ -73,30 +73,32 @@ interface Props {
 
 export function ChangePreview({ bdb, body, preview }: Props) {
   const shards = useBdbShards(bdb.uid).data ?? [];
-  if (!isTold(body)) return null;
-  const { asking, blueprint, cost, refused } = preview;
+  if (!hasEffects(body)) return null;
+  const { isLoading, blueprint, cost, rejection } = preview;
   return (
     <Alert
       className={`${classes.wide} ${classes.preview}`}
       classNames={{ body: classes.previewBody ?? '' }}
-      variant={refused ? 'light' : 'default'}
-      color={refused ? 'red' : 'gray'}
-      title={refused ? 'This change is not possible now' : 'Effects of this change'}
+      variant={rejection ? 'light' : 'default'}
+      color={rejection ? 'red' : 'gray'}
+      title={rejection ? 'This change is not possible now' : 'Effects of this change'}
       role="status"
     >
-      {refused ? (
-        refused.text
+      {rejection ? (
+        rejection.text
       ) : (
         <>
-          {changeWords(bdb, body).map((line) => (
+          {changeEffects(bdb, body).map((line) => (
             <p key={line}>{line}</p>
           ))}
-          {asking && <p className="dim">Requesting the plan…</p>}
+          {isLoading && <p className="dim">Requesting the plan…</p>}
           {blueprint && (
-            <PlanView shards={shards} blueprint={blueprint} nothing="No shards or slots move." />
+            <PlanView shards={shards} blueprint={blueprint} emptyText="No shards or slots move." />
           )}
           {cost && <ReshardCost cost={cost} />}
-          {!asking && !cutsOff(body) && <p>The database continues to serve requests.</p>}
+          {!isLoading && !disconnectsClients(body) && (
+            <p>The database continues to serve requests.</p>
+          )}
         </>
       )}
     </Alert>

@@ -2,7 +2,7 @@
 import { Button, Switch } from '@mantine/core';
 import { IconKey, IconPencil, IconUsers } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { Card } from '@/ui/Card';
 import { CopyButton } from '@/ui/Copy';
@@ -10,17 +10,17 @@ import { Facts } from '@/ui/Facts';
 import { DataAccess } from './DataAccess';
 import { DatabasePassword } from './DatabasePassword';
 import classes from './databases.module.css';
-import { EditForm, hasKeptEdit } from './EditForm';
-import { settingGroups, withoutSecrets } from './settings';
+import { EditForm, hasStoredEdit } from './EditForm';
+import { maskSecrets, settingGroups } from './settings';
 
 export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) {
-  const [editing, setEditing] = useState(() => hasKeptEdit(bdb.uid));
+  const [editing, setEditing] = useState(() => hasStoredEdit(bdb.uid));
   const [raw, setRaw] = useState(false);
   const [dialog, setDialog] = useState<'password' | 'access' | null>(null);
-  const may = useMay('edit');
+  const may = usePermission('edit');
   const inactiveHint = bdb.status === 'active' ? undefined : 'Only active databases can be changed';
-  const hint = may ? inactiveHint : ROLE_FORBIDS;
-  const json = JSON.stringify(withoutSecrets(bdb), null, 2);
+  const hint = may ? inactiveHint : ROLE_DENIED_TEXT;
+  const json = JSON.stringify(maskSecrets(bdb), null, 2);
   return (
     <div className={classes.sections}>
       <div className={classes.buttons}>

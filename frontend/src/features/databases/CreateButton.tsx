@@ -2,7 +2,7 @@
 import { Button } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 
 interface Props {
   disabled?: boolean;
@@ -11,7 +11,7 @@ interface Props {
 }
 
 export function CreateButton({ disabled, quiet }: Props) {
-  const may = useMay('create');
+  const may = usePermission('create');
   const variant = quiet ? 'default' : 'filled';
   const icon = <IconPlus size={14} />;
   if (!may || disabled) {
@@ -20,7 +20,7 @@ export function CreateButton({ disabled, quiet }: Props) {
         variant={variant}
         disabled
         leftSection={icon}
-        title={may ? 'Add a node first' : ROLE_FORBIDS}
+        title={may ? 'Add a node first' : ROLE_DENIED_TEXT}
       >
         Create database
       </Button>

@@ -4,16 +4,16 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { bdbsQuery, createBdb } from '@/api/bdbs';
-import { dutyOf, nodesQuery } from '@/api/nodes';
+import { nodesQuery, outOfServiceReason } from '@/api/nodes';
 import type { Bdb } from '@/api/types';
-import { forget, useKept } from '@/lib/kept';
+import { clearSessionState, useSessionState } from '@/lib/kept';
 import { Card } from '@/ui/Card';
 import { CopyBlock } from '@/ui/Copy';
 import { useSubmit } from '@/ui/useSubmit';
 import { Sections } from './CreateSections';
 import classes from './databases.module.css';
-import { type CreateDraft, change, EMPTY_DRAFT, toCurl, toRequest } from './draft';
-import { planWords } from './plan';
+import { type CreateDraft, changeDraft, EMPTY_DRAFT, toCurl, toRequest } from './draft';
+import { draftSummary } from './plan';
 import { endpointOf } from './status';
 import { useCreatePreview } from './useCreatePreview';
 import { type FieldErrors, validate } from './validate';
@@ -24,24 +24,25 @@ const withoutPassword = (draft: CreateDraft): CreateDraft => ({ ...draft, passwo
 
 export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unknown> }) {
   const nodes = (useQuery(nodesQuery).data ?? []).filter(
-    (node) => node.status === 'active' && node.accept_servers !== false && !dutyOf(node),
+    (node) =>
+      node.status === 'active' && node.accept_servers !== false && !outOfServiceReason(node),
   );
   const ports = (useQuery(bdbsQuery).data ?? []).flatMap((bdb) => endpointOf(bdb)?.port ?? []);
-  const [draft, setDraft] = useKept<CreateDraft>(DRAFT_KEY, EMPTY_DRAFT, withoutPassword);
+  const [draft, setDraft] = useSessionState<CreateDraft>(DRAFT_KEY, EMPTY_DRAFT, withoutPassword);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const create = useSubmit(async () => {
     const bdb = await createBdb(toRequest(draft));
-    forget(DRAFT_KEY);
+    clearSessionState(DRAFT_KEY);
     await onCreated(bdb);
   });
-  const refusal = create.refusal;
+  const failure = create.failure;
 
   const allErrors = validate(draft, {
     nodes: nodes.length,
     ports,
     flashNodes: nodes.filter((node) => node.bigstore_enabled).length,
   });
-  const { blueprint, refused: rejection } = useCreatePreview(
+  const { blueprint, rejection } = useCreatePreview(
     // The placement does not depend on the name, so a preview is possible without a valid name.
     Object.keys(allErrors).some((field) => field !== 'name')
       ? null
@@ -50,13 +51,13 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
   const shownErrors: FieldErrors = Object.fromEntries(
     Object.entries(allErrors).filter(([field]) => touched.has(field) || touched.has('*')),
   );
-  if (refusal?.field) shownErrors[refusal.field] = refusal.text;
-  const shownAtField = refusal?.field !== undefined && refusal.field in toRequest(draft);
+  if (failure?.field) shownErrors[failure.field] = failure.text;
+  const shownAtField = failure?.field !== undefined && failure.field in toRequest(draft);
 
   const update = (part: Partial<CreateDraft>, field: string) => {
-    setDraft((now) => change(now, part));
+    setDraft((now) => changeDraft(now, part));
     setTouched((now) => new Set(now).add(field));
-    create.forget();
+    create.clear();
   };
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -71,9 +72,9 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
     <form className={classes.layout} onSubmit={submit} noValidate>
       <div className={classes.sections}>
         <Sections draft={draft} errors={shownErrors} update={update} />
-        {refusal && !shownAtField && (
+        {failure && !shownAtField && (
           <Alert color="red" title="The console rejected the request" role="alert">
-            {refusal.text}
+            {failure.text}
           </Alert>
         )}
         <div className={classes.buttons}>
@@ -86,7 +87,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
             variant="subtle"
             color="gray"
             size="sm"
-            onClick={() => forget(DRAFT_KEY)}
+            onClick={() => clearSessionState(DRAFT_KEY)}
           >
             Cancel
           </Button>
@@ -98,7 +99,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
       <div className={classes.aside}>
         <Card title="Summary of the new database">
           <ul className={classes.plan}>
-            {planWords(draft, blueprint).map((line) => (
+            {draftSummary(draft, blueprint).map((line) => (
               <li key={line}>{line}</li>
             ))}
           </ul>

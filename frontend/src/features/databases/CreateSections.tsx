@@ -12,10 +12,10 @@ import { PROXY_POLICIES } from '@/api/endpoints';
 import { Card } from '@/ui/Card';
 import classes from './databases.module.css';
 import {
-  BETWEEN_NODES,
   type CreateDraft,
   DURABILITY,
   EVICTION_POLICIES,
+  INTERNODE_ENCRYPTION,
   memoryBytes,
 } from './draft';
 import { MemoryInput } from './MemoryInput';
@@ -266,7 +266,7 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
                 'data_internode_encryption',
               )
             }
-            data={[...BETWEEN_NODES]}
+            data={[...INTERNODE_ENCRYPTION]}
           />
         </div>
       </Card>

@@ -7,7 +7,7 @@ import { aclsQuery, rolesQuery } from '@/api/access';
 import { useUpdateBdb } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import type { Bdb, RolePermission } from '@/api/types';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import classes from './databases.module.css';
 
 export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
@@ -23,7 +23,7 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
   const options = (list: readonly { uid: number; name: string }[] = []) =>
     list.map(({ uid, name }) => ({ value: String(uid), label: name }));
   return (
-    <Ask
+    <SubmitDialog
       title={`Data access of ${bdb.name}`}
       action="Save"
       disabled={JSON.stringify(rows) === JSON.stringify(bdb.roles_permissions ?? [])}
@@ -86,6 +86,6 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
         </Button>
       </div>
       <span className="dim">Create roles and rules on the Users page.</span>
-    </Ask>
+    </SubmitDialog>
   );
 }

@@ -12,14 +12,14 @@ import {
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { deleteBdb, flushBdb, resetAdminPassword, stopTraffic } from '@/api/bdbs';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Bdb } from '@/api/types';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
 import { Status } from '@/ui/Status';
 import classes from './databases.module.css';
-import { HandBack } from './HandBack';
+import { SwitchBackNotice } from './HandBack';
 import { IncompleteChange } from './IncompleteChange';
 import { RebalanceDialog } from './RebalanceDialog';
 import { bdbState, endpointOf, isIncomplete } from './status';
@@ -36,7 +36,7 @@ interface Props {
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb);
   const [dialog, setDialog] = useState<DialogName | null>(null);
-  const may = useMay('edit');
+  const may = usePermission('edit');
   const close = () => setDialog(null);
   return (
     <>
@@ -55,7 +55,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
             </ActionIcon>
           </Menu.Target>
           <Menu.Dropdown>
-            {!may && <Menu.Label>{ROLE_FORBIDS}</Menu.Label>}
+            {!may && <Menu.Label>{ROLE_DENIED_TEXT}</Menu.Label>}
             <Menu.Item
               leftSection={<IconScale size={15} />}
               disabled={!may || bdb.status !== 'active'}
@@ -105,11 +105,11 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       {bdb.status === 'creation-failed' && <CreationFailed bdb={bdb} />}
       {isIncomplete(bdb) && <IncompleteChange bdb={bdb} />}
       {bdb.traffic_manually_disabled && <TrafficStopped bdb={bdb} />}
-      <HandBack bdb={bdb} />
+      <SwitchBackNotice bdb={bdb} />
       {dialog === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
       {dialog === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
       {dialog === 'password' && (
-        <Ask
+        <SubmitDialog
           title={`Change the internal password of ${bdb.name}?`}
           action="Change password"
           onConfirm={() => resetAdminPassword(bdb.uid)}
@@ -120,7 +120,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
             password is random and is never displayed. Clients are not affected, because they use
             other passwords.
           </span>
-        </Ask>
+        </SubmitDialog>
       )}
       {dialog === 'stop' && (
         <ConfirmByTyping

@@ -4,7 +4,7 @@ import { IconColumns3, IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { plural } from '@/lib/format';
 import { Card } from '@/ui/Card';
@@ -14,7 +14,7 @@ import { BulkDialog } from './BulkDialog';
 import { BULK_ACTIONS, type BulkAction } from './bulk';
 import { DatabaseTable, useDatabaseColumns } from './DatabaseTable';
 import classes from './databases.module.css';
-import { narrowed, present } from './list';
+import { filterDatabases, selectedDatabases } from './list';
 import { useHiddenColumns } from './useHiddenColumns';
 
 interface Props {
@@ -32,9 +32,9 @@ export function DatabaseList({ text, onText, empty }: Props) {
   const [hidden, hide] = useHiddenColumns();
   const [selection, setSelection] = useState<ReadonlySet<number>>(new Set());
   const [bulkAction, setBulkAction] = useState<BulkAction | null>(null);
-  const may = useMay('edit');
-  const rows = useMemo(() => data && narrowed(data, text), [data, text]);
-  const selected = present(selection, rows ?? []);
+  const may = usePermission('edit');
+  const rows = useMemo(() => data && filterDatabases(data, text), [data, text]);
+  const selected = selectedDatabases(selection, rows ?? []);
   const select = (uids: readonly number[], on: boolean) =>
     setSelection((now) => {
       const next = new Set(now);
@@ -89,8 +89,8 @@ export function DatabaseList({ text, onText, empty }: Props) {
               <Button
                 key={action.id}
                 variant="default"
-                disabled={!may || !selected.some(action.fits)}
-                title={may ? undefined : ROLE_FORBIDS}
+                disabled={!may || !selected.some(action.isApplicable)}
+                title={may ? undefined : ROLE_DENIED_TEXT}
                 onClick={() => setBulkAction(action)}
               >
                 {action.label}…

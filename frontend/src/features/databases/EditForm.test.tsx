@@ -4,7 +4,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Bdb } from '@/api/types';
-import { EditForm, hasKeptEdit } from './EditForm';
+import { EditForm, hasStoredEdit } from './EditForm';
 
 vi.mock('@tanstack/react-router', () => ({ useBlocker: () => ({ status: 'idle' }) }));
 
@@ -60,7 +60,7 @@ describe('EditForm', () => {
     fireEvent.click(save());
     await waitFor(() => expect(onClose).toHaveBeenCalled());
     expect(sent).toEqual([{ name: 'sales' }]);
-    expect(hasKeptEdit(1)).toBe(false);
+    expect(hasStoredEdit(1)).toBe(false);
   });
 
   it('shows conflicts and blocks saving until the user resolves them', async () => {
@@ -79,7 +79,7 @@ describe('EditForm', () => {
     const { unmount } = open();
     fireEvent.change(field('Name'), { target: { value: 'sales' } });
     unmount();
-    expect(hasKeptEdit(1)).toBe(true);
+    expect(hasStoredEdit(1)).toBe(true);
     open();
     expect(field('Name').value).toBe('sales');
   });

@@ -3,19 +3,25 @@ import { Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/c
 import type { FormEvent } from 'react';
 import { useUpdateBdb } from '@/api/bdbs';
 import type { Bdb } from '@/api/types';
-import { conflicting, keepMine, takeTheirs, touch, untouched } from '@/lib/edits';
-import { forget, readKept, useKept } from '@/lib/kept';
+import {
+  conflictingFields,
+  discardFields,
+  editFields,
+  emptyEdit,
+  keepEditedFields,
+} from '@/lib/edits';
+import { clearSessionState, readSessionState, useSessionState } from '@/lib/kept';
 import { Card } from '@/ui/Card';
 import { Conflicts } from '@/ui/Conflicts';
-import { Refused } from '@/ui/Refused';
+import { RequestError } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
-import { BelowUse } from './BelowUse';
+import { MemoryLimitWarning } from './BelowUse';
 import { ChangePreview, useChangePreview } from './ChangePreview';
 import classes from './databases.module.css';
 import { DURABILITY, EVICTION_POLICIES, memoryBytes } from './draft';
 import { EditClients } from './EditClients';
-import { type BdbEdit, bodyOf, conflictsOf, type Editable, editable } from './edit';
-import { LeaveGuard } from './LeaveGuard';
+import { type BdbEdit, conflictsOf, type Editable, editableFields, updateRequest } from './edit';
+import { UnsavedChangesGuard } from './LeaveGuard';
 import { MemoryInput } from './MemoryInput';
 import { RamLimit } from './RamLimit';
 import { TagsInput } from './TagsInput';
@@ -54,16 +60,16 @@ const FIELDS_WITH_ERRORS = new Set([
 const keyOf = (uid: number): string => `edit.${uid}`;
 
 /** Whether there is unsaved input from an expired session. */
-export const hasKeptEdit = (uid: number): boolean => readKept(keyOf(uid)) !== undefined;
+export const hasStoredEdit = (uid: number): boolean => readSessionState(keyOf(uid)) !== undefined;
 
 export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const save = useUpdateBdb(bdb.uid);
   const key = keyOf(bdb.uid);
-  const [edit, setEdit] = useKept<BdbEdit>(key, untouched());
+  const [edit, setEdit] = useSessionState<BdbEdit>(key, emptyEdit());
 
-  const live = editable(bdb);
+  const live = editableFields(bdb);
   const draft: Editable = { ...live, ...edit.patch };
-  const body = bodyOf(edit, bdb);
+  const body = updateRequest(edit, bdb);
   const errors: FieldErrors = {
     name: nameError(draft.name),
     memory_size:
@@ -87,19 +93,19 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const changed = Object.keys(body).length > 0;
   const preview = useChangePreview(bdb, invalid || conflicts.length ? null : body);
   const close = () => {
-    forget(key);
+    clearSessionState(key);
     onClose();
   };
   const saving = useSubmit(async () => {
     await save(body);
     close();
   });
-  const refusal = saving.refusal;
-  if (refusal?.field) errors[refusal.field] = refusal.text;
+  const failure = saving.failure;
+  if (failure?.field) errors[failure.field] = failure.text;
 
   const update = (part: Partial<Editable>) => {
-    setEdit((now) => touch(now, part, live));
-    saving.forget();
+    setEdit((now) => editFields(now, part, live));
+    saving.clear();
   };
 
   const submit = (event: FormEvent) => {
@@ -109,7 +115,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
 
   return (
     <Card title="Edit" className={classes.editForm}>
-      <LeaveGuard dirty={changed && !saving.busy} />
+      <UnsavedChangesGuard dirty={changed && !saving.busy} />
       <form className={classes.fields} onSubmit={submit} noValidate>
         <TextInput
           label="Name"
@@ -133,7 +139,9 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
             onChange={(ram_percent) => update({ ram_percent })}
           />
         )}
-        {body.memory_size && !errors.memory_size && <BelowUse bdb={bdb} limit={body.memory_size} />}
+        {body.memory_size && !errors.memory_size && (
+          <MemoryLimitWarning bdb={bdb} limit={body.memory_size} />
+        )}
         <NativeSelect
           label="Eviction policy"
           description="Keys to evict when memory is full."
@@ -199,18 +207,18 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
         <Conflicts
           className={classes.wide}
           conflicts={conflicts}
-          onTheirs={() => setEdit((now) => takeTheirs(now, conflicting(now, live)))}
-          onMine={() => setEdit((now) => keepMine(now, conflicting(now, live), live))}
+          onTheirs={() => setEdit((now) => discardFields(now, conflictingFields(now, live)))}
+          onMine={() => setEdit((now) => keepEditedFields(now, conflictingFields(now, live), live))}
         />
         <ChangePreview bdb={bdb} body={body} preview={preview} />
-        {!FIELDS_WITH_ERRORS.has(refusal?.field ?? '') && (
-          <Refused refusal={refusal} className={classes.wide} />
+        {!FIELDS_WITH_ERRORS.has(failure?.field ?? '') && (
+          <RequestError failure={failure} className={classes.wide} />
         )}
         <div className={`${classes.buttons} ${classes.wide}`}>
           <Button
             type="submit"
             loading={saving.busy}
-            disabled={invalid || !changed || conflicts.length > 0 || preview.asking}
+            disabled={invalid || !changed || conflicts.length > 0 || preview.isLoading}
           >
             Save
           </Button>

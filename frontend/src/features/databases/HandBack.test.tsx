@@ -7,7 +7,7 @@ import { bdbsQuery } from '@/api/bdbs';
 import { sessionQuery } from '@/api/session';
 import { shardsQuery } from '@/api/shards';
 import type { Bdb, Session, Shard } from '@/api/types';
-import { HandBacks } from './HandBack';
+import { SwitchBackNotices } from './HandBack';
 
 const BDBS = [
   { uid: 7, name: 'orders', status: 'active' },
@@ -34,11 +34,11 @@ function show(
   shards: Shard[],
   {
     role = 'admin',
-    of,
+    bdbUids,
     reply = () => Response.json({}),
   }: {
     role?: string;
-    of?: number[];
+    bdbUids?: number[];
     reply?: () => Response;
   } = {},
 ) {
@@ -51,7 +51,7 @@ function show(
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
-        <HandBacks {...(of ? { of } : {})} />
+        <SwitchBackNotices {...(bdbUids ? { bdbUids } : {})} />
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -60,7 +60,7 @@ function show(
 
 const button = () => screen.queryByRole('button', { name: 'Switch back…' });
 
-describe('HandBacks', () => {
+describe('SwitchBackNotices', () => {
   it('shows the planned switchovers and submits them', async () => {
     const fetched = show(AFTER);
     expect(screen.getByText('1 primary of orders can be switched back')).toBeTruthy();
@@ -93,7 +93,7 @@ describe('HandBacks', () => {
   });
 
   it('ignores databases that are not listed', () => {
-    show(AFTER, { of: [8] });
+    show(AFTER, { bdbUids: [8] });
     expect(button()).toBeNull();
   });
 

@@ -2,26 +2,26 @@
 import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { bdbsQuery, returnPrimaries } from '@/api/bdbs';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { bdbsQuery, switchBackPrimaries } from '@/api/bdbs';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import { isPrimary, shardsQuery, useBdbShards } from '@/api/shards';
 import type { Bdb, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import classes from './databases.module.css';
 
-/** Notices of all databases, or of the databases with the uids `of`. */
-export function HandBacks({ of }: { of?: readonly number[] }) {
+/** Notices of all databases, or of the databases with the uids `bdbUids`. */
+export function SwitchBackNotices({ bdbUids }: { bdbUids?: readonly number[] }) {
   const bdbs = useQuery(bdbsQuery).data ?? [];
   const shards = useQuery(shardsQuery).data ?? [];
   const waiting = new Set(shards.flatMap(({ bdb_uid, lost_lead }) => (lost_lead ? bdb_uid : [])));
   return bdbs
-    .filter(({ uid }) => waiting.has(uid) && (of === undefined || of.includes(uid)))
-    .map((bdb) => <HandBack key={bdb.uid} bdb={bdb} />);
+    .filter(({ uid }) => waiting.has(uid) && (bdbUids === undefined || bdbUids.includes(uid)))
+    .map((bdb) => <SwitchBackNotice key={bdb.uid} bdb={bdb} />);
 }
 
-export function HandBack({ bdb }: { bdb: Bdb }) {
-  const may = useMay('edit');
+export function SwitchBackNotice({ bdb }: { bdb: Bdb }) {
+  const may = usePermission('edit');
   const [open, setOpen] = useState(false);
   const shards = useBdbShards(bdb.uid).data ?? [];
   const lost = shards.filter(({ lost_lead }) => lost_lead);
@@ -42,16 +42,16 @@ export function HandBack({ bdb }: { bdb: Bdb }) {
       <Button
         variant="default"
         disabled={!may}
-        title={may ? undefined : ROLE_FORBIDS}
+        title={may ? undefined : ROLE_DENIED_TEXT}
         onClick={() => setOpen(true)}
       >
         Switch back…
       </Button>
       {open && (
-        <Ask
+        <SubmitDialog
           title={`Switch back ${count} of ${bdb.name}?`}
           action="Switch back"
-          onConfirm={() => returnPrimaries(bdb.uid)}
+          onConfirm={() => switchBackPrimaries(bdb.uid)}
           onClose={() => setOpen(false)}
         >
           <ul className={classes.handovers}>
@@ -65,7 +65,7 @@ export function HandBack({ bdb }: { bdb: Bdb }) {
             Roles are switched one after the other, and no data moves. Requests to the slots of a
             shard pause briefly.
           </span>
-        </Ask>
+        </SubmitDialog>
       )}
     </Alert>
   );

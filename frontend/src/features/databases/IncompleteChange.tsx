@@ -1,7 +1,7 @@
 /** Notice about a change that has not reached all shards: affected settings, reason and a button to try again. */
 import { Alert, Button } from '@mantine/core';
 import { useUpdateBdb } from '@/api/bdbs';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './databases.module.css';
@@ -25,7 +25,7 @@ const SETTING_NAMES: Readonly<Record<string, string>> = {
 
 export function IncompleteChange({ bdb }: { bdb: Bdb }) {
   const update = useUpdateBdb(bdb.uid);
-  const may = useMay('edit');
+  const may = usePermission('edit');
   const retry = useSubmit(() => update({}));
   const settings = [
     ...new Set(bdb.incomplete_changes.map((field) => SETTING_NAMES[field] ?? field)),
@@ -42,12 +42,12 @@ export function IncompleteChange({ bdb }: { bdb: Bdb }) {
         Affected settings: {settings.join(', ')}. Shards that were not reached still use the
         previous values. Each later change of the database also tries again.
       </p>
-      {retry.refusal && <p className={classes.reason}>{retry.refusal.text}</p>}
+      {retry.failure && <p className={classes.reason}>{retry.failure.text}</p>}
       <Button
         variant="default"
         loading={retry.busy}
         disabled={!may}
-        title={may ? undefined : ROLE_FORBIDS}
+        title={may ? undefined : ROLE_DENIED_TEXT}
         onClick={retry.submit}
       >
         Try again

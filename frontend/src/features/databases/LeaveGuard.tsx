@@ -2,7 +2,7 @@
 import { Button, Group, Modal } from '@mantine/core';
 import { useBlocker } from '@tanstack/react-router';
 
-export function LeaveGuard({ dirty }: { dirty: boolean }) {
+export function UnsavedChangesGuard({ dirty }: { dirty: boolean }) {
   const { status, proceed, reset } = useBlocker({
     // The sign-in page after an expired session is exempt, because the form keeps its input.
     shouldBlockFn: ({ current, next }) =>

@@ -6,7 +6,7 @@ import classes from './databases.module.css';
 
 export function LiveSpark({ uid, label }: { uid: number; label: string }) {
   const series = [{ uids: [String(uid)], metric: 'total_req' }];
-  const source = useSeries({ topic: 'bdbs', series, all: 1 });
+  const source = useSeries({ topic: 'bdbs', series, topicSize: 1 });
   return (
     <div className={classes.spark}>
       <Sparkline source={source} color={COLOR.read} label={label} height={22} />

@@ -1,7 +1,7 @@
 /** Live meter of the used memory and its limit. */
 import { useCallback, useRef } from 'react';
 import { format } from '@/lib/format';
-import { fullness } from '@/lib/thresholds';
+import { memoryAlert } from '@/lib/thresholds';
 import { useLive, useTick } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
 import classes from './databases.module.css';
@@ -14,13 +14,13 @@ export function MemoryMeter({ uid, limit }: { uid: number; limit: number }) {
     const share = limit > 0 && !Number.isNaN(used) ? used / limit : 0;
     if (!fill.current) return;
     fill.current.style.width = `${(Math.min(1, share) * 100).toFixed(1)}%`;
-    const tone = fullness(share);
+    const tone = memoryAlert(share);
     if (tone) fill.current.dataset.alert = tone;
     else delete fill.current.dataset.alert;
   }, [live, uid, limit]);
   useTick(draw);
   const toneOf = useCallback(
-    (used: number) => (limit > 0 ? fullness(used / limit) : undefined),
+    (used: number) => (limit > 0 ? memoryAlert(used / limit) : undefined),
     [limit],
   );
   return (

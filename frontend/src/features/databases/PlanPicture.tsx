@@ -2,9 +2,9 @@
 import { Fragment } from 'react';
 import { MoveArrow } from '@/ui/MoveArrow';
 import classes from './databases.module.css';
-import type { PlanPicture as Picture, PlanSeat } from './planPicture';
+import type { DiagramCell, PlanDiagramModel as Picture } from './planPicture';
 
-export function PlanPicture({ picture: { nodes, rows } }: { picture: Picture }) {
+export function PlanDiagram({ diagram: { nodes, rows } }: { diagram: Picture }) {
   const column = (node: number) => nodes.indexOf(node) + 2;
   return (
     <div className={classes.pictureScroll}>
@@ -18,12 +18,12 @@ export function PlanPicture({ picture: { nodes, rows } }: { picture: Picture }) 
             node {node}
           </strong>
         ))}
-        {rows.map(({ id, slots, seats, arrows }, index) => (
+        {rows.map(({ id, slots, cells, arrows }, index) => (
           <Fragment key={id}>
             <span className="dim" style={{ gridRow: index + 2, gridColumn: 1 }}>
               {slots}
             </span>
-            {seats.map((seat) => (
+            {cells.map((seat) => (
               <Seat
                 key={`${seat.node}-${seat.state}`}
                 seat={seat}
@@ -47,21 +47,21 @@ export function PlanPicture({ picture: { nodes, rows } }: { picture: Picture }) 
 }
 
 interface SeatProps {
-  seat: PlanSeat;
+  seat: DiagramCell;
   row: number;
   column: (node: number) => number;
 }
 
-function Seat({ seat: { node, name, role, becomes, state }, row, column }: SeatProps) {
+function Seat({ seat: { node, name, role, newRole, state }, row, column }: SeatProps) {
   return (
     <span
       className={classes.seat}
       data-state={state}
-      data-becomes={becomes !== undefined || undefined}
+      data-becomes={newRole !== undefined || undefined}
       title={name}
       style={{ gridRow: row, gridColumn: column(node) }}
     >
-      <b>{becomes ? `${role} → ${becomes}` : role}</b> {name ?? 'new'}
+      <b>{newRole ? `${role} → ${newRole}` : role}</b> {name ?? 'new'}
     </span>
   );
 }

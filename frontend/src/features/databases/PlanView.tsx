@@ -1,27 +1,27 @@
 /** Placement plan: summary, diagram, changes, and the number of shards per node before and after. */
 import type { BlueprintPair, Shard } from '@/api/types';
-import { changesOf, countsByNode, type NodeCounts } from './blueprint';
+import { countsByNode, type NodeCounts, pairChanges } from './blueprint';
 import { planText } from './blueprintWords';
 import classes from './databases.module.css';
-import { PlanPicture } from './PlanPicture';
-import { pictureOf } from './planPicture';
+import { PlanDiagram } from './PlanPicture';
+import { diagramOf } from './planPicture';
 
 interface Props {
   shards: readonly Shard[];
   blueprint: readonly BlueprintPair[];
   /** Text if the plan changes nothing. */
-  nothing: string;
+  emptyText: string;
 }
 
-export function PlanView({ shards, blueprint, nothing }: Props) {
-  const changes = changesOf(shards, blueprint);
+export function PlanView({ shards, blueprint, emptyText }: Props) {
+  const changes = pairChanges(shards, blueprint);
   const { summary, lines } = planText(changes);
-  const picture = pictureOf(changes);
-  if (!lines.length) return <span>{nothing}</span>;
+  const picture = diagramOf(changes);
+  if (!lines.length) return <span>{emptyText}</span>;
   return (
     <>
       <strong>{summary}</strong>
-      {picture && <PlanPicture picture={picture} />}
+      {picture && <PlanDiagram diagram={picture} />}
       <ul className={`num ${classes.planLines}`}>
         {lines.map((line) => (
           <li key={line}>{line}</li>

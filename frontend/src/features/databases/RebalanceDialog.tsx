@@ -7,8 +7,8 @@ import { messageOf } from '@/api/http';
 import { useBdbShards } from '@/api/shards';
 import type { Bdb } from '@/api/types';
 import { AddressNotice } from '@/ui/AddressNotice';
-import { Ask } from '@/ui/Ask';
-import { changesOf } from './blueprint';
+import { SubmitDialog } from '@/ui/Ask';
+import { pairChanges } from './blueprint';
 import { planText } from './blueprintWords';
 import { PlanView } from './PlanView';
 
@@ -28,9 +28,9 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
     gcTime: 0,
     staleTime: 0,
   });
-  const hasChanges = plan !== undefined && planText(changesOf(shards, plan)).lines.length > 0;
+  const hasChanges = plan !== undefined && planText(pairChanges(shards, plan)).lines.length > 0;
   return (
-    <Ask
+    <SubmitDialog
       title={`Rebalance ${bdb.name}`}
       action="Rebalance"
       size="lg"
@@ -61,9 +61,9 @@ export function RebalanceDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => voi
         <PlanView
           shards={shards}
           blueprint={plan}
-          nothing="Nothing to do: all shards are already placed according to the policy."
+          emptyText="Nothing to do: all shards are already placed according to the policy."
         />
       )}
-    </Ask>
+    </SubmitDialog>
   );
 }

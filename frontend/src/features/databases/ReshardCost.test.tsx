@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { render, screen } from '@testing-library/react';
 import { describe, expect, it } from 'vitest';
 import type { ReshardPreview } from '@/api/types';
-import { cargoWords, ReshardCost } from './ReshardCost';
+import { movedDataText, ReshardCost } from './ReshardCost';
 
 const cost = (part: Partial<ReshardPreview> = {}): ReshardPreview => ({
   slots: 8192,
@@ -17,7 +17,7 @@ const cost = (part: Partial<ReshardPreview> = {}): ReshardPreview => ({
   ...part,
 });
 
-const words = (shown: ReshardPreview) => cargoWords(shown).replaceAll('\u00a0', ' ');
+const words = (shown: ReshardPreview) => movedDataText(shown).replaceAll('\u00a0', ' ');
 
 describe('ReshardCost', () => {
   it('shows time and latency of both paces and marks the current one', () => {

@@ -6,7 +6,7 @@ import classes from './databases.module.css';
 export function ReshardCost({ cost }: { cost: ReshardPreview }) {
   return (
     <>
-      <p>{cargoWords(cost)}</p>
+      <p>{movedDataText(cost)}</p>
       <table className={`num ${classes.planNodes}`}>
         <caption className="sr-only">Time and latency at each pace</caption>
         <thead>
@@ -31,7 +31,7 @@ export function ReshardCost({ cost }: { cost: ReshardPreview }) {
 }
 
 /** Return the amount of data to move. Keys and bytes are included only if the console knows them. */
-export function cargoWords({ slots, keys, bytes }: ReshardPreview): string {
+export function movedDataText({ slots, keys, bytes }: ReshardPreview): string {
   const moved = plural(slots, 'slot');
   if (keys === undefined || bytes === undefined) return `${moved} to move.`;
   if (!keys) return `${moved} to move, without keys.`;

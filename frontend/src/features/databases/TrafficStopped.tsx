@@ -1,13 +1,13 @@
 /** Notice about stopped traffic, with a button to resume it. */
 import { Alert, Button } from '@mantine/core';
 import { resumeTraffic } from '@/api/bdbs';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Bdb } from '@/api/types';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './databases.module.css';
 
 export function TrafficStopped({ bdb }: { bdb: Bdb }) {
-  const may = useMay('edit');
+  const may = usePermission('edit');
   const resume = useSubmit(() => resumeTraffic(bdb.uid));
   return (
     <Alert
@@ -20,12 +20,12 @@ export function TrafficStopped({ bdb }: { bdb: Bdb }) {
         Clients cannot connect. The data is kept, replicas stay in sync, and failovers still take
         place.
       </p>
-      {resume.refusal && <p className={classes.reason}>{resume.refusal.text}</p>}
+      {resume.failure && <p className={classes.reason}>{resume.failure.text}</p>}
       <Button
         variant="default"
         loading={resume.busy}
         disabled={!may || bdb.status !== 'active'}
-        title={may ? undefined : ROLE_FORBIDS}
+        title={may ? undefined : ROLE_DENIED_TEXT}
         onClick={resume.submit}
       >
         Resume traffic

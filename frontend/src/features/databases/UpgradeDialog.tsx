@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { previewUpgrade, upgradeBdb } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import type { Bdb } from '@/api/types';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import classes from './databases.module.css';
 
 export function UpgradeDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
@@ -16,7 +16,7 @@ export function UpgradeDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => void 
     retry: false,
   });
   return (
-    <Ask
+    <SubmitDialog
       title={`Upgrade the engine of ${bdb.name}`}
       action="Upgrade"
       size="lg"
@@ -45,6 +45,6 @@ export function UpgradeDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => void 
           ))}
         </ol>
       )}
-    </Ask>
+    </SubmitDialog>
   );
 }

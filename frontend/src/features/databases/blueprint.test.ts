@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BlueprintPair, Shard } from '@/api/types';
-import { changesOf, countsByNode, movedSlots, pairNumbers } from './blueprint';
+import { countsByNode, movedSlots, pairChanges, pairNumbers } from './blueprint';
 import { planText } from './blueprintWords';
 
 const shard = (uid: number, pair: number, on: number, role: 'master' | 'slave', slots: string) =>
@@ -23,12 +23,12 @@ const two = [
   shard(4, 1, 2, 'slave', HIGH),
 ];
 const lines = (shards: readonly Shard[], blueprint: readonly BlueprintPair[]) =>
-  planText(changesOf(shards, blueprint)).lines.map((line) => line.replaceAll('\u00a0', ' '));
+  planText(pairChanges(shards, blueprint)).lines.map((line) => line.replaceAll('\u00a0', ' '));
 
 describe('planText', () => {
   it('is empty if nothing changes', () => {
     const same = [planned(LOW, 1, 2), planned(HIGH, 1, 2)];
-    expect(planText(changesOf(two, same))).toEqual({ summary: '', lines: [] });
+    expect(planText(pairChanges(two, same))).toEqual({ summary: '', lines: [] });
   });
 
   it('distinguishes moves from switchovers', () => {
@@ -37,7 +37,7 @@ describe('planText', () => {
       'redis:3 moves from node 2 to node 3',
       'redis:4 on node 2 becomes the primary of slots 8192–16383 in place of redis:2 on node 1',
     ]);
-    const { summary } = planText(changesOf(two, blueprint));
+    const { summary } = planText(pairChanges(two, blueprint));
     expect(summary.replaceAll('\u00a0', ' ')).toBe(
       '1 primary role is switched, 1 shard moves to another node.',
     );
@@ -61,8 +61,8 @@ describe('planText', () => {
       'redis:2 gives up 2,731 slots: 8,192 → 5,461',
       'A new primary on node 3, with its replica on node 1, gets 5,461 slots',
     ]);
-    expect(movedSlots(changesOf(two, blueprint))).toBe(5461);
-    expect(planText(changesOf(two, blueprint)).summary.replaceAll('\u00a0', ' ')).toBe(
+    expect(movedSlots(pairChanges(two, blueprint))).toBe(5461);
+    expect(planText(pairChanges(two, blueprint)).summary.replaceAll('\u00a0', ' ')).toBe(
       '5,461 of 16,384 slots move, 1 primary is added.',
     );
   });
@@ -87,7 +87,7 @@ describe('planText', () => {
 
 describe('countsByNode', () => {
   it('counts before and after, with nodes that are new to the database', () => {
-    const counts = countsByNode(changesOf(two, [planned(LOW, 1, 3), planned(HIGH, 2, 1)]));
+    const counts = countsByNode(pairChanges(two, [planned(LOW, 1, 3), planned(HIGH, 2, 1)]));
     expect(counts).toEqual([
       { node: 1, before: { primaries: 2, replicas: 0 }, after: { primaries: 1, replicas: 1 } },
       { node: 2, before: { primaries: 0, replicas: 2 }, after: { primaries: 1, replicas: 0 } },

@@ -3,20 +3,20 @@ import { isPrimary } from '@/api/shards';
 import type { BlueprintPair, Shard } from '@/api/types';
 import { commonSlots, countSlots, parseSlots, type SlotRange } from '@/lib/slots';
 
-export interface Seat {
+export interface PlannedShard {
   node: number;
   primary: boolean;
 }
 
-export interface HeldSeat extends Seat {
+export interface CurrentShard extends PlannedShard {
   name: string;
 }
 
 export interface PairChange {
   /** Empty for a new pair. */
-  before: readonly HeldSeat[];
+  before: readonly CurrentShard[];
   /** Empty for a pair that is removed. */
-  after: readonly Seat[];
+  after: readonly PlannedShard[];
   slots: { before: SlotRange[]; after: SlotRange[] };
 }
 
@@ -26,7 +26,7 @@ export interface NodeCounts {
   after: { primaries: number; replicas: number };
 }
 
-export function changesOf(
+export function pairChanges(
   shards: readonly Shard[],
   blueprint: readonly BlueprintPair[],
 ): PairChange[] {
@@ -62,14 +62,14 @@ export function changesOf(
 }
 
 export interface Movement {
-  moves: { from: HeldSeat; to: Seat }[];
-  arriving: Seat[];
-  going: HeldSeat[];
+  moves: { from: CurrentShard; to: PlannedShard }[];
+  added: PlannedShard[];
+  removed: CurrentShard[];
 }
 
 /** Return the copies of a remaining pair that move, are added or are removed. */
 export function movementOf({ before, after }: PairChange): Movement {
-  const stays = ({ node }: Seat, seats: readonly Seat[]) =>
+  const stays = ({ node }: PlannedShard, seats: readonly PlannedShard[]) =>
     seats.some((seat) => seat.node === node);
   const leaving = primariesFirst(before.filter((seat) => !stays(seat, after)));
   const arriving = primariesFirst(after.filter((seat) => !stays(seat, before)));
@@ -77,10 +77,10 @@ export function movementOf({ before, after }: PairChange): Movement {
     const to = arriving[index];
     return to ? [{ from, to }] : [];
   });
-  return { moves, arriving: arriving.slice(moves.length), going: leaving.slice(moves.length) };
+  return { moves, added: arriving.slice(moves.length), removed: leaving.slice(moves.length) };
 }
 
-export const primariesFirst = <T extends Seat>(seats: readonly T[]): T[] =>
+export const primariesFirst = <T extends PlannedShard>(seats: readonly T[]): T[] =>
   [...seats].sort((a, b) => Number(b.primary) - Number(a.primary));
 
 /** Return the pair numbers of a plan with `count` pairs. The highest numbers are removed; new pairs get the lowest free numbers. */
@@ -100,7 +100,7 @@ export function movedSlots(changes: readonly PairChange[]): number {
 
 export function countsByNode(changes: readonly PairChange[]): NodeCounts[] {
   const found = new Map<number, NodeCounts>();
-  const count = (seats: readonly Seat[], when: 'before' | 'after') => {
+  const count = (seats: readonly PlannedShard[], when: 'before' | 'after') => {
     for (const { node, primary } of seats) {
       const counts = found.get(node) ?? {
         node,

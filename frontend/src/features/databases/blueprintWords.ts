@@ -1,13 +1,13 @@
 /** Placement plan as text. Pure functions. */
 import { plural } from '@/lib/format';
-import { countSlots, SLOT_COUNT, showSlots } from '@/lib/slots';
+import { countSlots, formatSlots, SLOT_COUNT } from '@/lib/slots';
 import {
-  type HeldSeat,
+  type CurrentShard,
   movedSlots,
   movementOf,
   type PairChange,
+  type PlannedShard,
   primariesFirst,
-  type Seat,
 } from './blueprint';
 
 export interface PlanText {
@@ -71,24 +71,24 @@ function describePair(change: PairChange): PairLines {
   const { before, after } = change;
   if (!before.length) return { ...NO_LINES, newPairs: [newPair(change)] };
   if (!after.length) return { ...NO_LINES, goingPairs: [removedPair(change)] };
-  const { moves, arriving, going } = movementOf(change);
+  const { moves, added, removed } = movementOf(change);
   const primary = before.find((seat) => seat.primary);
   return {
     ...NO_LINES,
-    handovers: switchoverWords(change, primary),
-    moves: moves.map(({ from, to }) => moveWords(from, to)),
-    newReplicas: arriving.map(
+    handovers: switchoverText(change, primary),
+    moves: moves.map(({ from, to }) => moveText(from, to)),
+    newReplicas: added.map(
       ({ node }) => `A replica of ${(primary ?? before[0])?.name} is added on node ${node}`,
     ),
-    goingReplicas: going.map(({ name, node }) => `${name} on node ${node} is removed`),
-    slots: slotWords(change, primary),
+    goingReplicas: removed.map(({ name, node }) => `${name} on node ${node} is removed`),
+    slots: slotText(change, primary),
   };
 }
 
 /** Describe the promotion of an existing replica, if the plan has one. */
-function switchoverWords(
+function switchoverText(
   { before, after, slots }: PairChange,
-  primary: HeldSeat | undefined,
+  primary: CurrentShard | undefined,
 ): string[] {
   const next = after.find((seat) => seat.primary);
   const promoted = before.find((seat) => seat.node === next?.node && !seat.primary);
@@ -99,7 +99,7 @@ function switchoverWords(
   ];
 }
 
-function moveWords(from: HeldSeat, to: Seat): string {
+function moveText(from: CurrentShard, to: PlannedShard): string {
   const promotion = to.primary && !from.primary ? ' and becomes primary' : '';
   return `${from.name} moves from node ${from.node} to node ${to.node}${promotion}`;
 }
@@ -117,7 +117,7 @@ function removedPair({ before, slots }: PairChange): string {
   return `${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} removed; ${count} move to other primaries`;
 }
 
-function slotWords({ slots }: PairChange, primary: HeldSeat | undefined): string[] {
+function slotText({ slots }: PairChange, primary: CurrentShard | undefined): string[] {
   const [before, after] = [countSlots(slots.before), countSlots(slots.after)];
   if (before === after || !primary) return [];
   const difference = Math.abs(after - before);
@@ -132,5 +132,5 @@ function slotWords({ slots }: PairChange, primary: HeldSeat | undefined): string
 
 /** Return the slot ranges, or the number of slots if there are more than three ranges. */
 function slotsOf(ranges: PairChange['slots']['before']): string {
-  return ranges.length > 3 ? plural(countSlots(ranges), 'slot') : `slots ${showSlots(ranges)}`;
+  return ranges.length > 3 ? plural(countSlots(ranges), 'slot') : `slots ${formatSlots(ranges)}`;
 }

@@ -8,10 +8,10 @@ export interface BulkAction {
   /** Text that describes the effect. */
   warning: string;
   /** Whether the user has to type the number of databases to confirm. */
-  typed: boolean;
+  confirmByTyping: boolean;
   /** Whether the state of the database allows the action. */
-  fits: (bdb: Bdb) => boolean;
-  order: (bdb: Bdb) => Promise<unknown>;
+  isApplicable: (bdb: Bdb) => boolean;
+  submit: (bdb: Bdb) => Promise<unknown>;
 }
 
 const isActive = ({ status }: Bdb): boolean => status === 'active';
@@ -22,33 +22,33 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
     label: 'Rebalance',
     warning:
       'Shards move according to the placement policy of their database. The databases continue to serve requests.',
-    typed: false,
-    fits: isActive,
-    order: ({ uid }) => rebalance(uid, false),
+    confirmByTyping: false,
+    isApplicable: isActive,
+    submit: ({ uid }) => rebalance(uid, false),
   },
   {
     id: 'stop',
     label: 'Stop traffic',
     warning:
       'All clients are disconnected and cannot connect until you resume traffic. The data is kept, and failovers still take place.',
-    typed: true,
-    fits: (bdb) => isActive(bdb) && !bdb.traffic_manually_disabled,
-    order: ({ uid }) => stopTraffic(uid),
+    confirmByTyping: true,
+    isApplicable: (bdb) => isActive(bdb) && !bdb.traffic_manually_disabled,
+    submit: ({ uid }) => stopTraffic(uid),
   },
   {
     id: 'resume',
     label: 'Resume traffic',
     warning: 'Clients can connect again.',
-    typed: false,
-    fits: (bdb) => isActive(bdb) && bdb.traffic_manually_disabled,
-    order: ({ uid }) => resumeTraffic(uid),
+    confirmByTyping: false,
+    isApplicable: (bdb) => isActive(bdb) && bdb.traffic_manually_disabled,
+    submit: ({ uid }) => resumeTraffic(uid),
   },
   {
     id: 'delete',
     label: 'Delete',
     warning: 'All shards are stopped and all data is deleted. This cannot be undone.',
-    typed: true,
-    fits: ({ status }) => status !== 'delete-pending',
-    order: ({ uid }) => deleteBdb(uid),
+    confirmByTyping: true,
+    isApplicable: ({ status }) => status !== 'delete-pending',
+    submit: ({ uid }) => deleteBdb(uid),
   },
 ];

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Bdb, UpdateBdb } from '@/api/types';
-import { changesShape, changeWords, isTold } from './changeWords';
+import { changeEffects, changesShards, hasEffects } from './changeWords';
 
 const bdb = { memory_size: 6 * 2 ** 30, shards_count: 3, replication: true } as Bdb;
 const words = (body: UpdateBdb, of: Partial<Bdb> = {}) =>
-  changeWords({ ...bdb, ...of }, body).map((line) => line.replaceAll('\u00a0', ' '));
+  changeEffects({ ...bdb, ...of }, body).map((line) => line.replaceAll('\u00a0', ' '));
 
-describe('changeWords', () => {
+describe('changeEffects', () => {
   it('shows the new memory limit of each shard', () => {
     expect(words({ shards_count: 6 })).toEqual(['Each shard can use 512 MiB instead of 1 GiB.']);
     expect(words({ shards_count: 6 }, { memory_size: 0 })).toEqual([]);
@@ -38,8 +38,8 @@ describe('persistence', () => {
     expect(words({ data_persistence: 'aof' })[0]).toMatch(/^Each shard writes all its data/);
     expect(words({ data_persistence: 'aof' }, { data_persistence: 'aof' })).toEqual([]);
     expect(words({ data_persistence: 'disabled' })[0]).toMatch(/lost permanently/);
-    expect(isTold({ data_persistence: 'aof' })).toBe(true);
-    expect(isTold({ name: 'x' })).toBe(false);
+    expect(hasEffects({ data_persistence: 'aof' })).toBe(true);
+    expect(hasEffects({ name: 'x' })).toBe(false);
   });
 });
 
@@ -48,14 +48,14 @@ describe('clients', () => {
     expect(words({ tls_mode: 'enabled' })[0]).toMatch(/without TLS are disconnected/);
     expect(words({ tls_mode: 'disabled' })[0]).toMatch(/unencrypted connections only/);
     expect(words({ proxy_policy: 'all-nodes' })[0]).toMatch(/^Addresses of the endpoint/);
-    expect(isTold({ tls_mode: 'enabled' })).toBe(true);
+    expect(hasEffects({ tls_mode: 'enabled' })).toBe(true);
     expect(words({ max_connections: 5 })).toEqual([]);
   });
 });
 
-describe('changesShape', () => {
+describe('changesShards', () => {
   it('ignores names and limits', () => {
-    expect(changesShape({ name: 'x', memory_size: 1 })).toBe(false);
-    expect(changesShape({ replication: false })).toBe(true);
+    expect(changesShards({ name: 'x', memory_size: 1 })).toBe(false);
+    expect(changesShards({ replication: false })).toBe(true);
   });
 });

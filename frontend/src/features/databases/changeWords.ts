@@ -8,14 +8,14 @@ const SHAPE = ['shards_count', 'replication', 'shards_placement', 'io_threads'] 
 /** Fields whose change has effects that are shown before it is saved. */
 const WITH_EFFECTS = [...SHAPE, 'data_persistence', 'proxy_policy', 'tls_mode'] as const;
 
-export const isTold = (body: UpdateBdb): boolean => WITH_EFFECTS.some((field) => field in body);
+export const hasEffects = (body: UpdateBdb): boolean => WITH_EFFECTS.some((field) => field in body);
 
 /** Whether the change disconnects clients, or requires them to connect differently. */
-export const cutsOff = (body: UpdateBdb): boolean => 'tls_mode' in body;
+export const disconnectsClients = (body: UpdateBdb): boolean => 'tls_mode' in body;
 
-export const changesShape = (body: UpdateBdb): boolean => SHAPE.some((field) => field in body);
+export const changesShards = (body: UpdateBdb): boolean => SHAPE.some((field) => field in body);
 
-export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
+export function changeEffects(bdb: Bdb, body: UpdateBdb): string[] {
   const changed = { ...bdb, ...body };
   const primaries = plural(bdb.shards_count, 'primary', 'primaries');
   return [
@@ -39,13 +39,13 @@ export function changeWords(bdb: Bdb, body: UpdateBdb): string[] {
       : [
           'Shards with Valkey 9 apply the number of threads while they run. Shards with Valkey 8 are replaced one after the other.',
         ]),
-    ...memoryWords(perShard(bdb), perShard(changed)),
-    ...persistenceWords(bdb, body),
-    ...clientWords(body),
+    ...memoryText(perShard(bdb), perShard(changed)),
+    ...persistenceText(bdb, body),
+    ...clientText(body),
   ];
 }
 
-function clientWords(body: UpdateBdb): string[] {
+function clientText(body: UpdateBdb): string[] {
   const tls = {
     enabled: [
       'Clients that are connected without TLS are disconnected. New connections require TLS.',
@@ -62,7 +62,7 @@ function clientWords(body: UpdateBdb): string[] {
   ];
 }
 
-function persistenceWords(bdb: Bdb, body: UpdateBdb): string[] {
+function persistenceText(bdb: Bdb, body: UpdateBdb): string[] {
   if (body.data_persistence === undefined) return [];
   if (body.data_persistence === 'disabled') {
     return [
@@ -81,7 +81,7 @@ function perShard(bdb: Pick<Bdb, 'memory_size' | 'shards_count' | 'replication'>
   return Math.floor(bdb.memory_size / (bdb.shards_count * (bdb.replication ? 2 : 1)));
 }
 
-function memoryWords(before: number, after: number): string[] {
+function memoryText(before: number, after: number): string[] {
   if (before === after || !before || !after) return [];
   return [`Each shard can use ${format('bytes', after)} instead of ${format('bytes', before)}.`];
 }

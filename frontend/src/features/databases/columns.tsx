@@ -61,7 +61,7 @@ const ENDPOINT: Column<Bdb> = {
   sort: (bdb) => endpointOf(bdb)?.port ?? 0,
   cell: (bdb) => {
     const endpoint = endpointOf(bdb);
-    if (!endpoint) return <Dash why="Available when the database is created" />;
+    if (!endpoint) return <Dash reason="Available when the database is created" />;
     return <CopyInline text={`${endpoint.host}:${endpoint.port}`} label="Copy endpoint" />;
   },
 };
@@ -106,9 +106,9 @@ function liveSort(
   live: Live,
   topic: string,
   metric: string,
-): Pick<Column<Bdb>, 'sort' | 'falling'> {
+): Pick<Column<Bdb>, 'sort' | 'descendingFirst'> {
   return {
-    falling: true,
+    descendingFirst: true,
     sort: ({ uid }) => live.ring(topic).latest(String(uid), metric, live.edge()),
   };
 }
@@ -147,7 +147,7 @@ export function columnsOf(source: Live): Column<Bdb>[] {
           uid={bdb.uid}
           metric="p99_latency"
           unit="latency"
-          nothing="No requests in the last few seconds"
+          emptyTitle="No requests in the last few seconds"
         />
       ),
     },
@@ -164,10 +164,10 @@ export function columnsOf(source: Live): Column<Bdb>[] {
             uid={bdb.uid}
             metric="ram_hit_ratio"
             unit="ratio"
-            nothing="No key was accessed in the last few seconds"
+            emptyTitle="No key was accessed in the last few seconds"
           />
         ) : (
-          <Dash why="The database is in RAM only" />
+          <Dash reason="The database is in RAM only" />
         ),
     },
     SPARK,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { change, EMPTY_DRAFT, splitMemory, toCurl, toRequest } from './draft';
+import { changeDraft, EMPTY_DRAFT, splitMemory, toCurl, toRequest } from './draft';
 
-describe('change', () => {
+describe('changeDraft', () => {
   it('selects sharding, sparse placement and a proxy per node with primaries for the cluster API', () => {
-    const next = change(EMPTY_DRAFT, { oss_cluster: true });
+    const next = changeDraft(EMPTY_DRAFT, { oss_cluster: true });
     expect(next).toMatchObject({
       sharding: true,
       shards_placement: 'sparse',
@@ -12,13 +12,15 @@ describe('change', () => {
   });
 
   it('keeps a later selection', () => {
-    const next = change(change(EMPTY_DRAFT, { oss_cluster: true }), { shards_placement: 'dense' });
+    const next = changeDraft(changeDraft(EMPTY_DRAFT, { oss_cluster: true }), {
+      shards_placement: 'dense',
+    });
     expect(next.shards_placement).toBe('dense');
     expect(next.oss_cluster).toBe(true);
   });
 
   it('disables the cluster API with sharding', () => {
-    const next = change(change(EMPTY_DRAFT, { oss_cluster: true }), { sharding: false });
+    const next = changeDraft(changeDraft(EMPTY_DRAFT, { oss_cluster: true }), { sharding: false });
     expect(next).toMatchObject({ oss_cluster: false, shards_count: 1 });
   });
 });

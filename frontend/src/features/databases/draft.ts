@@ -26,14 +26,14 @@ export interface CreateDraft {
   durability: Durability;
   password: string;
   tls: boolean;
-  between_nodes: BetweenNodes;
+  between_nodes: InternodeEncryption;
   tags: Tag[];
 }
 
 /** Whether traffic between shards and proxies is encrypted; `policy` uses the cluster policy. */
-export type BetweenNodes = 'policy' | 'encrypted' | 'clear';
+export type InternodeEncryption = 'policy' | 'encrypted' | 'clear';
 
-export const BETWEEN_NODES: readonly { value: BetweenNodes; label: string }[] = [
+export const INTERNODE_ENCRYPTION: readonly { value: InternodeEncryption; label: string }[] = [
   { value: 'policy', label: 'Use the cluster policy' },
   { value: 'encrypted', label: 'Encrypted' },
   { value: 'clear', label: 'Unencrypted, for trusted networks' },
@@ -92,8 +92,9 @@ export const memoryBytes = (draft: Pick<CreateDraft, 'memory' | 'memory_unit'>):
     : Math.round(Number(draft.memory) * MEMORY_UNITS[draft.memory_unit]);
 
 /** Return the number of shards, including replicas. */
-export const processes = (draft: Pick<CreateDraft, 'sharding' | 'shards_count' | 'replication'>) =>
-  (draft.sharding ? Number(draft.shards_count) || 1 : 1) * (draft.replication ? 2 : 1);
+export const processCount = (
+  draft: Pick<CreateDraft, 'sharding' | 'shards_count' | 'replication'>,
+) => (draft.sharding ? Number(draft.shards_count) || 1 : 1) * (draft.replication ? 2 : 1);
 
 /** Return bytes as an amount in the largest unit that gives at least 1; MiB if none does. */
 export function splitMemory(bytes: number): Pick<CreateDraft, 'memory' | 'memory_unit'> {
@@ -102,7 +103,7 @@ export function splitMemory(bytes: number): Pick<CreateDraft, 'memory' | 'memory
 }
 
 /** Apply a change to the draft. Some fields change others, as in the Redis Enterprise UI. */
-export function change(draft: CreateDraft, part: Partial<CreateDraft>): CreateDraft {
+export function changeDraft(draft: CreateDraft, part: Partial<CreateDraft>): CreateDraft {
   const next = { ...draft, ...part };
   if (part.oss_cluster) {
     next.sharding = true;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Bdb } from '@/api/types';
-import { keepMine, takeTheirs, touch as touched, untouched } from '@/lib/edits';
-import { type BdbEdit, bodyOf, conflictsOf, type Editable, editable } from './edit';
+import { discardFields, emptyEdit, keepEditedFields, editFields as touched } from '@/lib/edits';
+import { type BdbEdit, conflictsOf, type Editable, editableFields, updateRequest } from './edit';
 
-const NOTHING = untouched<Editable>();
+const NOTHING = emptyEdit<Editable>();
 const touch = (edit: BdbEdit, part: Partial<Editable>, now: Bdb) =>
-  touched(edit, part, editable(now));
+  touched(edit, part, editableFields(now));
 
 const bdb = (part: Partial<Bdb> = {}) =>
   ({
@@ -25,27 +25,31 @@ describe('an edit', () => {
   it('sends only edited fields, even if others change at the same time', () => {
     const edit = touch(NOTHING, { name: 'sales' }, bdb());
     const now = bdb({ shards_count: 5, memory_size: 7 << 20 });
-    expect(bodyOf(edit, now)).toEqual({ name: 'sales' });
+    expect(updateRequest(edit, now)).toEqual({ name: 'sales' });
     expect(conflictsOf(edit, now)).toEqual([]);
   });
 
   it('converts the RAM percentage to bytes of the memory limit', () => {
     const onFlash = bdb({ bigstore: true, memory_size: 1000, bigstore_ram_size: 100 });
     const edit = touch(NOTHING, { ram_percent: 25 }, onFlash);
-    expect(bodyOf(edit, onFlash)).toEqual({ bigstore_ram_size: 250 });
+    expect(updateRequest(edit, onFlash)).toEqual({ bigstore_ram_size: 250 });
   });
 
   it('sends the number of threads, and 0 if the console chooses', () => {
     const now = bdb({ io_threads: 2 });
-    expect(bodyOf(touch(NOTHING, { io_threads: 4 }, now), now)).toEqual({ io_threads: 4 });
-    expect(bodyOf(touch(NOTHING, { io_threads: '' }, now), now)).toEqual({ io_threads: 0 });
+    expect(updateRequest(touch(NOTHING, { io_threads: 4 }, now), now)).toEqual({ io_threads: 4 });
+    expect(updateRequest(touch(NOTHING, { io_threads: '' }, now), now)).toEqual({ io_threads: 0 });
   });
 
   it('sends client settings, and 0 for the default limit', () => {
     const now = bdb({ proxy_policy: 'single', tls_mode: 'disabled', max_connections: 50 });
     const clients = { proxy_policy: 'all-nodes', tls_mode: 'enabled', slave_ha: true } as const;
     const edit = touch(NOTHING, { ...clients, max_connections: '', maxclients: 20_000 }, now);
-    expect(bodyOf(edit, now)).toEqual({ ...clients, max_connections: 0, maxclients: 20_000 });
+    expect(updateRequest(edit, now)).toEqual({
+      ...clients,
+      max_connections: 0,
+      maxclients: 20_000,
+    });
     const both = bdb({ ...now, proxy_policy: 'all-master-shards' });
     expect(conflictsOf(edit, both)).toEqual([
       {
@@ -63,13 +67,13 @@ describe('an edit', () => {
       snapshot_policy: [{ secs: 3600, writes: 1 }],
     });
     const edit = touch(NOTHING, { durability: 'aof-second' }, hourly);
-    expect(bodyOf(edit, hourly)).toEqual({
+    expect(updateRequest(edit, hourly)).toEqual({
       data_persistence: 'aof',
       aof_policy: 'appendfsync-every-sec',
     });
-    expect(bodyOf(touch(edit, { durability: 'snap-1' }, hourly), hourly)).toEqual({});
+    expect(updateRequest(touch(edit, { durability: 'snap-1' }, hourly), hourly)).toEqual({});
     const custom = bdb({ data_persistence: 'snapshot', snapshot_policy: [{ secs: 7, writes: 2 }] });
-    expect(bodyOf(touch(NOTHING, { durability: '' }, custom), custom)).toEqual({});
+    expect(updateRequest(touch(NOTHING, { durability: '' }, custom), custom)).toEqual({});
     expect(conflictsOf(edit, custom)).toEqual([
       {
         label: 'Persistence',
@@ -82,8 +86,8 @@ describe('an edit', () => {
 
   it('sends neither restored values nor an unedited limit', () => {
     const changed = touch(NOTHING, { shards_count: 5 }, bdb());
-    expect(bodyOf(changed, bdb())).toEqual({ shards_count: 5 });
-    expect(bodyOf(touch(changed, { shards_count: 3 }, bdb()), bdb())).toEqual({});
+    expect(updateRequest(changed, bdb())).toEqual({ shards_count: 5 });
+    expect(updateRequest(touch(changed, { shards_count: 3 }, bdb()), bdb())).toEqual({});
   });
 
   it('reports conflicts until the user resolves them', () => {
@@ -92,10 +96,10 @@ describe('an edit', () => {
     expect(conflictsOf(edit, now)).toEqual([
       { label: 'Number of shards', before: '3', now: '6', mine: '4' },
     ]);
-    const mine = keepMine(edit, ['shards_count'], editable(now));
+    const mine = keepEditedFields(edit, ['shards_count'], editableFields(now));
     expect(conflictsOf(mine, now)).toEqual([]);
-    expect(bodyOf(mine, now)).toEqual({ shards_count: 4 });
-    expect(bodyOf(takeTheirs(edit, ['shards_count']), now)).toEqual({});
+    expect(updateRequest(mine, now)).toEqual({ shards_count: 4 });
+    expect(updateRequest(discardFields(edit, ['shards_count']), now)).toEqual({});
     expect(conflictsOf(edit, bdb({ shards_count: 4 }))).toEqual([]);
   });
 });

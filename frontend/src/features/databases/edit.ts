@@ -1,7 +1,7 @@
 /** Edits of a database: form fields, the request and conflicts. Pure functions. */
 import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb, UpdateBdb } from '@/api/types';
-import { changed, conflicting, type Edit } from '@/lib/edits';
+import { changedFields, conflictingFields, type Edit } from '@/lib/edits';
 import { format } from '@/lib/format';
 import type { Conflict } from '@/ui/Conflicts';
 import {
@@ -60,7 +60,7 @@ export const LABELS: Readonly<Record<Field, string>> = {
   tags: 'Tags',
 };
 
-export const editable = (bdb: Bdb): Editable => ({
+export const editableFields = (bdb: Bdb): Editable => ({
   name: bdb.name,
   memory: splitMemory(bdb.memory_size),
   ram_percent: ramPercent(bdb),
@@ -82,11 +82,11 @@ export const editable = (bdb: Bdb): Editable => ({
 const NUMBERS: ReadonlySet<Field> = new Set(['io_threads', 'max_connections', 'maxclients']);
 
 /** Return the fields that differ from the current database. */
-export function bodyOf(edit: BdbEdit, bdb: Bdb): UpdateBdb {
+export function updateRequest(edit: BdbEdit, bdb: Bdb): UpdateBdb {
   const { patch } = edit;
-  const live = editable(bdb);
+  const live = editableFields(bdb);
   const body: UpdateBdb = {};
-  for (const field of changed(edit, live)) {
+  for (const field of changedFields(edit, live)) {
     if (field === 'memory') body.memory_size = memoryBytes(patch.memory ?? live.memory);
     else if (field === 'ram_percent') {
       const memory = patch.memory ? memoryBytes(patch.memory) : bdb.memory_size;
@@ -103,8 +103,8 @@ export function bodyOf(edit: BdbEdit, bdb: Bdb): UpdateBdb {
 }
 
 export function conflictsOf(edit: BdbEdit, bdb: Bdb): Conflict[] {
-  const live = editable(bdb);
-  return conflicting(edit, live).map((field) => ({
+  const live = editableFields(bdb);
+  return conflictingFields(edit, live).map((field) => ({
     label: LABELS[field],
     before: text(edit.seen[field], field),
     now: text(live[field], field),

@@ -4,7 +4,7 @@ import { features, tagsText } from './columns';
 import { bdbState, endpointOf } from './status';
 
 /** Return the databases that contain every word of the text in their name, uid, state, endpoint, features or tags. */
-export function narrowed(bdbs: readonly Bdb[], text: string): Bdb[] {
+export function filterDatabases(bdbs: readonly Bdb[], text: string): Bdb[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return bdbs.filter((bdb) => {
     const all = textOf(bdb);
@@ -20,5 +20,5 @@ function textOf(bdb: Bdb): string {
 }
 
 /** Return the selected databases that still exist. */
-export const present = (selected: ReadonlySet<number>, bdbs: readonly Bdb[]): Bdb[] =>
+export const selectedDatabases = (selected: ReadonlySet<number>, bdbs: readonly Bdb[]): Bdb[] =>
   bdbs.filter(({ uid }) => selected.has(uid));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { BlueprintPair } from '@/api/types';
 import { type CreateDraft, EMPTY_DRAFT } from './draft';
-import { placeWords, planWords } from './plan';
+import { draftSummary, placementText } from './plan';
 
 const pair = (master: number, slave: number): BlueprintPair => ({
   nodes: [
@@ -11,9 +11,11 @@ const pair = (master: number, slave: number): BlueprintPair => ({
   slot_range: '',
 });
 const words = (part: Partial<CreateDraft>, blueprint: BlueprintPair[] | null = null) =>
-  planWords({ ...EMPTY_DRAFT, ...part }, blueprint).map((line) => line.replaceAll('\u00a0', ' '));
+  draftSummary({ ...EMPTY_DRAFT, ...part }, blueprint).map((line) =>
+    line.replaceAll('\u00a0', ' '),
+  );
 
-describe('planWords', () => {
+describe('draftSummary', () => {
   it('counts shards, nodes and memory', () => {
     const lines = words({ sharding: true, shards_count: 6, replication: true, memory: 12 }, [
       pair(1, 2),
@@ -41,7 +43,7 @@ describe('planWords', () => {
 
   it('shows only the number of nodes if there are many', () => {
     const many = Array.from({ length: 8 }, (_, index) => pair(index + 1, ((index + 1) % 8) + 1));
-    expect(placeWords(many).replaceAll('\u00a0', ' ')).toBe('Placement: 8 nodes');
+    expect(placementText(many).replaceAll('\u00a0', ' ')).toBe('Placement: 8 nodes');
   });
 
   it('is empty if the number of shards is invalid', () => {

@@ -7,7 +7,7 @@ import { ramBytes } from './flash';
 /** With more nodes, only their number is shown. */
 const MAX_NODES_LISTED = 6;
 
-export function planWords(
+export function draftSummary(
   draft: CreateDraft,
   blueprint: readonly BlueprintPair[] | null,
 ): string[] {
@@ -16,24 +16,24 @@ export function planWords(
   const total = draft.replication ? primaries * 2 : primaries;
   const bytes = memoryBytes(draft);
   return [
-    shardWords(primaries, draft.replication),
-    ...(blueprint ? [placeWords(blueprint)] : []),
-    bytes > 0 ? memoryWords(bytes, total, draft.replication) : 'No memory limit',
-    ...(draft.flash && bytes > 0 ? [flashWords(bytes, draft.ram_percent, total)] : []),
-    ...(primaries > 1 ? [slotWords(primaries)] : []),
-    accessWords(draft),
-    durabilityWords(draft),
+    shardText(primaries, draft.replication),
+    ...(blueprint ? [placementText(blueprint)] : []),
+    bytes > 0 ? memoryText(bytes, total, draft.replication) : 'No memory limit',
+    ...(draft.flash && bytes > 0 ? [flashText(bytes, draft.ram_percent, total)] : []),
+    ...(primaries > 1 ? [slotText(primaries)] : []),
+    accessText(draft),
+    durabilityText(draft),
   ];
 }
 
-function shardWords(primaries: number, replication: boolean): string {
+function shardText(primaries: number, replication: boolean): string {
   if (!replication) return `${plural(primaries, 'primary shard')}, no replicas`;
   if (primaries === 1) return 'One primary shard with a replica on another node';
   return `${plural(primaries, 'primary shard')}, each with a replica on another node`;
 }
 
 /** Describe the placement that the console planned. */
-export function placeWords(blueprint: readonly BlueprintPair[]): string {
+export function placementText(blueprint: readonly BlueprintPair[]): string {
   const counts = new Map<number, { master: number; slave: number }>();
   for (const { node_uid, role } of blueprint.flatMap(({ nodes }) => nodes)) {
     const count = counts.get(Number(node_uid)) ?? { master: 0, slave: 0 };
@@ -52,32 +52,32 @@ export function placeWords(blueprint: readonly BlueprintPair[]): string {
   return `Placement: ${lines.join('; ')}`;
 }
 
-function memoryWords(bytes: number, total: number, replication: boolean): string {
+function memoryText(bytes: number, total: number, replication: boolean): string {
   const each = `${format('bytes', bytes / total)} per shard`;
   if (!replication) return `${format('bytes', bytes)} of memory, ${each}`;
   return `${format('bytes', bytes)} of memory including replicas, ${each}; ${format('bytes', bytes / 2)} for your data`;
 }
 
-function flashWords(bytes: number, percent: number, total: number): string {
+function flashText(bytes: number, percent: number, total: number): string {
   const ram = ramBytes(bytes, percent);
   const each = total > 1 ? `, ${format('bytes', ram / total)} of RAM per shard` : '';
   return `On flash: ${format('bytes', ram)} in RAM, ${format('bytes', bytes - ram)} on flash${each}`;
 }
 
-function slotWords(primaries: number): string {
+function slotText(primaries: number): string {
   const low = Math.floor(16_384 / primaries);
   const about = 16_384 % primaries ? 'about ' : '';
   return `16,384 hash slots, ${about}${low.toLocaleString('en-US')} per primary`;
 }
 
-function accessWords(draft: CreateDraft): string {
+function accessText(draft: CreateDraft): string {
   const port = draft.port.trim() ? `port ${draft.port}` : 'a free port';
   const api = draft.oss_cluster ? 'with the cluster API' : 'as one endpoint';
   const password = draft.password ? 'with a password' : 'without a password';
   return `Reached on ${port} ${api}, ${draft.tls ? 'over TLS' : 'unencrypted'}, ${password}`;
 }
 
-function durabilityWords(draft: CreateDraft): string {
+function durabilityText(draft: CreateDraft): string {
   if (draft.durability === 'none') return 'No persistence: data is kept in memory only';
   const label = DURABILITY.find(({ value }) => value === draft.durability)?.label ?? '';
   return `Persistence: ${label.charAt(0).toLowerCase()}${label.slice(1)}`;

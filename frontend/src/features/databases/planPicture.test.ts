@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { PairChange } from './blueprint';
-import { pictureOf } from './planPicture';
+import { diagramOf } from './planPicture';
 
 const slots = { before: [{ from: 0, to: 99 }], after: [{ from: 0, to: 99 }] };
 const held = (name: string, node: number, primary = false) => ({ name, node, primary });
 
-describe('pictureOf', () => {
+describe('diagramOf', () => {
   it('omits pairs that do not change', () => {
     const stays: PairChange = {
       before: [held('redis:1', 1, true), held('redis:2', 2)],
@@ -23,23 +23,23 @@ describe('pictureOf', () => {
       ],
       slots,
     };
-    expect(pictureOf([stays])).toBeNull();
-    const picture = pictureOf([stays, moves]);
+    expect(diagramOf([stays])).toBeNull();
+    const picture = diagramOf([stays, moves]);
     expect(picture?.nodes).toEqual([1, 2, 3]);
     const elsewhere = {
       ...stays,
       before: [held('redis:9', 8, true)],
       after: [{ node: 8, primary: true }],
     };
-    expect(pictureOf([elsewhere, moves])?.nodes).toEqual([1, 2, 3]);
+    expect(diagramOf([elsewhere, moves])?.nodes).toEqual([1, 2, 3]);
     expect(picture?.rows).toEqual([
       {
         id: 1,
         slots: '0–99',
-        seats: [
-          { node: 1, name: 'redis:3', role: 'P', becomes: undefined, state: 'stays' },
-          { node: 2, name: 'redis:4', role: 'r', becomes: undefined, state: 'leaves' },
-          { node: 3, name: undefined, role: 'r', becomes: undefined, state: 'comes' },
+        cells: [
+          { node: 1, name: 'redis:3', role: 'P', newRole: undefined, state: 'stays' },
+          { node: 2, name: 'redis:4', role: 'r', newRole: undefined, state: 'leaves' },
+          { node: 3, name: undefined, role: 'r', newRole: undefined, state: 'comes' },
         ],
         arrows: [{ from: 2, to: 3 }],
       },
@@ -65,9 +65,9 @@ describe('pictureOf', () => {
       after: [],
       slots: { before: slots.before, after: [] },
     };
-    const rows = pictureOf([handover, added, gone])?.rows ?? [];
+    const rows = diagramOf([handover, added, gone])?.rows ?? [];
     expect(
-      rows.map(({ seats }) => seats.map(({ role, becomes, state }) => [role, becomes, state])),
+      rows.map(({ cells }) => cells.map(({ role, newRole, state }) => [role, newRole, state])),
     ).toEqual([
       [
         ['P', 'r', 'stays'],
@@ -81,7 +81,7 @@ describe('pictureOf', () => {
 
   it('returns null for more than 16 changed pairs', () => {
     const gone: PairChange = { before: [held('redis:5', 2, true)], after: [], slots };
-    expect(pictureOf(Array.from({ length: 16 }, () => gone))).not.toBeNull();
-    expect(pictureOf(Array.from({ length: 17 }, () => gone))).toBeNull();
+    expect(diagramOf(Array.from({ length: 16 }, () => gone))).not.toBeNull();
+    expect(diagramOf(Array.from({ length: 17 }, () => gone))).toBeNull();
   });
 });

@@ -1,27 +1,27 @@
 /** Diagram of a placement plan: a row per changed pair, a column per node, and arrows for moves. Pure functions. */
-import { countSlots, showSlots } from '@/lib/slots';
+import { countSlots, formatSlots } from '@/lib/slots';
 import { movementOf, type PairChange } from './blueprint';
 
-export interface PlanSeat {
+export interface DiagramCell {
   node: number;
   /** Name of an existing shard; new shards have no uid yet. */
   name: string | undefined;
   role: 'P' | 'r';
   /** The new role, if it changes. */
-  becomes: 'P' | 'r' | undefined;
+  newRole: 'P' | 'r' | undefined;
   state: 'stays' | 'leaves' | 'comes';
 }
 
-export interface PlanRow {
+export interface DiagramRow {
   id: number;
   slots: string;
-  seats: PlanSeat[];
+  cells: DiagramCell[];
   arrows: { from: number; to: number }[];
 }
 
-export interface PlanPicture {
+export interface PlanDiagramModel {
   nodes: number[];
-  rows: PlanRow[];
+  rows: DiagramRow[];
 }
 
 /** Limits of the diagram, so that it stays readable in a dialog. The text describes all changes. */
@@ -29,9 +29,9 @@ const MAX_ROWS = 16;
 const MAX_NODES = 6;
 
 /** Return the diagram; null if nothing changes or the diagram would be too large. */
-export function pictureOf(changes: readonly PairChange[]): PlanPicture | null {
-  const rows = changes.map(rowOf).filter(({ seats }) => seats.some(isChange));
-  const nodes = [...new Set(rows.flatMap(({ seats }) => seats.map(({ node }) => node)))].sort(
+export function diagramOf(changes: readonly PairChange[]): PlanDiagramModel | null {
+  const rows = changes.map(rowOf).filter(({ cells }) => cells.some(isChange));
+  const nodes = [...new Set(rows.flatMap(({ cells }) => cells.map(({ node }) => node)))].sort(
     (a, b) => a - b,
   );
   return rows.length && rows.length <= MAX_ROWS && nodes.length <= MAX_NODES
@@ -39,19 +39,19 @@ export function pictureOf(changes: readonly PairChange[]): PlanPicture | null {
     : null;
 }
 
-const isChange = ({ state, becomes }: PlanSeat): boolean =>
-  state !== 'stays' || becomes !== undefined;
+const isChange = ({ state, newRole }: DiagramCell): boolean =>
+  state !== 'stays' || newRole !== undefined;
 
 const letter = (primary: boolean): 'P' | 'r' => (primary ? 'P' : 'r');
 
-function rowOf(change: PairChange, id: number): PlanRow {
+function rowOf(change: PairChange, id: number): DiagramRow {
   const { before, after, slots } = change;
   const ranges = slots.after.length ? slots.after : slots.before;
   return {
     id,
-    slots: ranges.length > 2 ? `${countSlots(ranges)} slots` : showSlots(ranges),
-    seats: [
-      ...before.map(({ node, name, primary }): PlanSeat => {
+    slots: ranges.length > 2 ? `${countSlots(ranges)} slots` : formatSlots(ranges),
+    cells: [
+      ...before.map(({ node, name, primary }): DiagramCell => {
         const then = after.find((seat) => seat.node === node);
         const role = letter(primary);
         const next = then && letter(then.primary);
@@ -59,18 +59,18 @@ function rowOf(change: PairChange, id: number): PlanRow {
           node,
           name,
           role,
-          becomes: next === role ? undefined : next,
+          newRole: next === role ? undefined : next,
           state: then ? 'stays' : 'leaves',
         };
       }),
       ...after
         .filter(({ node }) => !before.some((seat) => seat.node === node))
         .map(
-          ({ node, primary }): PlanSeat => ({
+          ({ node, primary }): DiagramCell => ({
             node,
             name: undefined,
             role: letter(primary),
-            becomes: undefined,
+            newRole: undefined,
             state: 'comes',
           }),
         ),

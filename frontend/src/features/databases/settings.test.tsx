@@ -4,7 +4,7 @@ import { render, screen } from '@testing-library/react';
 import { describe, expect, it } from 'vitest';
 import type { Bdb } from '@/api/types';
 import { Facts } from '@/ui/Facts';
-import { settingGroups, withoutSecrets } from './settings';
+import { maskSecrets, settingGroups } from './settings';
 
 /** A database as in live changes, which do not contain the password. */
 const bdb = (part: Partial<Bdb> = {}) =>
@@ -35,7 +35,7 @@ describe('settings of a database', () => {
   it('does not show a database with a password as open', () => {
     shown(bdb());
     expect(screen.queryByText(/anyone who can reach the port can/)).toBeNull();
-    expect(withoutSecrets(bdb()).authentication_redis_pass).toBe('•••');
+    expect(maskSecrets(bdb()).authentication_redis_pass).toBe('•••');
     expect(shown(bdb({ authentication: false }))).toContain('None: anyone who can reach the port');
   });
 

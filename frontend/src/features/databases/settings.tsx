@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import { PROXY_POLICIES } from '@/api/endpoints';
 import type { Bdb } from '@/api/types';
-import { exact, format } from '@/lib/format';
+import { format, formatExact } from '@/lib/format';
 import { duration } from '@/lib/time';
 import { Stamp } from '@/ui/Ago';
 import type { Fact } from '@/ui/Facts';
@@ -103,7 +103,7 @@ function connectionLimits(bdb: Bdb): Fact[] {
 
 function memory(bytes: number): ReactNode {
   if (!bytes) return 'No limit';
-  return <span title={exact('bytes', bytes)}>{format('bytes', bytes)}</span>;
+  return <span title={formatExact('bytes', bytes)}>{format('bytes', bytes)}</span>;
 }
 
 /** The count includes the main thread, so 1 means that there are no additional threads. */
@@ -128,7 +128,7 @@ function persistence(bdb: Bdb): string {
 }
 
 /** Return the database with its secrets masked, so that they are not visible on screen. */
-export function withoutSecrets(bdb: Bdb): Record<string, unknown> {
+export function maskSecrets(bdb: Bdb): Record<string, unknown> {
   const hidden = (key: string, value: unknown) =>
     /pass|secret|client_key/.test(key) && typeof value === 'string' && value !== '';
   const shown = Object.fromEntries(

@@ -10,7 +10,7 @@ const DEBOUNCE_MS = 400;
 
 export interface CreatePreview {
   blueprint: readonly BlueprintPair[] | null;
-  refused: string | null;
+  rejection: string | null;
 }
 
 /** Request a preview. `body` is null while the form is invalid. */
@@ -28,6 +28,6 @@ export function useCreatePreview(body: CreateBdb | null): CreatePreview {
   const current = debounced === now && debounced !== '';
   return {
     blueprint: (current && data) || null,
-    refused: current && error ? messageOf(error) : null,
+    rejection: current && error ? messageOf(error) : null,
   };
 }

@@ -1,10 +1,10 @@
 /** Rules of the console for database settings, so that the form can show errors before a request is sent. Pure functions. */
 import { format, plural } from '@/lib/format';
 import type { CreateDraft } from './draft';
-import { memoryBytes, processes } from './draft';
+import { memoryBytes, processCount } from './draft';
 import { ramBytes, SHARD_RAM_MIN } from './flash';
 
-export interface Surroundings {
+export interface ValidationContext {
   /** Nodes that can take shards. */
   nodes: number;
   /** Ports that other databases use. */
@@ -113,21 +113,21 @@ function flashError(draft: CreateDraft, nodes: number): string | undefined {
 }
 
 /** Return errors by field name of the REST API. */
-export function validate(draft: CreateDraft, around: Surroundings): FieldErrors {
+export function validate(draft: CreateDraft, context: ValidationContext): FieldErrors {
   const replication =
-    draft.replication && around.nodes < 2
-      ? `Replication requires at least two nodes that accept shards. Available: ${around.nodes}.`
+    draft.replication && context.nodes < 2
+      ? `Replication requires at least two nodes that accept shards. Available: ${context.nodes}.`
       : undefined;
   const found: FieldErrors = {
     name: nameError(draft.name),
-    port: portError(draft.port, around.ports),
+    port: portError(draft.port, context.ports),
     memory_size:
       draft.flash && !memoryBytes(draft)
         ? 'A database on flash requires a memory limit for RAM and flash together.'
-        : memoryError(memoryBytes(draft), processes(draft)),
-    bigstore: flashError(draft, around.flashNodes),
+        : memoryError(memoryBytes(draft), processCount(draft)),
+    bigstore: flashError(draft, context.flashNodes),
     bigstore_ram_size: draft.flash
-      ? ramError(ramBytes(memoryBytes(draft), draft.ram_percent), processes(draft))
+      ? ramError(ramBytes(memoryBytes(draft), draft.ram_percent), processCount(draft))
       : undefined,
     shards_count: shardsError(draft),
     io_threads: threadsError(draft.io_threads),

@@ -11,9 +11,9 @@ import { type DrillKind, startDrill } from '@/api/drills';
 import { isPrimary, useNodeShards } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { plural } from '@/lib/format';
-import { correctedNow } from '@/lib/time';
-import { Ask } from '@/ui/Ask';
-import { TypedWords } from '@/ui/ConfirmByTyping';
+import { consoleNow } from '@/lib/time';
+import { SubmitDialog } from '@/ui/Ask';
+import { ConfirmationField } from '@/ui/ConfirmByTyping';
 
 interface Props {
   node: number;
@@ -61,14 +61,14 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
     duration <= SECONDS_MAX;
 
   const start = async () => {
-    const requestedAt = correctedNow();
+    const requestedAt = consoleNow();
     const target = drill.ofShard ? { shard_uid: shard } : {};
     await startDrill(node, { kind, seconds: duration, confirm: typed, ...target });
     onStarted(requestedAt);
   };
 
   return (
-    <Ask
+    <SubmitDialog
       title={`Drill on node ${node}`}
       action={drill.action}
       severe
@@ -102,9 +102,9 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
           onChange={setSeconds}
         />
       )}
-      <span>{drill.what(node, duration || 0, shard)}</span>
+      <span>{drill.effect(node, duration || 0, shard)}</span>
       {!drill.ofShard && <span>{affectedShards(shards, name)}</span>}
-      <TypedWords words={words} typed={typed} onType={setTyped} />
-    </Ask>
+      <ConfirmationField words={words} typed={typed} onType={setTyped} />
+    </SubmitDialog>
   );
 }

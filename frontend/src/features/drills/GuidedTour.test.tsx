@@ -7,7 +7,7 @@ import { actionsQuery } from '@/api/actions';
 import { incidentsQuery } from '@/api/incidents';
 import type { Action } from '@/api/types';
 import { RunningTour } from './GuidedTour';
-import { beginTour, endTour } from './useTour';
+import { endTour, startTour } from './useTour';
 
 const T0 = 1_700_000_000_000;
 
@@ -26,7 +26,7 @@ function renderTour(actions: Action[]) {
   client.setQueryData(actionsQuery.queryKey, actions);
   client.setQueryData(incidentsQuery.queryKey, []);
   client.setQueryData(['incidents-past'], []);
-  beginTour(T0);
+  startTour(T0);
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>

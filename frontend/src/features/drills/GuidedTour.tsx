@@ -6,7 +6,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDrillSince, useRunningDrills } from '@/api/actions';
 import { bdbsQuery, rebalance } from '@/api/bdbs';
-import { useMayDrill } from '@/api/drills';
+import { useCanStartDrill } from '@/api/drills';
 import { messageOf } from '@/api/http';
 import { useIncidents } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
@@ -14,8 +14,8 @@ import { isPrimary, useNodeShards } from '@/api/shards';
 import { StatusIcon } from '@/ui/Status';
 import { DrillDialog } from './DrillDialog';
 import classes from './drills.module.css';
-import { incidentSince, stepsOf } from './tour';
-import { beginTour, endTour, useTour } from './useTour';
+import { incidentSince, tourSteps } from './tour';
+import { endTour, startTour, useTour } from './useTour';
 
 const NODE = 2;
 const DATABASE = 'demo';
@@ -23,11 +23,11 @@ const DATABASE = 'demo';
 /** Offer of the tour, or the tour itself while it is running. */
 export function GuidedTour({ onStarted }: { onStarted: () => void }) {
   const since = useTour();
-  const offered = useTourOffered();
+  const offered = useTourAvailable();
   if (since !== null) return <Tour since={since} />;
   if (!offered) return null;
   const start = (requestedAt: number) => {
-    beginTour(requestedAt);
+    startTour(requestedAt);
     onStarted();
   };
   return <TourOffer onStarted={start} />;
@@ -97,7 +97,7 @@ function Tour({ since }: { since: number }) {
   // The node does not go down after a failed drill, so the first step would never complete.
   const failed = !incident && (drill?.status === 'failed' || drill?.status === 'cancelled');
   const reason = drill?.additional_info?.error?.replace(/[^.!?]$/, '$&.');
-  const steps = stepsOf(NODE, incident);
+  const steps = tourSteps(NODE, incident);
   const now = steps.findIndex(({ outcome }) => outcome === undefined);
   return (
     <section className={classes.running} aria-label="Guided tour">
@@ -123,12 +123,12 @@ function Tour({ since }: { since: number }) {
         </p>
       )}
       <ol aria-live="polite">
-        {steps.map(({ title, what, outcome }, index) => (
+        {steps.map(({ title, explanation, outcome }, index) => (
           <li key={title} data-state={outcome ? 'done' : index === now ? 'now' : 'later'}>
             <StepIcon isDone={outcome !== undefined} isNow={index === now} />
             <div>
               <strong>{title}</strong>
-              {(outcome !== undefined || index === now) && <p>{what}</p>}
+              {(outcome !== undefined || index === now) && <p>{explanation}</p>}
               {outcome && <p className={classes.outcome}>{outcome}</p>}
             </div>
           </li>
@@ -158,9 +158,9 @@ function StepIcon({ isDone, isNow }: { isDone: boolean; isNow: boolean }) {
  * Whether the tour can start: drills are allowed and none is running, the demo database exists, and
  * the node is up.
  */
-export function useTourOffered(): boolean {
+export function useTourAvailable(): boolean {
   const isIdle = useTour() === null;
-  const may = useMayDrill();
+  const may = useCanStartDrill();
   const busy = useRunningDrills().length > 0;
   const bdbs = useQuery(bdbsQuery).data;
   const node = useQuery(nodesQuery).data?.find(({ uid }) => uid === NODE);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Incident } from '@/api/types';
-import { incidentSince, stepsOf } from './tour';
+import { incidentSince, tourSteps } from './tour';
 
 const T0 = 1_700_000_000_000;
 const incident = (part: Partial<Incident> = {}) =>
@@ -32,9 +32,9 @@ const demo = {
 };
 
 const outcomes = (of: Incident | undefined) =>
-  stepsOf(2, of).map(({ outcome }) => outcome?.replaceAll('\u00a0', ' '));
+  tourSteps(2, of).map(({ outcome }) => outcome?.replaceAll('\u00a0', ' '));
 
-describe('stepsOf', () => {
+describe('tourSteps', () => {
   it('waits for each step', () => {
     expect(outcomes(undefined)).toEqual([undefined, undefined, undefined, undefined, undefined]);
     const waiting = { ...demo, unserved_since_ms: T0 };

@@ -1,12 +1,12 @@
 /** Steps of the guided tour, based on the incident that the console reports. Pure. */
 import type { Incident } from '@/api/types';
 import { plural } from '@/lib/format';
-import { precise } from '@/lib/time';
+import { formatPreciseDuration } from '@/lib/time';
 
 export interface Step {
   title: string;
   /** Explanation of the step, and where it is visible. */
-  what: string;
+  explanation: string;
   /** Measured outcome; undefined until the step is complete. */
   outcome?: string | undefined;
 }
@@ -25,36 +25,39 @@ export function incidentSince(
     .sort((a, b) => a.began_ms - b.began_ms)[0];
 }
 
-export function stepsOf(node: number, incident: Incident | undefined): Step[] {
+export function tourSteps(node: number, incident: Incident | undefined): Step[] {
   return [
     {
       title: 'The node goes down',
-      what: `All processes of node ${node} are killed, similar to a power failure. The slots of its primaries are not served, so the throughput in the charts drops. A red bar starts in the lane of the node.`,
+      explanation: `All processes of node ${node} are killed, similar to a power failure. The slots of its primaries are not served, so the throughput in the charts drops. A red bar starts in the lane of the node.`,
       outcome:
         incident &&
         `${plural(incident.primaries, 'primary', 'primaries')} and ${plural(incident.replicas, 'replica')} lost.`,
     },
     {
       title: 'Replicas are promoted',
-      what: 'When the other nodes confirm that the node is down, the console promotes a replica of each lost primary. The arrows in the lanes show these failovers.',
+      explanation:
+        'When the other nodes confirm that the node is down, the console promotes a replica of each lost primary. The arrows in the lanes show these failovers.',
       outcome: incident && promoted(incident),
     },
     {
       title: 'Clients are served again',
-      what: 'The endpoints briefly hold requests and then send them to the new primaries. The throughput returns to its previous level.',
+      explanation:
+        'The endpoints briefly hold requests and then send them to the new primaries. The throughput returns to its previous level.',
       outcome: incident && served(incident),
     },
     {
       title: 'The node recovers',
-      what: 'Its shards restart as replicas of the new primaries. The red bar ends.',
+      explanation: 'Its shards restart as replicas of the new primaries. The red bar ends.',
       outcome:
         incident?.returned_ms === undefined
           ? undefined
-          : `Recovered after ${precise((incident.returned_ms - incident.detected_ms) / 1000)}.`,
+          : `Recovered after ${formatPreciseDuration((incident.returned_ms - incident.detected_ms) / 1000)}.`,
     },
     {
       title: 'Replicas resync',
-      what: 'Each replica copies the data of its primary. Bars in the lanes show the progress. When the last replica is in sync, every shard has a copy again.',
+      explanation:
+        'Each replica copies the data of its primary. Bars in the lanes show the progress. When the last replica is in sync, every shard has a copy again.',
       outcome: incident && filled(incident),
     },
   ];
@@ -63,7 +66,9 @@ export function stepsOf(node: number, incident: Incident | undefined): Step[] {
 function promoted({ failovers, databases }: Incident): string | undefined {
   if (!failovers.length) return undefined;
   const after = databases.flatMap(({ promoted_after_ms }) => promoted_after_ms ?? []);
-  const when = after.length ? `, ${precise(Math.max(...after) / 1000)} after detection` : '';
+  const when = after.length
+    ? `, ${formatPreciseDuration(Math.max(...after) / 1000)} after detection`
+    : '';
   return `${plural(failovers.length, 'replica')} promoted${when}.`;
 }
 
@@ -72,7 +77,7 @@ function served({ databases, state }: Incident): string | undefined {
   const known = databases.flatMap(({ name, uid, unserved_ms }) =>
     unserved_ms === null
       ? []
-      : `${name ?? `database ${uid}`} was not served for ${precise(unserved_ms / 1000)}`,
+      : `${name ?? `database ${uid}`} was not served for ${formatPreciseDuration(unserved_ms / 1000)}`,
   );
   if (known.length) return `${known.join(', ')}, measured at the endpoints.`;
   return state === 'down' ? undefined : 'No client impact was detected.';

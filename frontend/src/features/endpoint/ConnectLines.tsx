@@ -2,10 +2,10 @@
 import { NativeSelect } from '@mantine/core';
 import { useState } from 'react';
 import { CopyBlock } from '@/ui/Copy';
-import { CLIENTS, type Connection, caLine, LANGUAGES } from './connect';
+import { CLIENTS, type Connection, caDownloadCommand, LANGUAGES } from './connect';
 import classes from './endpoint.module.css';
 
-export function ConnectLines({ to }: { to: Connection }) {
+export function ConnectionSnippet({ to }: { to: Connection }) {
   const [selected, select] = useState('valkey-cli');
   const client = CLIENTS.find(({ id }) => id === selected) ?? CLIENTS[0];
   if (!client) return null;
@@ -24,9 +24,12 @@ export function ConnectLines({ to }: { to: Connection }) {
         }))}
       />
       {to.tls && (
-        <CopyBlock text={caLine(location.origin)} label="Copy the command that downloads the CA" />
+        <CopyBlock
+          text={caDownloadCommand(location.origin)}
+          label="Copy the command that downloads the CA"
+        />
       )}
-      <CopyBlock text={client.lines(to)} label={`Copy snippet for ${client.label}`} />
+      <CopyBlock text={client.snippet(to)} label={`Copy snippet for ${client.label}`} />
       <span className="dim small">
         {to.cluster
           ? 'Start with any address of the endpoint. The client discovers the others.'

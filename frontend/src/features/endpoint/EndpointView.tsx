@@ -12,7 +12,7 @@ import { Facts } from '@/ui/Facts';
 import { PageSkeleton } from '@/ui/Skeletons';
 import { useZone } from '@/ui/zone';
 import { CommandTable } from './CommandTable';
-import { ConnectLines } from './ConnectLines';
+import { ConnectionSnippet } from './ConnectLines';
 import { connectionOf, hostPort } from './connect';
 import classes from './endpoint.module.css';
 import { ProxyTable } from './ProxyTable';
@@ -69,7 +69,7 @@ function OpenEndpoint({ bdb, endpoint, charts }: { endpoint: Endpoint } & Props)
           />
         </Card>
         <Card title="Connect">
-          {to ? <ConnectLines to={to} /> : 'The endpoint has no address yet.'}
+          {to ? <ConnectionSnippet to={to} /> : 'The endpoint has no address yet.'}
         </Card>
       </div>
       <Card title="Proxies" flush>

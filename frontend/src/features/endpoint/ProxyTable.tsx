@@ -3,7 +3,7 @@ import { ActionIcon } from '@mantine/core';
 import { IconPencil } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Endpoint, EndpointProxy } from '@/api/types';
 import type { Unit } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
@@ -19,7 +19,7 @@ import { PROXY_STATES } from './words';
 
 export function ProxyTable({ endpoint }: { endpoint: Endpoint }) {
   const [edited, edit] = useState<number>();
-  const may = useMay('administer');
+  const may = usePermission('administer');
   return (
     <>
       <DataTable
@@ -52,7 +52,7 @@ function columns(
       uid={`${uid}:${proxy.uid}`}
       metric={metric}
       unit={unit}
-      nothing={nothing}
+      emptyTitle={nothing}
     />
   );
   return [
@@ -109,13 +109,13 @@ function columns(
       sort: ({ threads }) => threads ?? 0,
       cell: (proxy) => (
         <span className={classes.threads}>
-          <span className="num">{proxy.threads ?? <Dash why="Not reported yet" />}</span>
+          <span className="num">{proxy.threads ?? <Dash reason="Not reported yet" />}</span>
           <ActionIcon
             variant="subtle"
             color="gray"
             size="sm"
             aria-label={`Threads of node ${proxy.uid}`}
-            title={edit ? undefined : ROLE_FORBIDS}
+            title={edit ? undefined : ROLE_DENIED_TEXT}
             disabled={!edit}
             onClick={() => edit?.(proxy.uid)}
           >

@@ -7,8 +7,8 @@ import { messageOf } from '@/api/http';
 import { useNode } from '@/api/nodes';
 import type { NodeProxy } from '@/api/types';
 import { plural } from '@/lib/format';
-import { Ask } from '@/ui/Ask';
-import { Refused } from '@/ui/Refused';
+import { SubmitDialog } from '@/ui/Ask';
+import { RequestError } from '@/ui/Refused';
 
 interface Props {
   node: number;
@@ -27,7 +27,7 @@ export function ThreadsDialog({ node, onClose }: Props) {
     error || data ? { text: error ? messageOf(error) : `Node ${node} has no proxy.` } : undefined;
   return (
     <Modal opened onClose={onClose} title={titleOf(node)} centered>
-      {missing ? <Refused refusal={missing} /> : <Loader size="sm" />}
+      {missing ? <RequestError failure={missing} /> : <Loader size="sm" />}
     </Modal>
   );
 }
@@ -50,7 +50,7 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
   };
 
   return (
-    <Ask
+    <SubmitDialog
       title={titleOf(proxy.uid)}
       action="Save"
       disabled={!valid}
@@ -79,6 +79,6 @@ function Form({ proxy, onClose }: { proxy: NodeProxy; onClose: () => void }) {
         value={maximum}
         onChange={setMaximum}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }

@@ -25,7 +25,7 @@ const endpoint = (part: Partial<Endpoint> = {}): Endpoint => ({
 function lines(part: Partial<Endpoint> = {}): Record<string, string> {
   const to = connectionOf(endpoint(part));
   if (!to) throw new Error('no address to connect to');
-  return Object.fromEntries(CLIENTS.map(({ id, lines: render }) => [id, render(to)]));
+  return Object.fromEntries(CLIENTS.map(({ id, snippet: render }) => [id, render(to)]));
 }
 
 describe('connection snippets', () => {

@@ -17,7 +17,7 @@ export interface Client {
   id: string;
   label: string;
   language: string;
-  lines: (to: Connection) => string;
+  snippet: (to: Connection) => string;
 }
 
 const PASSWORD = '<password>';
@@ -169,29 +169,35 @@ function goValkey({ addresses, cluster, tls, authentication }: Connection): stri
 
 /** Clients grouped by language, Valkey clients first. */
 export const CLIENTS: readonly Client[] = [
-  { id: 'valkey-cli', label: 'valkey-cli', language: 'Command line', lines: cli },
+  { id: 'valkey-cli', label: 'valkey-cli', language: 'Command line', snippet: cli },
   {
     id: 'valkey-py',
     label: 'valkey-py',
     language: 'Python',
-    lines: python('valkey', 'Valkey', 'ValkeyCluster'),
+    snippet: python('valkey', 'Valkey', 'ValkeyCluster'),
   },
-  { id: 'glide-python', label: 'Valkey GLIDE (Python)', language: 'Python', lines: glidePython },
+  { id: 'glide-python', label: 'Valkey GLIDE (Python)', language: 'Python', snippet: glidePython },
   {
     id: 'redis-py',
     label: 'redis-py',
     language: 'Python',
-    lines: python('redis', 'Redis', 'RedisCluster'),
+    snippet: python('redis', 'Redis', 'RedisCluster'),
   },
-  { id: 'iovalkey', label: 'iovalkey', language: 'Node.js', lines: ioredis('iovalkey', 'Valkey') },
-  { id: 'glide-node', label: 'Valkey GLIDE (Node.js)', language: 'Node.js', lines: glideNode },
-  { id: 'ioredis', label: 'ioredis', language: 'Node.js', lines: ioredis('ioredis', 'Redis') },
-  { id: 'node-redis', label: 'node-redis', language: 'Node.js', lines: nodeRedis },
-  { id: 'valkey-go', label: 'valkey-go', language: 'Go', lines: goValkey },
-  { id: 'go', label: 'go-redis', language: 'Go', lines: goRedis },
+  {
+    id: 'iovalkey',
+    label: 'iovalkey',
+    language: 'Node.js',
+    snippet: ioredis('iovalkey', 'Valkey'),
+  },
+  { id: 'glide-node', label: 'Valkey GLIDE (Node.js)', language: 'Node.js', snippet: glideNode },
+  { id: 'ioredis', label: 'ioredis', language: 'Node.js', snippet: ioredis('ioredis', 'Redis') },
+  { id: 'node-redis', label: 'node-redis', language: 'Node.js', snippet: nodeRedis },
+  { id: 'valkey-go', label: 'valkey-go', language: 'Go', snippet: goValkey },
+  { id: 'go', label: 'go-redis', language: 'Go', snippet: goRedis },
 ];
 
 export const LANGUAGES: readonly string[] = [...new Set(CLIENTS.map(({ language }) => language))];
 
 /** Return the command that downloads the CA for endpoints. It uses `-k` because clients may not trust the console's CA yet. */
-export const caLine = (console: string): string => `curl -k -o ca.pem ${console}/v1/ca/bundle`;
+export const caDownloadCommand = (console: string): string =>
+  `curl -k -o ca.pem ${console}/v1/ca/bundle`;

@@ -3,7 +3,7 @@ import { NativeSelect } from '@mantine/core';
 import type { EventFilter } from '@/api/events';
 import { TextFilter } from '@/ui/TextFilter';
 import classes from './events.module.css';
-import { SEVERITIES, SOURCE_WORDS, SOURCES } from './filter';
+import { SEVERITIES, SOURCE_LABELS, SOURCES } from './filter';
 
 interface Props {
   filter: EventFilter;
@@ -33,7 +33,7 @@ export function EventFilters({ filter, onFilter, withSource }: Props) {
           onChange={(event) => onFilter({ source: event.currentTarget.value || undefined })}
           data={[
             { value: '', label: 'All sources' },
-            ...SOURCES.map((value) => ({ value, label: SOURCE_WORDS[value] ?? value })),
+            ...SOURCES.map((value) => ({ value, label: SOURCE_LABELS[value] ?? value })),
           ]}
         />
       )}

@@ -16,15 +16,18 @@ import { Ago, Stamp } from '@/ui/Ago';
 import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
-import { Older } from '@/ui/Older';
+import { LoadOlder } from '@/ui/Older';
 import { EventFilters } from './EventFilters';
 import { EventLinks } from './EventLinks';
 import classes from './events.module.css';
-import { describe, filterEvents, SOURCE_WORDS } from './filter';
-import { grouped, keyOf, type Row } from './groups';
+import { eventText, filterEvents, SOURCE_LABELS } from './filter';
+import { type EventRow, eventRowKey, groupByIncident } from './groups';
 import { SeverityMark } from './SeverityMark';
 
-const columns = (toggle: (incident: number) => void, open: ReadonlySet<number>): Column<Row>[] => [
+const columns = (
+  toggle: (incident: number) => void,
+  open: ReadonlySet<number>,
+): Column<EventRow>[] => [
   { id: 'time', header: 'Time', width: 180, cell: ({ event }) => <Stamp time={event.time} /> },
   {
     id: 'ago',
@@ -44,7 +47,7 @@ const columns = (toggle: (incident: number) => void, open: ReadonlySet<number>):
     header: 'Source',
     width: 90,
     optional: true,
-    cell: ({ event }) => SOURCE_WORDS[event.source] ?? event.source,
+    cell: ({ event }) => SOURCE_LABELS[event.source] ?? event.source,
   },
   {
     id: 'what',
@@ -53,8 +56,8 @@ const columns = (toggle: (incident: number) => void, open: ReadonlySet<number>):
       row.group ? (
         <GroupHead row={row} group={row.group} toggle={toggle} open={open} />
       ) : (
-        <span className={classes.what} data-within={row.within || undefined}>
-          {describe(row.event)}
+        <span className={classes.what} data-within={row.isGroupMember || undefined}>
+          {eventText(row.event)}
         </span>
       ),
   },
@@ -68,13 +71,13 @@ const columns = (toggle: (incident: number) => void, open: ReadonlySet<number>):
     id: 'who',
     header: 'Originator',
     optional: true,
-    cell: ({ event }) => event.originator || <Dash why="Not triggered by a user" />,
+    cell: ({ event }) => event.originator || <Dash reason="Not triggered by a user" />,
   },
 ];
 
 interface GroupHeadProps {
-  row: Row;
-  group: NonNullable<Row['group']>;
+  row: EventRow;
+  group: NonNullable<EventRow['group']>;
   toggle: (incident: number) => void;
   open: ReadonlySet<number>;
 }
@@ -84,7 +87,7 @@ function GroupHead({ row, group: { incident, count, since }, toggle, open }: Gro
   const Chevron = isOpen ? IconChevronDown : IconChevronRight;
   return (
     <span className={classes.what}>
-      {describe(row.event)}{' '}
+      {eventText(row.event)}{' '}
       <span className={classes.group}>
         <button type="button" aria-expanded={isOpen} onClick={() => toggle(incident.uid)}>
           <Chevron size={13} aria-hidden />
@@ -100,18 +103,18 @@ function GroupHead({ row, group: { incident, count, since }, toggle, open }: Gro
 
 const TYPING_MS = 250;
 
-export interface Span {
+export interface LogRange {
   chosen: 'range' | 'all';
-  word: string;
+  label: string;
   stime: string | undefined;
   etime: string | undefined;
 }
 
 interface Props {
   filter: EventFilter;
-  onFilter: (change: EventFilter & { span?: Span['chosen'] }) => void;
+  onFilter: (change: EventFilter & { span?: LogRange['chosen'] }) => void;
   /** Displayed part of the log, and the label of the range option. */
-  span: Span;
+  span: LogRange;
   /** Show only events of this database. */
   bdbUid?: number;
 }
@@ -133,7 +136,7 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
   const incidents = useIncidents();
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const rows = useMemo(
-    () => events && grouped(events, incidents ?? [], open),
+    () => events && groupByIncident(events, incidents ?? [], open),
     [events, incidents, open],
   );
   const shownColumns = useMemo(
@@ -147,10 +150,10 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
         <SegmentedControl
           aria-label="Time"
           value={span.chosen}
-          onChange={(chosen) => onFilter({ span: chosen as Span['chosen'] })}
+          onChange={(chosen) => onFilter({ span: chosen as LogRange['chosen'] })}
           data={[
             { value: 'all', label: 'All events' },
-            { value: 'range', label: span.word },
+            { value: 'range', label: span.label },
           ]}
         />
       </div>
@@ -159,7 +162,7 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
           label="Events"
           columns={shownColumns}
           rows={log.error ? [] : rows}
-          rowKey={keyOf}
+          rowKey={eventRowKey}
           empty={
             <EmptyState
               title={log.error ? 'The event log could not be read' : 'No matching events'}
@@ -171,7 +174,7 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
           }
         />
       </div>
-      <Older count={events?.length ?? 0} noun="event" query={log} />
+      <LoadOlder count={events?.length ?? 0} noun="event" query={log} />
     </div>
   );
 }

@@ -8,8 +8,8 @@ import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import classes from './events.module.css';
-import { describe, isRoutine } from './filter';
-import { grouped } from './groups';
+import { eventText, isRoutine } from './filter';
+import { groupByIncident } from './groups';
 
 const MAX_EVENTS = 12;
 const NONE: ReadonlySet<number> = new Set();
@@ -22,7 +22,7 @@ export function LatestEvents() {
   // of the list.
   const incidents = useIncidents();
   const events = data?.filter((event) => !isRoutine(event)).sort((a, b) => b.uid - a.uid);
-  const shown = events && grouped(events, incidents ?? [], NONE).slice(0, MAX_EVENTS);
+  const shown = events && groupByIncident(events, incidents ?? [], NONE).slice(0, MAX_EVENTS);
   if (shown?.length === 0) return <p className={classes.none}>No events yet.</p>;
   return (
     <ol className={classes.latest}>
@@ -33,7 +33,7 @@ export function LatestEvents() {
             {event.severity === 'WARNING' && <StatusIcon tone="attention" />}
           </span>
           <span>
-            {describe(event)}
+            {eventText(event)}
             {group && (
               <>
                 {' '}

@@ -5,14 +5,14 @@ import type { LogEvent } from '@/api/types';
 export const SEVERITIES = ['INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;
 export const SOURCES = ['cluster', 'node', 'bdb', 'shard'] as const;
 
-export const SOURCE_WORDS: Record<string, string> = {
+export const SOURCE_LABELS: Record<string, string> = {
   cluster: 'Cluster',
   node: 'Node',
   bdb: 'Database',
   shard: 'Shard',
 };
 
-export const describe = (event: LogEvent): string =>
+export const eventText = (event: LogEvent): string =>
   event.description || event.type.replaceAll('_', ' ');
 
 /**

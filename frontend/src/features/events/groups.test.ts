@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Incident, LogEvent } from '@/api/types';
-import { grouped, keyOf } from './groups';
+import { eventRowKey, groupByIncident } from './groups';
 
 const event = (uid: number) =>
   ({ uid, time: `at ${uid}`, time_ms: uid, description: `${uid}` }) as LogEvent;
@@ -8,20 +8,20 @@ const incident = (uid: number, timeline: number[]) =>
   ({ uid, event_uid: timeline[1], timeline }) as Incident;
 const NEWEST_FIRST = [9, 8, 7, 6, 5, 4, 3].map(event);
 const shown = (incidents: Incident[], open: number[] = []) =>
-  grouped(NEWEST_FIRST, incidents, new Set(open)).map(keyOf);
+  groupByIncident(NEWEST_FIRST, incidents, new Set(open)).map(eventRowKey);
 
-describe('grouped', () => {
+describe('groupByIncident', () => {
   it('shows an outage as one row at the position of its newest event', () => {
-    const rows = grouped(NEWEST_FIRST, [incident(4, [4, 5, 7])], new Set());
-    expect(rows.map(keyOf)).toEqual([9, 8, 'incident-4', 6, 3]);
+    const rows = groupByIncident(NEWEST_FIRST, [incident(4, [4, 5, 7])], new Set());
+    expect(rows.map(eventRowKey)).toEqual([9, 8, 'incident-4', 6, 3]);
     expect(rows[2]?.event).toMatchObject({ description: '5', time: 'at 7' });
     expect(rows[2]?.group).toMatchObject({ count: 3, since: 'at 4' });
   });
 
   it('lists the events of an expanded outage', () => {
-    const rows = grouped(NEWEST_FIRST, [incident(4, [4, 5, 7])], new Set([4]));
-    expect(rows.map(keyOf)).toEqual([9, 8, 'incident-4', 7, 5, 4, 6, 3]);
-    expect(rows.filter(({ within }) => within)).toHaveLength(3);
+    const rows = groupByIncident(NEWEST_FIRST, [incident(4, [4, 5, 7])], new Set([4]));
+    expect(rows.map(eventRowKey)).toEqual([9, 8, 'incident-4', 7, 5, 4, 6, 3]);
+    expect(rows.filter(({ isGroupMember }) => isGroupMember)).toHaveLength(3);
   });
 
   it('does not group outages with few events or without loaded events', () => {

@@ -4,23 +4,23 @@ import type { Incident, LogEvent } from '@/api/types';
 /** Minimum number of events in a group. */
 const MIN_GROUP_SIZE = 3;
 
-export interface Row {
+export interface EventRow {
   event: LogEvent;
   /** Set if the row represents a group: the number of events, and the time of the first one. */
   group?: { incident: Incident; count: number; since: string };
   /** Whether the event belongs to the group above. */
-  within?: boolean;
+  isGroupMember?: boolean;
 }
 
 /**
  * Return the rows of `events` (newest first). Events of expanded incidents (`open`) follow the row
  * of their group.
  */
-export function grouped(
+export function groupByIncident(
   events: readonly LogEvent[],
   incidents: readonly Incident[],
   open: ReadonlySet<number>,
-): Row[] {
+): EventRow[] {
   const owners = new Map(
     incidents.flatMap((incident) => incident.timeline.map((uid) => [uid, incident] as const)),
   );
@@ -30,7 +30,7 @@ export function grouped(
     if (owner) members.set(owner.uid, [...(members.get(owner.uid) ?? []), event]);
   }
   const emitted = new Set<number>();
-  return events.flatMap((event): Row[] => {
+  return events.flatMap((event): EventRow[] => {
     const incident = owners.get(event.uid);
     const groupEvents = incident && members.get(incident.uid);
     if (!incident || !groupEvents || groupEvents.length < MIN_GROUP_SIZE) return [{ event }];
@@ -46,11 +46,11 @@ export function grouped(
       group: { incident, count: groupEvents.length, since },
     };
     const rest = open.has(incident.uid)
-      ? groupEvents.map((each): Row => ({ event: each, within: true }))
+      ? groupEvents.map((each): EventRow => ({ event: each, isGroupMember: true }))
       : [];
     return [head, ...rest];
   });
 }
 
-export const keyOf = ({ event, group }: Row): string | number =>
+export const eventRowKey = ({ event, group }: EventRow): string | number =>
   group ? `incident-${group.incident.uid}` : event.uid;

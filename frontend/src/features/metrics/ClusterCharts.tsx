@@ -4,20 +4,20 @@ import type { Node } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
 import { CLUSTER_CHARTS } from './dashboards';
 import { LATENCY } from './latency';
-import type { Reasons } from './MetricChart';
+import type { EmptyReasons } from './MetricChart';
 import { onePerMachine } from './machines';
-import { useMarks } from './marks';
+import { useEventMarks } from './marks';
 
 interface Props {
   nodes: readonly Node[];
   left: string | undefined;
   right: string | undefined;
   onPin: OnPin;
-  reasons: Reasons | undefined;
+  reasons: EmptyReasons | undefined;
 }
 
 export function ClusterCharts({ nodes, left, right, onPin, reasons }: Props) {
-  const marks = useMarks();
+  const marks = useEventMarks();
   return (
     <Dashboard
       charts={CLUSTER_CHARTS}

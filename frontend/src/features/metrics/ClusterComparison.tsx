@@ -2,7 +2,7 @@
 import type { Bdb, Node } from '@/api/types';
 import { Comparison, type View } from './Comparison';
 import { BDB_METRICS, NODE_METRICS } from './compared';
-import { useMarks } from './marks';
+import { useEventMarks } from './marks';
 
 interface Props {
   by: 'nodes' | 'databases';
@@ -14,7 +14,7 @@ interface Props {
 }
 
 export function ClusterComparison({ by, nodes, bdbs, ...rest }: Props) {
-  const marks = useMarks();
+  const marks = useEventMarks();
   const byNodes = by === 'nodes';
   const groups = byNodes
     ? nodes.map(({ uid, addr }) => ({
@@ -29,7 +29,7 @@ export function ClusterComparison({ by, nodes, bdbs, ...rest }: Props) {
       topic={byNodes ? 'nodes' : 'bdbs'}
       groups={groups}
       metrics={byNodes ? NODE_METRICS : BDB_METRICS}
-      all={groups.length}
+      topicSize={groups.length}
       marks={marks}
       {...rest}
     />

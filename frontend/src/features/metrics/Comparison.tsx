@@ -2,7 +2,7 @@
 import { NativeSelect, SegmentedControl } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ChartMark } from '@/ui/chart/types';
-import type { ComparedMetric, Group } from './compared';
+import type { ComparedMetric, ComparedObject } from './compared';
 import classes from './metrics.module.css';
 import { Tiles } from './Tiles';
 import { TopChart } from './TopChart';
@@ -12,22 +12,22 @@ export type View = 'tiles' | 'top';
 
 interface Props {
   topic: string;
-  groups: readonly Group[];
+  groups: readonly ComparedObject[];
   metrics: readonly ComparedMetric[];
   metric: string | undefined;
   view: View;
   /** Number of series of the topic. */
-  all: number;
+  topicSize: number;
   marks: readonly ChartMark[];
   onChange: (change: { metric?: string; view?: View }) => void;
   controls?: ReactNode;
 }
 
 export function Comparison(props: Props) {
-  const { topic, groups, metrics, metric, view, all, marks, onChange, controls } = props;
+  const { topic, groups, metrics, metric, view, topicSize, marks, onChange, controls } = props;
   const chosen = metrics.find((entry) => entry.metric === metric) ?? metrics[0];
   const by = view === 'top' ? 'value' : 'outlier';
-  const ranked = useRanking({ topic, groups, metric: chosen, all, by });
+  const ranked = useRanking({ topic, groups, metric: chosen, topicSize, by });
   if (!chosen) return null;
   return (
     <div className={classes.stack}>
@@ -54,9 +54,15 @@ export function Comparison(props: Props) {
         </span>
       </div>
       {view === 'top' ? (
-        <TopChart topic={topic} metric={chosen} ranked={ranked} all={all} marks={marks} />
+        <TopChart
+          topic={topic}
+          metric={chosen}
+          ranked={ranked}
+          topicSize={topicSize}
+          marks={marks}
+        />
       ) : (
-        <Tiles topic={topic} metric={chosen} ranked={ranked} all={all} />
+        <Tiles topic={topic} metric={chosen} ranked={ranked} topicSize={topicSize} />
       )}
     </div>
   );

@@ -4,26 +4,26 @@ import { IconArrowUpLeft, IconArrowUpRight } from '@tabler/icons-react';
 import { type ReactNode, useRef } from 'react';
 import type { ChartMark } from '@/ui/chart/types';
 import type { ChartDeclaration } from './charts';
-import { MetricChart, type Reasons } from './MetricChart';
+import { type EmptyReasons, MetricChart } from './MetricChart';
 import classes from './metrics.module.css';
 
 export type Side = 'left' | 'right';
 export type OnPin = (side: Side, id: string) => void;
 
-export interface Subject {
+export interface MetricSubject {
   topic: string;
   uid: string | readonly string[];
 }
 
 interface Props {
   charts: readonly ChartDeclaration[];
-  subject: Subject;
+  subject: MetricSubject;
   /** Source of charts that are declared with `of: 'machines'`. */
-  machines?: Subject;
+  machines?: MetricSubject;
   large: readonly (string | undefined)[];
   onPin: OnPin;
   limits?: Readonly<Record<string, number | undefined>>;
-  reasons?: Reasons | undefined;
+  reasons?: EmptyReasons | undefined;
   marks: readonly ChartMark[];
   /** Content between the large charts and the grid. */
   between?: ReactNode;
@@ -43,7 +43,7 @@ export function Dashboard(props: Props) {
     <MetricChart
       key={declaration.id}
       declaration={declaration}
-      {...(declaration.of === 'machines' && machines ? machines : subject)}
+      {...(declaration.source === 'machines' && machines ? machines : subject)}
       limits={limits}
       reasons={reasons}
       marks={marks}

@@ -4,19 +4,19 @@ import { Dashboard, type OnPin } from './Dashboard';
 import { DATABASE_CHARTS, DATABASE_LARGE } from './dashboards';
 import { FlashCharts, FlashRatios } from './FlashCharts';
 import { LatencyHeat } from './LatencyHeat';
-import type { Reasons } from './MetricChart';
-import { useMarks } from './marks';
+import type { EmptyReasons } from './MetricChart';
+import { useEventMarks } from './marks';
 
 interface Props {
   bdb: Bdb;
   left: string | undefined;
   right: string | undefined;
   onPin: OnPin;
-  reasons: Reasons | undefined;
+  reasons: EmptyReasons | undefined;
 }
 
 export function DatabaseCharts({ bdb, left, right, onPin, reasons }: Props) {
-  const marks = useMarks({ bdb: bdb.uid });
+  const marks = useEventMarks({ bdb: bdb.uid });
   return (
     <>
       <Dashboard
@@ -30,7 +30,7 @@ export function DatabaseCharts({ bdb, left, right, onPin, reasons }: Props) {
         between={
           <>
             {bdb.bigstore && <FlashRatios bdb={bdb} marks={marks} />}
-            <LatencyHeat of={`bdb=${bdb.uid}`} marks={marks} reason={reasons?.latency} />
+            <LatencyHeat target={`bdb=${bdb.uid}`} marks={marks} reason={reasons?.latency} />
           </>
         }
       />

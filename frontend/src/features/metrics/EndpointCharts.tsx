@@ -4,8 +4,8 @@ import { useState } from 'react';
 import { CONNECTIONS, ERRORS, THROUGHPUT } from './charts';
 import { LatencyHeat } from './LatencyHeat';
 import { LATENCIES, PERCENTILES } from './latency';
-import { MetricChart, type Reasons } from './MetricChart';
-import { useMarks } from './marks';
+import { type EmptyReasons, MetricChart } from './MetricChart';
+import { useEventMarks } from './marks';
 import classes from './metrics.module.css';
 
 interface Props {
@@ -14,7 +14,7 @@ interface Props {
   endpoint: string;
   /** Nodes whose proxies serve the endpoint. */
   nodes: readonly number[];
-  reasons: Reasons | undefined;
+  reasons: EmptyReasons | undefined;
 }
 
 const ALL = 'all';
@@ -22,7 +22,7 @@ const LARGE = [PERCENTILES, ...LATENCIES.slice(1)];
 const SMALL = [THROUGHPUT, CONNECTIONS, ERRORS];
 
 export function EndpointCharts({ bdb, endpoint, nodes, reasons }: Props) {
-  const marks = useMarks({ bdb });
+  const marks = useEventMarks({ bdb });
   const [chosen, choose] = useState(ALL);
   const selected = nodes.filter((node) => chosen === ALL || String(node) === chosen);
   const proxies = { topic: 'endpoints', uid: selected.map((node) => `${endpoint}:${node}`) };
@@ -55,7 +55,7 @@ export function EndpointCharts({ bdb, endpoint, nodes, reasons }: Props) {
         ))}
       </div>
       <LatencyHeat
-        of={chosen === ALL ? `bdb=${bdb}` : `endpoint=${endpoint}:${chosen}`}
+        target={chosen === ALL ? `bdb=${bdb}` : `endpoint=${endpoint}:${chosen}`}
         marks={marks}
         reason={reasons?.latency}
       />

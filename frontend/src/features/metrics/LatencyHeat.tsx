@@ -2,7 +2,7 @@
 import { SegmentedControl } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { type LatencyKind, latencyHistory, latencyHistoryPath } from '@/api/history';
-import { HeatPast } from '@/live/heat';
+import { HeatHistory } from '@/live/heat';
 import { useLive } from '@/live/LiveProvider';
 import type { Live } from '@/live/live';
 import { HeatChart } from '@/ui/chart/heat/HeatChart';
@@ -12,7 +12,7 @@ import type { ChartMark, TimeAxis } from '@/ui/chart/types';
 
 interface Props {
   /** Query parameter of the API: "bdb=1" or "endpoint=1:1:2". */
-  of: string;
+  target: string;
   marks: readonly ChartMark[];
   /** Why the heat map is empty, if known. */
   reason: string | undefined;
@@ -32,11 +32,11 @@ const KINDS: readonly { value: LatencyKind; label: string }[] = [
   { value: 'other', label: 'Other' },
 ];
 
-export function LatencyHeat({ of, marks, reason = NO_REQUESTS, height = 240 }: Props) {
+export function LatencyHeat({ target, marks, reason = NO_REQUESTS, height = 240 }: Props) {
   const live = useLive();
   const axis = useTimeAxis();
   const [kind, choose] = useState<LatencyKind>('all');
-  const source = useMemo(() => heatSource(live, axis, of, kind), [live, axis, of, kind]);
+  const source = useMemo(() => heatSource(live, axis, target, kind), [live, axis, target, kind]);
   return (
     <HeatChart
       id="latency-heat"
@@ -61,10 +61,10 @@ export function LatencyHeat({ of, marks, reason = NO_REQUESTS, height = 240 }: P
 /** Extend the window by one second, because charts also draw the second at their right edge. */
 const withLastSecond = ({ from, to }: { from: number; to: number }) => ({ from, to: to + 1 });
 
-function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): HeatSource {
+function heatSource(live: Live, axis: TimeAxis, target: string, kind: LatencyKind): HeatSource {
   const listeners = new Set<() => void>();
-  const past = new HeatPast(
-    (interval, signal) => latencyHistory({ of, kind, points: POINTS, ...interval }, signal),
+  const past = new HeatHistory(
+    (interval, signal) => latencyHistory({ of: target, kind, points: POINTS, ...interval }, signal),
     () => live.now(),
     () => {
       for (const listener of listeners) listener();
@@ -72,7 +72,7 @@ function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): 
   );
   return {
     read: (from, to) => {
-      past.want(withLastSecond({ from, to }));
+      past.ensureRange(withLastSecond({ from, to }));
       return past.read(from, to + 1);
     },
     subscribe: (listener) => {
@@ -82,19 +82,19 @@ function heatSource(live: Live, axis: TimeAxis, of: string, kind: LatencyKind): 
         const { from, to } = axis.window();
         const now = `${from}-${to}`;
         // A fixed window is redrawn if it may contain new data.
-        if (now !== lastWindow || past.due(withLastSecond({ from, to }))) listener();
+        if (now !== lastWindow || past.dueRequest(withLastSecond({ from, to }))) listener();
         lastWindow = now;
       });
       return () => {
         listeners.delete(listener);
         stop();
-        if (!listeners.size) past.leave();
+        if (!listeners.size) past.cancel();
       };
     },
     reason: () => past.reason,
     pending: () => past.pending,
     apiCall: (from, to) => {
-      const path = latencyHistoryPath({ of, kind, from, to, points: POINTS });
+      const path = latencyHistoryPath({ of: target, kind, from, to, points: POINTS });
       return `curl -k -u "<user>:<password>" "${location.origin}${path}"`;
     },
   };

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { DATABASE_CHARTS } from './dashboards';
-import { seriesOf } from './MetricChart';
+import { chartSeries } from './MetricChart';
 
-describe('seriesOf', () => {
+describe('chartSeries', () => {
   const usage = DATABASE_CHARTS.find(({ id }) => id === 'memory-usage');
 
   it('draws no usage of a database without a memory limit instead of 0 %', () => {
     if (!usage) throw new Error('no such chart');
-    expect(seriesOf(usage, ['1'], { memory_size: 0 })).toMatchObject([{ uids: [] }]);
-    expect(seriesOf(usage, ['1'], { memory_size: 200 })).toMatchObject([
+    expect(chartSeries(usage, ['1'], { memory_size: 0 })).toMatchObject([{ uids: [] }]);
+    expect(chartSeries(usage, ['1'], { memory_size: 200 })).toMatchObject([
       { uids: ['1'], scale: 1 / 200 },
     ]);
   });

@@ -19,7 +19,7 @@ import type { ChartDeclaration } from './charts';
 import { promql } from './promql';
 import { ReasonCard } from './ReasonCard';
 
-export type Reasons = Partial<Record<Unit, string>>;
+export type EmptyReasons = Partial<Record<Unit, string>>;
 
 interface Props {
   declaration: ChartDeclaration;
@@ -29,7 +29,7 @@ interface Props {
   /** Constants of the object for limit lines and shares, by key. */
   limits?: Readonly<Record<string, number | undefined>> | undefined;
   /** Why charts of a unit are currently empty, if known. */
-  reasons?: Reasons | undefined;
+  reasons?: EmptyReasons | undefined;
   marks?: readonly ChartMark[] | undefined;
   height?: number;
   compact?: boolean;
@@ -41,9 +41,17 @@ export function MetricChart(props: Props) {
   const offered = useMetricNames(topic);
   const missing =
     offered.length > 0 && !declaration.series.some(({ metric }) => offered.includes(metric));
-  if (declaration.awaits && missing) {
-    const { id, title, awaits } = declaration;
-    return <ReasonCard id={id} title={title} reason={awaits} height={height} actions={actions} />;
+  if (declaration.unavailableReason && missing) {
+    const { id, title, unavailableReason } = declaration;
+    return (
+      <ReasonCard
+        id={id}
+        title={title}
+        reason={unavailableReason}
+        height={height}
+        actions={actions}
+      />
+    );
   }
   return <AvailableChart {...props} height={height} />;
 }
@@ -54,9 +62,9 @@ function AvailableChart(props: Props) {
   const uids = typeof uid === 'string' ? [uid] : uid;
   const subject = useSubject(topic, uids);
   const limit = declaration.limit && limits?.[declaration.limit.key];
-  const series = seriesOf(declaration, uids, limits);
-  const whole = declaration.whole && { uids, metric: declaration.whole };
-  const source = useSeries({ topic, series, ...(whole && { whole }) });
+  const series = chartSeries(declaration, uids, limits);
+  const whole = declaration.total && { uids, metric: declaration.total };
+  const source = useSeries({ topic, series, ...(whole && { total: whole }) });
   const query = useQueries(topic, uids, declaration, series);
   const spec = useMemo((): ChartSpec => {
     const { title, unit, kind, max, rollup, id } = declaration;
@@ -89,7 +97,7 @@ function AvailableChart(props: Props) {
 }
 
 /** Return the series of a chart. A share of an unset limit has no value instead of the value zero. */
-export function seriesOf(
+export function chartSeries(
   declaration: ChartDeclaration,
   uids: readonly string[],
   limits: Props['limits'],

@@ -3,7 +3,7 @@ import type { Bdb, Node } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import { NODE_CHARTS } from './dashboards';
 import { MetricChart } from './MetricChart';
-import { useMarks } from './marks';
+import { useEventMarks } from './marks';
 import classes from './metrics.module.css';
 
 interface Props {
@@ -14,14 +14,14 @@ interface Props {
 export function NodeCharts({ node, bdbs }: Props) {
   useTopic('endpoints');
   const endpoints = bdbs.map(({ uid }) => `${uid}:1:${node.uid}`);
-  const marks = useMarks({ node: node.uid });
+  const marks = useEventMarks({ node: node.uid });
   return (
     <div className={classes.grid}>
       {NODE_CHARTS.map((declaration) => (
         <MetricChart
           key={declaration.id}
           declaration={declaration}
-          {...(declaration.of === 'endpoints'
+          {...(declaration.source === 'endpoints'
             ? { topic: 'endpoints', uid: endpoints }
             : { topic: 'nodes', uid: String(node.uid) })}
           limits={{ total_memory: node.total_memory }}

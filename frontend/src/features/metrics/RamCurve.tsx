@@ -13,7 +13,13 @@ import { COLOR } from '@/ui/chart/palette';
 import { DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import classes from './metrics.module.css';
-import { type Choice, choicesOf, nearestTo, placeOf, TICKS } from './ramCurve';
+import {
+  nearestRamPoint,
+  type RamAlternative,
+  ramAlternatives,
+  ramAxisPosition,
+  TICKS,
+} from './ramCurve';
 
 export function RamCurve({ bdb }: { bdb: Bdb }) {
   const { data, error } = useQuery(ramCurveQuery(bdb.uid));
@@ -53,7 +59,7 @@ function Plot({ curve }: { curve: Curve }) {
   const { points, ram_size, expected } = curve;
   const [at, setAt] = useState<number>();
   const largest = points.at(-1)?.ram_size ?? 1;
-  const near = at === undefined ? undefined : nearestTo(points, at * largest);
+  const near = at === undefined ? undefined : nearestRamPoint(points, at * largest);
   return (
     <CurveFigure
       label="Expected RAM hit ratio by RAM limit"
@@ -61,20 +67,20 @@ function Plot({ curve }: { curve: Curve }) {
         {
           name: 'Expected RAM hit ratio',
           color: COLOR.hit,
-          points: points.map((point) => [placeOf(points, point.ram_size), point.hit_ratio]),
+          points: points.map((point) => [ramAxisPosition(points, point.ram_size), point.hit_ratio]),
           at: near?.hit_ratio,
         },
       ]}
       levels={[0, 0.25, 0.5, 0.75, 1]}
       ticks={TICKS.map((place) => ({ place, text: format('bytes', place * largest) }))}
-      word={(ratio) => format('ratio', ratio)}
-      cross={near && placeOf(points, near.ram_size)}
-      crossWord={near ? format('bytes', near.ram_size) : ''}
+      format={(ratio) => format('ratio', ratio)}
+      cross={near && ramAxisPosition(points, near.ram_size)}
+      crosshairLabel={near ? format('bytes', near.ram_size) : ''}
       onPoint={setAt}
       mark={
         expected === null
           ? undefined
-          : { place: placeOf(points, ram_size), value: expected, text: 'now' }
+          : { place: ramAxisPosition(points, ram_size), value: expected, text: 'now' }
       }
     />
   );
@@ -82,8 +88,9 @@ function Plot({ curve }: { curve: Curve }) {
 
 function Choices({ curve, bdb }: { curve: Curve; bdb: Bdb }) {
   const { expected, measured, ram_size } = curve;
-  const now: Choice[] = expected === null ? [] : [{ size: ram_size, ratio: expected, change: 0 }];
-  const rows = [...now, ...choicesOf(curve)].sort((a, b) => a.size - b.size);
+  const now: RamAlternative[] =
+    expected === null ? [] : [{ size: ram_size, ratio: expected, change: 0 }];
+  const rows = [...now, ...ramAlternatives(curve)].sort((a, b) => a.size - b.size);
   return (
     <div>
       <DataTable

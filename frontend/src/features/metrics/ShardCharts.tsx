@@ -6,8 +6,8 @@ import { plural } from '@/lib/format';
 import { useTopic } from '@/live/LiveProvider';
 import { COLOR } from '@/ui/chart/palette';
 import { Comparison, type View } from './Comparison';
-import { type Group, SHARD_METRICS } from './compared';
-import { useMarks } from './marks';
+import { type ComparedObject, SHARD_METRICS } from './compared';
+import { useEventMarks } from './marks';
 
 interface Props {
   bdbUid: number;
@@ -18,10 +18,10 @@ interface Props {
   onChange: (change: { metric?: string; view?: View }) => void;
 }
 
-export function ShardCharts({ bdbUid, shards, by, metric, view, onChange }: Props) {
+export function ShardComparison({ bdbUid, shards, by, metric, view, onChange }: Props) {
   const topic = `shards:${bdbUid}`;
   useTopic(topic);
-  const marks = useMarks({ bdb: bdbUid });
+  const marks = useEventMarks({ bdb: bdbUid });
   const [primariesOnly, setPrimariesOnly] = useState(true);
   const listed = primariesOnly ? shards.filter(({ role }) => role === 'master') : shards;
   return (
@@ -31,7 +31,7 @@ export function ShardCharts({ bdbUid, shards, by, metric, view, onChange }: Prop
       metrics={SHARD_METRICS}
       metric={metric}
       view={view}
-      all={shards.length}
+      topicSize={shards.length}
       marks={marks}
       onChange={onChange}
       controls={
@@ -49,7 +49,7 @@ export function ShardCharts({ bdbUid, shards, by, metric, view, onChange }: Prop
   );
 }
 
-function singleShard({ uid, role, node_uid }: Shard): Group {
+function singleShard({ uid, role, node_uid }: Shard): ComparedObject {
   const isPrimary = role === 'master';
   return {
     key: uid,
@@ -60,7 +60,7 @@ function singleShard({ uid, role, node_uid }: Shard): Group {
   };
 }
 
-function byNode(shards: readonly Shard[]): Group[] {
+function byNode(shards: readonly Shard[]): ComparedObject[] {
   const nodes = [...new Set(shards.map(({ node_uid }) => node_uid))];
   return nodes
     .sort((a, b) => Number(a) - Number(b))

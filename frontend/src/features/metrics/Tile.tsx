@@ -1,34 +1,36 @@
 /** One chart of the small multiples. */
 import { useCallback, useEffect, useMemo, useRef } from 'react';
-import { exact, format } from '@/lib/format';
+import { format, formatExact } from '@/lib/format';
 import { COLOR } from '@/ui/chart/palette';
-import { lateness } from '@/ui/chart/prepare';
+import { maxLateIntervals } from '@/ui/chart/prepare';
 import { Sparkline } from '@/ui/chart/Sparkline';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
-import type { ComparedMetric, Group } from './compared';
+import type { ComparedMetric, ComparedObject } from './compared';
 import classes from './metrics.module.css';
-import type { Shared } from './shared';
+import type { SharedSource } from './shared';
 
 interface Props {
-  shared: Shared;
+  shared: SharedSource;
   index: number;
-  group: Group;
+  group: ComparedObject;
   metric: ComparedMetric;
 }
 
 export function Tile({ shared, index, group, metric }: Props) {
   const axis = useTimeAxis();
   const value = useRef<HTMLSpanElement>(null);
-  const source = useMemo(() => shared.of(index), [shared, index]);
+  const source = useMemo(() => shared.seriesAt(index), [shared, index]);
   const write = useCallback(() => {
     const { from, to } = axis.window();
     const { rows, step } = source.read(from, to);
-    const last = rows[0]?.slice(-lateness(step)).findLast((sample) => !Number.isNaN(sample));
+    const last = rows[0]
+      ?.slice(-maxLateIntervals(step))
+      .findLast((sample) => !Number.isNaN(sample));
     const text = format(metric.unit, last);
     if (!value.current) return;
     if (value.current.textContent !== text) value.current.textContent = text;
     // The exact value can change while the rounded text stays the same.
-    const title = exact(metric.unit, last);
+    const title = formatExact(metric.unit, last);
     if (value.current.title !== title) value.current.title = title;
   }, [axis, source, metric.unit]);
   useEffect(() => {

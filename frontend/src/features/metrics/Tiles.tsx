@@ -4,9 +4,9 @@ import { useMemo, useState } from 'react';
 import { plural } from '@/lib/format';
 import { useSeries } from '@/live/useSeries';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
-import { type ComparedMetric, type Group, seriesOf } from './compared';
+import { type ComparedMetric, type ComparedObject, comparisonSeries } from './compared';
 import classes from './metrics.module.css';
-import { share } from './shared';
+import { shareSource } from './shared';
 import { Tile } from './Tile';
 
 const PAGE = 48;
@@ -14,17 +14,17 @@ const PAGE = 48;
 interface Props {
   topic: string;
   metric: ComparedMetric;
-  ranked: readonly Group[];
+  ranked: readonly ComparedObject[];
   /** Number of series of the topic. */
-  all: number;
+  topicSize: number;
 }
 
-export function Tiles({ topic, metric, ranked, all }: Props) {
+export function Tiles({ topic, metric, ranked, topicSize }: Props) {
   const axis = useTimeAxis();
   const [limit, setLimit] = useState(PAGE);
   const shown = ranked.slice(0, limit);
-  const source = useSeries({ topic, series: seriesOf(shown, metric), all });
-  const shared = useMemo(() => share(source, () => axis.window()), [source, axis]);
+  const source = useSeries({ topic, series: comparisonSeries(shown, metric), topicSize });
+  const shared = useMemo(() => shareSource(source, () => axis.window()), [source, axis]);
   const remaining = Math.min(PAGE, ranked.length - limit);
   return (
     <>

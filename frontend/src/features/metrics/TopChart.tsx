@@ -4,28 +4,28 @@ import { useSeries } from '@/live/useSeries';
 import { Chart } from '@/ui/chart/Chart';
 import { CYCLE } from '@/ui/chart/palette';
 import type { ChartMark, ChartSpec } from '@/ui/chart/types';
-import { type ComparedMetric, type Group, seriesOf } from './compared';
-import { TOP } from './useRanking';
+import { type ComparedMetric, type ComparedObject, comparisonSeries } from './compared';
+import { MAX_CHART_LINES } from './useRanking';
 
 const REST = 'var(--series-slate)';
 
 interface Props {
   topic: string;
   metric: ComparedMetric;
-  ranked: readonly Group[];
-  all: number;
+  ranked: readonly ComparedObject[];
+  topicSize: number;
   marks: readonly ChartMark[];
 }
 
-export function TopChart({ topic, metric, ranked, all, marks }: Props) {
+export function TopChart({ topic, metric, ranked, topicSize, marks }: Props) {
   // The band requires single objects: the highest sum of a group cannot be derived from its members.
   const single = ranked.every(({ uids }) => uids.length === 1);
-  const split = single && ranked.length > TOP + 1 ? TOP : ranked.length;
+  const split = single && ranked.length > MAX_CHART_LINES + 1 ? MAX_CHART_LINES : ranked.length;
   const top = ranked.slice(0, split);
   const uids = ranked.slice(split).flatMap((group) => group.uids);
   const rest = (['max', 'min'] as const).map((rule) => ({ uids, metric: metric.metric, rule }));
-  const lines = seriesOf(top, metric);
-  const source = useSeries({ topic, series: uids.length ? [...lines, ...rest] : lines, all });
+  const lines = comparisonSeries(top, metric);
+  const source = useSeries({ topic, series: uids.length ? [...lines, ...rest] : lines, topicSize });
   const labels = top.map(({ label }) => label).join('\n');
   const others = uids.length;
   const spec = useMemo((): ChartSpec => {

@@ -1,6 +1,6 @@
 /** Types of chart declarations, and the charts that several pages share. */
 import type { Unit } from '@/lib/format';
-import type { Rule } from '@/live/folding';
+import type { CombineRule } from '@/live/folding';
 import { COLOR } from '@/ui/chart/palette';
 
 export interface SeriesDeclaration {
@@ -8,7 +8,7 @@ export interface SeriesDeclaration {
   label: string;
   color: string;
   /** How the values of several objects are combined; default: sum. */
-  rule?: Rule;
+  rule?: CombineRule;
   /** Factor from the API's unit to the chart's unit. */
   scale?: number;
   /** Why the table below the chart shows no average over time. */
@@ -24,7 +24,7 @@ export interface ChartDeclaration {
   kind: 'lines' | 'stacked';
   series: readonly SeriesDeclaration[];
   /** Metric that the stacked series add up to. Longer intervals show its lowest and highest second. */
-  whole?: string;
+  total?: string;
   /** A constant of the object drawn as a dashed line. */
   limit?: { label: string; key: string };
   max?: number;
@@ -32,9 +32,9 @@ export interface ChartDeclaration {
   rollup?: 'last';
   emptyReason?: string;
   /** Text shown instead of the chart if the console does not provide these metrics. */
-  awaits?: string;
+  unavailableReason?: string;
   /** Read the metrics from the object's machines or endpoints instead of the object itself. */
-  of?: 'machines' | 'endpoints';
+  source?: 'machines' | 'endpoints';
 }
 
 interface SingleMetric {
@@ -46,7 +46,7 @@ interface SingleMetric {
 }
 
 /** Declare a chart with a single metric. */
-export function single(
+export function singleMetricChart(
   { id, title, unit, metric, color }: SingleMetric,
   options: Partial<ChartDeclaration> = {},
   series: Partial<SeriesDeclaration> = {},
@@ -71,7 +71,7 @@ export const THROUGHPUT: ChartDeclaration = {
     { metric: 'write_req', label: 'Writes', color: COLOR.write },
     { metric: 'other_req', label: 'Other', color: COLOR.other },
   ],
-  whole: 'total_req',
+  total: 'total_req',
 };
 
 export const MEMORY: ChartDeclaration = {
@@ -84,12 +84,12 @@ export const MEMORY: ChartDeclaration = {
   rollup: 'last',
 };
 
-export const HIT_RATIO = single(
+export const HIT_RATIO = singleMetricChart(
   { id: 'hit-ratio', title: 'Hit ratio', unit: 'ratio', metric: 'hit_ratio', color: COLOR.hit },
   { max: 1, emptyReason: 'No keys were read in this time range.' },
 );
 
-export const INGRESS = single({
+export const INGRESS = singleMetricChart({
   id: 'ingress',
   title: 'Incoming traffic',
   unit: 'bytesPerSecond',
@@ -97,7 +97,7 @@ export const INGRESS = single({
   color: COLOR.ingress,
 });
 
-export const EGRESS = single({
+export const EGRESS = singleMetricChart({
   id: 'egress',
   title: 'Outgoing traffic',
   unit: 'bytesPerSecond',
@@ -105,7 +105,7 @@ export const EGRESS = single({
   color: COLOR.egress,
 });
 
-export const EVICTED = single({
+export const EVICTED = singleMetricChart({
   id: 'evicted',
   title: 'Evicted objects',
   unit: 'perSecond',
@@ -113,7 +113,7 @@ export const EVICTED = single({
   color: COLOR.evicted,
 });
 
-export const EXPIRED = single({
+export const EXPIRED = singleMetricChart({
   id: 'expired',
   title: 'Expired objects',
   unit: 'perSecond',
@@ -121,7 +121,7 @@ export const EXPIRED = single({
   color: COLOR.expired,
 });
 
-export const MAIN_THREAD = single({
+export const MAIN_THREAD = singleMetricChart({
   id: 'cpu',
   title: 'Main thread CPU',
   unit: 'cores',
@@ -129,7 +129,7 @@ export const MAIN_THREAD = single({
   color: COLOR.cpuUser,
 });
 
-export const CONNECTIONS = single({
+export const CONNECTIONS = singleMetricChart({
   id: 'connections',
   title: 'Connections',
   unit: 'count',
@@ -137,7 +137,7 @@ export const CONNECTIONS = single({
   color: COLOR.conns,
 });
 
-export const ERRORS = single({
+export const ERRORS = singleMetricChart({
   id: 'errors',
   title: 'Error replies',
   unit: 'perSecond',
@@ -145,7 +145,7 @@ export const ERRORS = single({
   color: COLOR.error,
 });
 
-export const RESPONSIVENESS = single(
+export const RESPONSIVENESS = singleMetricChart(
   {
     id: 'responsiveness',
     title: 'Responsiveness',
@@ -157,7 +157,7 @@ export const RESPONSIVENESS = single(
   { label: 'Slowest PING' },
 );
 
-export const FRAGMENTATION = single(
+export const FRAGMENTATION = singleMetricChart(
   {
     id: 'fragmentation',
     title: 'RAM fragmentation',

@@ -1,6 +1,6 @@
 /** Metrics that can be compared between shards, nodes or databases. Data only. */
 import type { Unit } from '@/lib/format';
-import type { Rule } from '@/live/folding';
+import type { CombineRule } from '@/live/folding';
 import type { SeriesRef } from '@/live/series';
 
 export interface ComparedMetric {
@@ -8,11 +8,11 @@ export interface ComparedMetric {
   title: string;
   unit: Unit;
   /** How the values of several shards of a node are combined; default: sum. */
-  rule?: Rule;
+  rule?: CombineRule;
 }
 
 /** One line or tile of a comparison: an object, or several objects combined. */
-export interface Group {
+export interface ComparedObject {
   key: string;
   label: string;
   note?: string;
@@ -73,6 +73,9 @@ export const NODE_METRICS: readonly ComparedMetric[] = [
   { metric: 'agent_rss', title: 'Agent memory', unit: 'bytes' },
 ];
 
-export function seriesOf(groups: readonly Group[], { metric, rule }: ComparedMetric): SeriesRef[] {
+export function comparisonSeries(
+  groups: readonly ComparedObject[],
+  { metric, rule }: ComparedMetric,
+): SeriesRef[] {
   return groups.map(({ uids }) => ({ uids, metric, ...(rule && { rule }) }));
 }

@@ -12,12 +12,12 @@ import {
   MAIN_THREAD,
   MEMORY,
   RESPONSIVENESS,
-  single,
+  singleMetricChart,
   THROUGHPUT,
 } from './charts';
 import { LATENCIES, LATENCY, NODE_LATENCY, PERCENTILES } from './latency';
 
-const KEYS = single(
+const KEYS = singleMetricChart(
   { id: 'keys', title: 'Total keys', unit: 'count', metric: 'no_of_keys', color: COLOR.keys },
   { rollup: 'last' },
 );
@@ -27,9 +27,21 @@ export const DATABASE_LARGE = [THROUGHPUT.id, PERCENTILES.id] as const;
 
 export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
   THROUGHPUT,
-  single({ id: 'reads', title: 'Reads', unit: 'ops', metric: 'read_req', color: COLOR.read }),
-  single({ id: 'writes', title: 'Writes', unit: 'ops', metric: 'write_req', color: COLOR.write }),
-  single({
+  singleMetricChart({
+    id: 'reads',
+    title: 'Reads',
+    unit: 'ops',
+    metric: 'read_req',
+    color: COLOR.read,
+  }),
+  singleMetricChart({
+    id: 'writes',
+    title: 'Writes',
+    unit: 'ops',
+    metric: 'write_req',
+    color: COLOR.write,
+  }),
+  singleMetricChart({
     id: 'other',
     title: 'Other commands',
     unit: 'ops',
@@ -39,7 +51,7 @@ export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
   ...LATENCIES,
   PERCENTILES,
   MEMORY,
-  single(
+  singleMetricChart(
     {
       id: 'memory-usage',
       title: 'Memory usage',
@@ -55,7 +67,7 @@ export const DATABASE_CHARTS: readonly ChartDeclaration[] = [
   HIT_RATIO,
   INGRESS,
   EGRESS,
-  single({
+  singleMetricChart({
     id: 'read-misses',
     title: 'Read misses',
     unit: 'ops',
@@ -97,7 +109,7 @@ const CPU: ChartDeclaration = {
   max: 1,
 };
 
-const FREE_RAM = single(
+const FREE_RAM = singleMetricChart(
   {
     id: 'free-ram',
     title: 'Free RAM on the machine',
@@ -108,7 +120,7 @@ const FREE_RAM = single(
   { rollup: 'last' },
 );
 
-const FREE_DISK = single(
+const FREE_DISK = singleMetricChart(
   {
     id: 'storage',
     title: 'Free disk',
@@ -119,7 +131,10 @@ const FREE_DISK = single(
   { rollup: 'last' },
 );
 
-const onMachines = (chart: ChartDeclaration): ChartDeclaration => ({ ...chart, of: 'machines' });
+const onMachines = (chart: ChartDeclaration): ChartDeclaration => ({
+  ...chart,
+  source: 'machines',
+});
 
 export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
   CLUSTER_THROUGHPUT,
@@ -135,7 +150,7 @@ export const CLUSTER_CHARTS: readonly ChartDeclaration[] = [
   HIT_RATIO,
 ];
 
-export const NODE_THROUGHPUT = single({
+export const NODE_THROUGHPUT = singleMetricChart({
   id: 'throughput',
   title: 'Shard throughput',
   unit: 'ops',
@@ -163,14 +178,14 @@ export const NODE_CHARTS: readonly ChartDeclaration[] = [
       { metric: 'disk_write_bytes', label: 'Written', color: COLOR.write },
     ],
   },
-  single({
+  singleMetricChart({
     id: 'agent-cpu',
     title: 'Agent CPU',
     unit: 'cores',
     metric: 'agent_cpu',
     color: COLOR.cpuUser,
   }),
-  single(
+  singleMetricChart(
     {
       id: 'agent-memory',
       title: 'Agent memory',
@@ -192,12 +207,12 @@ export const SHARD_CHARTS: readonly ChartDeclaration[] = [
   EVICTED,
   EXPIRED,
   MAIN_THREAD,
-  single({ id, title, unit, metric: 'connected_clients', color: COLOR.conns }),
+  singleMetricChart({ id, title, unit, metric: 'connected_clients', color: COLOR.conns }),
   INGRESS,
   EGRESS,
   FRAGMENTATION,
   RESPONSIVENESS,
-  single(
+  singleMetricChart(
     {
       id: 'lag',
       title: 'Replication lag',

@@ -1,10 +1,10 @@
 /** Charts of databases on flash. */
 import { COLOR } from '@/ui/chart/palette';
-import { type ChartDeclaration, single } from './charts';
+import { type ChartDeclaration, singleMetricChart } from './charts';
 
 const NO_ACCESSES = 'No keys were accessed in this time range.';
 
-export const RAM_HIT: ChartDeclaration = single(
+export const RAM_HIT: ChartDeclaration = singleMetricChart(
   {
     id: 'ram-hit',
     title: 'RAM hit ratio',
@@ -117,7 +117,7 @@ export const FLASH_CHARTS: readonly ChartDeclaration[] = [
       { metric: 'demotions_clean', label: 'To flash (already stored)', color: COLOR.other },
     ],
   },
-  single(
+  singleMetricChart(
     {
       id: 'flash-fragmentation',
       title: 'Flash fragmentation',

@@ -46,7 +46,7 @@ const chart = (titles: ChartTitle, series: readonly SeriesDeclaration[]): ChartD
   kind: 'lines',
   series,
   emptyReason: 'No requests in this time range.',
-  awaits: UNAVAILABLE,
+  unavailableReason: UNAVAILABLE,
 });
 
 /** Chart on the overview and cluster pages. */
@@ -73,7 +73,7 @@ export const NODE_LATENCY: ChartDeclaration = {
   ...chart({ id: 'latency-avg', title: 'Latency' }, [
     { ...percentile(P99), label: 'P99 of the slowest endpoint', rule: 'max' },
   ]),
-  of: 'endpoints',
+  source: 'endpoints',
 };
 
 /** Compact chart for the timeline. */

@@ -4,9 +4,9 @@ import { useMemo } from 'react';
 import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { plural } from '@/lib/format';
-import { clusters, union } from '@/lib/pack';
-import { useStory } from '@/live/useStory';
-import { useWindow } from '@/live/useWindow';
+import { clusterTimes, mergeOverlapping } from '@/lib/pack';
+import { useEventHistory } from '@/live/useStory';
+import { useCoarseWindow } from '@/live/useWindow';
 import type { ChartMark } from '@/ui/chart/types';
 
 /** Events that are closer than this share of the window are merged into one line. */
@@ -28,7 +28,7 @@ const HIDDEN_TYPES = new Set([
   'replica_revived',
 ]);
 
-export interface Concern {
+export interface MarkScope {
   bdb?: number | undefined;
   node?: number | undefined;
 }
@@ -43,7 +43,11 @@ export interface EventMark extends ChartMark {
  * all events. Instants closer than `gap` milliseconds are merged into one line. Overlapping spans of
  * the same type are merged into one band, because stacked bands would hide the curve.
  */
-export function marksOf(events: readonly LogEvent[], concern: Concern = {}, gap = 0): EventMark[] {
+export function eventMarks(
+  events: readonly LogEvent[],
+  concern: MarkScope = {},
+  gap = 0,
+): EventMark[] {
   const shown = events
     .filter(
       (event) => concern.bdb === undefined || event.bdb_uid === concern.bdb || isNodeEvent(event),
@@ -57,7 +61,7 @@ export function marksOf(events: readonly LogEvent[], concern: Concern = {}, gap 
   const instants = shown.filter((event) => !isBand(event));
   return [
     ...[...spans.values()].flatMap(bands),
-    ...clusters(instants.map(startOf), gap).map((group) =>
+    ...clusterTimes(instants.map(startOf), gap).map((group) =>
       lineOf(group.flatMap((index) => instants[index] ?? [])),
     ),
   ];
@@ -77,7 +81,7 @@ function bands(events: readonly LogEvent[]): EventMark[] {
     const from = startOf(event);
     return { event, from, to: isSpan(event) ? endOf(event) : from };
   });
-  return union(bars).map(({ from, to, parts }) => {
+  return mergeOverlapping(bars).map(({ from, to, parts }) => {
     const members = parts.map(({ event }) => event);
     const isResync = members[0]?.type === 'resync';
     return {
@@ -110,13 +114,13 @@ function worst(events: readonly LogEvent[]): ChartMark['tone'] {
 }
 
 /** Marks of the events in the current window. A click on a mark opens the timeline. */
-export function useMarks({ bdb, node }: Concern = {}): readonly ChartMark[] {
-  const { from, to, length } = useWindow();
-  const story = useStory(from, to);
+export function useEventMarks({ bdb, node }: MarkScope = {}): readonly ChartMark[] {
+  const { from, to, length } = useCoarseWindow();
+  const events = useEventHistory(from, to);
   const navigate = useNavigate();
   return useMemo(
     () =>
-      marksOf(story ?? [], { bdb, node }, length * 1000 * GAP_SHARE).map((mark) => ({
+      eventMarks(events ?? [], { bdb, node }, length * 1000 * GAP_SHARE).map((mark) => ({
         ...mark,
         open: () =>
           void navigate({
@@ -124,6 +128,6 @@ export function useMarks({ bdb, node }: Concern = {}): readonly ChartMark[] {
             search: ({ range, from, to }) => ({ range, from, to, event: mark.events }),
           }),
       })),
-    [story, bdb, node, length, navigate],
+    [events, bdb, node, length, navigate],
   );
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { LogEvent } from '@/api/types';
-import { marksOf } from './marks';
-import { byOutlier, byValue } from './outliers';
+import { eventMarks } from './marks';
+import { rankByMean, rankByOutlier } from './outliers';
 
 const flat = (value: number) => new Float64Array(5).fill(value);
 
-describe('byOutlier', () => {
+describe('rankByOutlier', () => {
   it('ranks shards without samples first, then outliers, and keeps the order of the others', () => {
-    const ranked = byOutlier([
+    const ranked = rankByOutlier([
       { uid: '10', values: flat(10) },
       { uid: '2', values: flat(10) },
       { uid: '6', values: flat(10) },
@@ -19,18 +19,18 @@ describe('byOutlier', () => {
   });
 });
 
-describe('byValue', () => {
+describe('rankByMean', () => {
   it('ranks the highest mean first and shards without samples last', () => {
     const series = [
       { uid: '1', values: flat(Number.NaN) },
       { uid: '2', values: flat(3) },
       { uid: '3', values: flat(9) },
     ];
-    expect(byValue(series)).toEqual(['3', '2', '1']);
+    expect(rankByMean(series)).toEqual(['3', '2', '1']);
   });
 });
 
-describe('marksOf', () => {
+describe('eventMarks', () => {
   const event = (part: Partial<LogEvent>) =>
     ({
       uid: 1,
@@ -48,12 +48,12 @@ describe('marksOf', () => {
       event({ node_uid: 1, severity: 'ERROR', description: 'node down' }),
       event({ node_uid: 1, description: 'node joined' }),
     ];
-    expect(marksOf(events, { bdb: 1 }).map(({ label }) => label)).toEqual(['mine', 'node down']);
-    expect(marksOf(events, { bdb: 1 })[1]?.tone).toBe('error');
+    expect(eventMarks(events, { bdb: 1 }).map(({ label }) => label)).toEqual(['mine', 'node down']);
+    expect(eventMarks(events, { bdb: 1 })[1]?.tone).toBe('error');
   });
 
   it('omits sign-ins and events that repeat an outage', () => {
-    expect(marksOf([event({ type: 'login' }), event({ type: 'replica_in_sync' })])).toEqual([]);
+    expect(eventMarks([event({ type: 'login' }), event({ type: 'replica_in_sync' })])).toEqual([]);
   });
 
   it('shows spans as bands and merges overlapping resyncs', () => {
@@ -65,7 +65,7 @@ describe('marksOf', () => {
         ...(to === null ? { open: true } : { ended_ms: to }),
       });
     const down = event({ uid: 9, type: 'node_failed', severity: 'ERROR', open: true });
-    const found = marksOf([
+    const found = eventMarks([
       down,
       resync(1, 2_000, 4_000),
       resync(2, 3_000, 6_000),
@@ -83,7 +83,7 @@ describe('marksOf', () => {
     const flood = Array.from({ length: 300 }, (_, index) =>
       event({ uid: index, time_ms: index * 10, severity: index === 7 ? 'ERROR' : 'INFO' }),
     );
-    const found = marksOf(flood, {}, 1_000);
+    const found = eventMarks(flood, {}, 1_000);
     expect(found.map(({ at, tone }) => [at, tone])).toEqual([
       [0, 'error'],
       [1_000, 'info'],
@@ -96,7 +96,7 @@ describe('marksOf', () => {
   it('merges overlapping alarms of the same type into one band', () => {
     const alarm = (uid: number, from: number, to: number) =>
       event({ uid, type: 'alarm_clock', severity: 'WARNING', time_ms: from, ended_ms: to });
-    const found = marksOf([alarm(1, 1_000, 5_000), alarm(2, 2_000, 9_000)]);
+    const found = eventMarks([alarm(1, 1_000, 5_000), alarm(2, 2_000, 9_000)]);
     expect(found.map(({ at, until, tone }) => [at, until, tone])).toEqual([
       [1_000, 9_000, 'warning'],
     ]);

@@ -1,6 +1,6 @@
 /** Ranking of series by outlier score: distance from the median divided by the median distance. Pure. */
 
-export interface Scored {
+export interface OutlierScore {
   uid: string;
   mean: number;
   score: number;
@@ -31,9 +31,11 @@ function mean(values: Float64Array): number {
 const MIN_OUTLIER_SCORE = 4;
 
 /** Return the series by outlier score, largest first. Series without samples precede all others. */
-export function byOutlier(series: readonly { uid: string; values: Float64Array }[]): Scored[] {
+export function rankByOutlier(
+  series: readonly { uid: string; values: Float64Array }[],
+): OutlierScore[] {
   const inputIndex = new Map(series.map(({ uid }, index) => [uid, index]));
-  const indexOf = ({ uid }: Scored) => inputIndex.get(uid) ?? 0;
+  const indexOf = ({ uid }: OutlierScore) => inputIndex.get(uid) ?? 0;
   const means = series.map(({ uid, values }) => ({ uid, mean: mean(values) }));
   const known = means.flatMap((entry) => (Number.isNaN(entry.mean) ? [] : [entry.mean]));
   const center = median(known.sort((a, b) => a - b));
@@ -48,10 +50,10 @@ export function byOutlier(series: readonly { uid: string; values: Float64Array }
     .sort((a, b) => rankScore(b) - rankScore(a) || indexOf(a) - indexOf(b));
 }
 
-const rankScore = ({ score }: Scored): number => (score < MIN_OUTLIER_SCORE ? 0 : score);
+const rankScore = ({ score }: OutlierScore): number => (score < MIN_OUTLIER_SCORE ? 0 : score);
 
 /** Return the uids by mean, highest first. Series without samples are last. */
-export function byValue(series: readonly { uid: string; values: Float64Array }[]): string[] {
+export function rankByMean(series: readonly { uid: string; values: Float64Array }[]): string[] {
   const means = series.map(({ uid, values }) => ({ uid, mean: mean(values) }));
   const rank = (value: number) => (Number.isNaN(value) ? Number.NEGATIVE_INFINITY : value);
   return means.sort((a, b) => rank(b.mean) - rank(a.mean)).map(({ uid }) => uid);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RamCurve } from '@/api/types';
-import { choicesOf, placeOf, ratioAt } from './ramCurve';
+import { hitRatioAt, ramAlternatives, ramAxisPosition } from './ramCurve';
 
 const curve: RamCurve = {
   bdb_uid: 1,
@@ -15,21 +15,21 @@ const curve: RamCurve = {
   detail: '',
 };
 
-describe('ratioAt', () => {
+describe('hitRatioAt', () => {
   it('returns the ratio of the nearest point', () => {
-    expect([0, 140, 160, 5_000].map((size) => ratioAt(curve.points, size))).toEqual([
+    expect([0, 140, 160, 5_000].map((size) => hitRatioAt(curve.points, size))).toEqual([
       0.2,
       0.2,
       expect.closeTo(0.3),
       1,
     ]);
-    expect(ratioAt([], 100)).toBeUndefined();
+    expect(hitRatioAt([], 100)).toBeUndefined();
   });
 });
 
-describe('choicesOf', () => {
+describe('ramAlternatives', () => {
   it('returns sizes below and above the current one, and the maximum', () => {
-    const choices = choicesOf(curve).map(({ size, ratio, change }) => [size, ratio, change]);
+    const choices = ramAlternatives(curve).map(({ size, ratio, change }) => [size, ratio, change]);
     const close = (row: number[]) => row.map((value) => expect.closeTo(value));
     expect(choices).toEqual(
       [
@@ -43,12 +43,12 @@ describe('choicesOf', () => {
   });
 
   it('returns no sizes without data', () => {
-    expect(choicesOf({ ...curve, points: [], expected: null })).toEqual([]);
+    expect(ramAlternatives({ ...curve, points: [], expected: null })).toEqual([]);
   });
 });
 
-describe('placeOf', () => {
+describe('ramAxisPosition', () => {
   it('maps zero to 0 and the full size of the database to 1', () => {
-    expect([0, 500, 1_000].map((size) => placeOf(curve.points, size))).toEqual([0, 0.5, 1]);
+    expect([0, 500, 1_000].map((size) => ramAxisPosition(curve.points, size))).toEqual([0, 0.5, 1]);
   });
 });

@@ -6,7 +6,7 @@ type Points = RamCurve['points'];
 /** Alternative sizes, as factors of the current RAM limit. */
 const FACTORS = [0.5, 1.5, 2, 3];
 
-export interface Choice {
+export interface RamAlternative {
   size: number;
   ratio: number;
   /** Difference to the expected ratio at the current size. */
@@ -14,11 +14,11 @@ export interface Choice {
 }
 
 /** Return the expected ratio at a size: the ratio of the nearest point. */
-export function ratioAt(points: Points, size: number): number | undefined {
-  return nearestTo(points, size)?.hit_ratio;
+export function hitRatioAt(points: Points, size: number): number | undefined {
+  return nearestRamPoint(points, size)?.hit_ratio;
 }
 
-export function nearestTo(points: Points, size: number): Points[number] | undefined {
+export function nearestRamPoint(points: Points, size: number): Points[number] | undefined {
   let best: Points[number] | undefined;
   for (const point of points) {
     if (!best || Math.abs(point.ram_size - size) < Math.abs(best.ram_size - size)) best = point;
@@ -27,7 +27,7 @@ export function nearestTo(points: Points, size: number): Points[number] | undefi
 }
 
 /** Return the position of a size on an axis from 0 to the largest size: 0 to 1. */
-export function placeOf(points: Points, size: number): number {
+export function ramAxisPosition(points: Points, size: number): number {
   return size / (points.at(-1)?.ram_size || 1);
 }
 
@@ -35,13 +35,13 @@ export function placeOf(points: Points, size: number): number {
  * Return the expected ratios at alternative sizes within the range of the curve, including the
  * largest size.
  */
-export function choicesOf({ points, ram_size, expected }: RamCurve): Choice[] {
+export function ramAlternatives({ points, ram_size, expected }: RamCurve): RamAlternative[] {
   const [smallest = 0, largest = 0] = [points[0]?.ram_size, points.at(-1)?.ram_size];
   const sizes = FACTORS.map((factor) => factor * ram_size).filter(
     (size) => size >= smallest && size < largest,
   );
   return [...sizes, largest].flatMap((size) => {
-    const ratio = ratioAt(points, size);
+    const ratio = hitRatioAt(points, size);
     return ratio === undefined || expected === null
       ? []
       : [{ size, ratio, change: ratio - expected }];

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Columns } from '@/ui/chart/types';
-import { share } from './shared';
+import { shareSource } from './shared';
 
-describe('share', () => {
+describe('shareSource', () => {
   it('reads the source once for all series, and again after an update', () => {
     const rows = [Float64Array.of(1, 2), Float64Array.of(7, Number.NaN)];
     const extremes = [
@@ -12,7 +12,7 @@ describe('share', () => {
     const read = vi.fn((from: number) => ({ from, step: 1, rows, extremes }));
     const update = { notify: () => undefined as unknown };
     const stop = vi.fn();
-    const shared = share(
+    const shared = shareSource(
       {
         read,
         subscribe: (listener) => {
@@ -23,18 +23,18 @@ describe('share', () => {
       () => ({ from: 0, to: 1 }),
     );
     const draws = [vi.fn(), vi.fn()];
-    const stops = draws.map((draw, index) => shared.of(index).subscribe(draw));
+    const stops = draws.map((draw, index) => shared.seriesAt(index).subscribe(draw));
 
-    expect(shared.of(1).read(0, 1).rows).toEqual([rows[1]]);
-    expect(shared.of(0).read(0, 1).rows).toEqual([rows[0]]);
-    expect(shared.of(1).read(0, 1).extremes?.[0]?.high).toEqual(rows[1]);
-    expect(shared.of(0).read(0, 1).extremes).toEqual([undefined]);
+    expect(shared.seriesAt(1).read(0, 1).rows).toEqual([rows[1]]);
+    expect(shared.seriesAt(0).read(0, 1).rows).toEqual([rows[0]]);
+    expect(shared.seriesAt(1).read(0, 1).extremes?.[0]?.high).toEqual(rows[1]);
+    expect(shared.seriesAt(0).read(0, 1).extremes).toEqual([undefined]);
     expect(shared.max()).toBe(7);
     expect(read).toHaveBeenCalledTimes(1);
 
     update.notify();
     for (const draw of draws) expect(draw).toHaveBeenCalledTimes(1);
-    shared.of(0).read(0, 1);
+    shared.seriesAt(0).read(0, 1);
     expect(read).toHaveBeenCalledTimes(2);
 
     for (const end of stops) end();

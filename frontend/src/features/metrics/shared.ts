@@ -1,9 +1,9 @@
 /** A chart source that is read once per update and shared by many small charts, one series each. */
 import type { ChartSource, Columns } from '@/ui/chart/types';
 
-export interface Shared {
+export interface SharedSource {
   /** Return the source of one series. */
-  of: (index: number) => ChartSource;
+  seriesAt: (index: number) => ChartSource;
   /**
    * Return the highest value of all series. Small charts use the same scale, so that they can be
    * compared.
@@ -11,7 +11,10 @@ export interface Shared {
   max: () => number;
 }
 
-export function share(source: ChartSource, window: () => { from: number; to: number }): Shared {
+export function shareSource(
+  source: ChartSource,
+  window: () => { from: number; to: number },
+): SharedSource {
   const listeners = new Set<() => void>();
   let stop: (() => void) | null = null;
   let cached: { from: number; to: number; columns: Columns; max: number } | null = null;
@@ -30,7 +33,7 @@ export function share(source: ChartSource, window: () => { from: number; to: num
   };
 
   return {
-    of: (index) => ({
+    seriesAt: (index) => ({
       read: (from, to) => {
         const { columns } = read(from, to);
         const { rows, extremes, weights } = columns;

@@ -5,27 +5,37 @@
 import { useEffect, useState } from 'react';
 import { useSeries } from '@/live/useSeries';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
-import { type ComparedMetric, type Group, seriesOf } from './compared';
-import { byOutlier, byValue } from './outliers';
+import { type ComparedMetric, type ComparedObject, comparisonSeries } from './compared';
+import { rankByMean, rankByOutlier } from './outliers';
 
 const RANK_INTERVAL_MS = 10_000;
 /** Seconds of a live window that the ranking considers. */
 const RANKED_SECONDS = 60;
 /** Number of lines in one chart. */
-export const TOP = 7;
+export const MAX_CHART_LINES = 7;
 
 interface RankingOptions {
   topic: string;
-  groups: readonly Group[];
+  groups: readonly ComparedObject[];
   metric: ComparedMetric | undefined;
-  all: number;
+  topicSize: number;
   /** Sort by outlier score or by mean value, highest first. */
   by: 'outlier' | 'value';
 }
 
-export function useRanking({ topic, groups, metric, all, by }: RankingOptions): readonly Group[] {
+export function useRanking({
+  topic,
+  groups,
+  metric,
+  topicSize,
+  by,
+}: RankingOptions): readonly ComparedObject[] {
   const axis = useTimeAxis();
-  const source = useSeries({ topic, series: metric ? seriesOf(groups, metric) : [], all });
+  const source = useSeries({
+    topic,
+    series: metric ? comparisonSeries(groups, metric) : [],
+    topicSize,
+  });
   const [order, setOrder] = useState<readonly string[]>([]);
   const keys = groups.map(({ key }) => key).join();
 
@@ -39,7 +49,8 @@ export function useRanking({ topic, groups, metric, all, by }: RankingOptions): 
       const series = keys
         .split(',')
         .map((uid, index) => ({ uid, values: rows[index] ?? new Float64Array() }));
-      const next = by === 'value' ? byValue(series) : byOutlier(series).map(({ uid }) => uid);
+      const next =
+        by === 'value' ? rankByMean(series) : rankByOutlier(series).map(({ uid }) => uid);
       setOrder((now) => (isSameView(now, next, by) ? now : next));
       return rows.some((row) => row.some((value) => !Number.isNaN(value)));
     };
@@ -75,6 +86,6 @@ function isSameView(
   by: RankingOptions['by'],
 ): boolean {
   if (by === 'outlier') return now.join() === next.join();
-  const top = (order: readonly string[]) => order.slice(0, TOP).sort().join();
+  const top = (order: readonly string[]) => order.slice(0, MAX_CHART_LINES).sort().join();
   return now.length === next.length && top(now) === top(next);
 }

@@ -7,7 +7,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { messageOf } from '@/api/http';
 import { createJoinToken, nodesQuery } from '@/api/nodes';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { JoinToken } from '@/api/types';
 import { duration } from '@/lib/time';
 import { useNow } from '@/ui/Ago';
@@ -17,13 +17,13 @@ import classes from './nodes.module.css';
 
 export function AddNodeButton(props: ButtonProps) {
   const [open, setOpen] = useState(false);
-  const may = useMay('administer');
+  const may = usePermission('administer');
   return (
     <>
       <Button
         {...props}
         disabled={!may}
-        title={may ? undefined : ROLE_FORBIDS}
+        title={may ? undefined : ROLE_DENIED_TEXT}
         onClick={() => setOpen(true)}
       >
         Add node

@@ -5,7 +5,7 @@ import { render, screen } from '@testing-library/react';
 import type { ReactNode } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Node } from '@/api/types';
-import { BeginMaintenance, RemoveNode } from './NodeDialogs';
+import { RemoveNode, StartMaintenance } from './NodeDialogs';
 
 const NOTICE = 'Clients of shop must change from 10.0.0.2:12000 to 10.0.0.1:12000: …';
 const fetchMock = vi.fn(async (path: string) =>
@@ -31,7 +31,7 @@ const requestedPaths = () => fetchMock.mock.calls.map(([path]) => path);
 
 describe('node dialogs', () => {
   it('shows which address clients must change for maintenance', async () => {
-    renderDialog(<BeginMaintenance node={node} onClose={vi.fn()} />);
+    renderDialog(<StartMaintenance node={node} onClose={vi.fn()} />);
     await screen.findByText(NOTICE);
     expect(requestedPaths()).toContain('/v1/nodes/2/address_changes?order=maintenance_on');
   });

@@ -3,41 +3,41 @@ import { Checkbox } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import {
-  beginMaintenance,
   endMaintenance,
-  handOver,
   nodeAddressesQuery,
   removeNode,
   snapshotsQuery,
+  startMaintenance,
+  switchOverNode,
 } from '@/api/nodes';
 import { useNodeShards } from '@/api/shards';
 import type { Node } from '@/api/types';
 import { plural } from '@/lib/format';
 import { AddressNotice } from '@/ui/AddressNotice';
 import { Ago } from '@/ui/Ago';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
-import { heldWords, removalWords } from './words';
+import { nodeRemovalText, nodeShardsText } from './words';
 
 interface Props {
   node: Node;
   onClose: () => void;
 }
 
-export function BeginMaintenance({ node, onClose }: Props) {
+export function StartMaintenance({ node, onClose }: Props) {
   const [evict, setEvict] = useState(true);
   const shards = useNodeShards(node.uid).data ?? [];
   const addresses = useQuery(nodeAddressesQuery(node.uid, 'maintenance_on')).data;
   return (
-    <Ask
+    <SubmitDialog
       title={`Put node ${node.uid} into maintenance?`}
       action="Start maintenance"
-      onConfirm={() => beginMaintenance(node.uid, { evict_ha_replica: evict })}
+      onConfirm={() => startMaintenance(node.uid, { evict_ha_replica: evict })}
       onClose={onClose}
     >
       <span>
-        {heldWords(node.uid, shards)} Its primaries switch over to replicas on other nodes, and the
-        node accepts no new shards. The current placement is saved, so that it can be restored.
+        {nodeShardsText(node.uid, shards)} Its primaries switch over to replicas on other nodes, and
+        the node accepts no new shards. The current placement is saved, so that it can be restored.
       </span>
       <AddressNotice changes={addresses} />
       <Checkbox
@@ -46,7 +46,7 @@ export function BeginMaintenance({ node, onClose }: Props) {
         checked={evict}
         onChange={(event) => setEvict(event.currentTarget.checked)}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
@@ -55,7 +55,7 @@ export function EndMaintenance({ node, onClose }: Props) {
   const { data } = useQuery(snapshotsQuery(node.uid));
   const snapshot = data?.find(({ kind }) => kind === 'maintenance');
   return (
-    <Ask
+    <SubmitDialog
       title={`End maintenance of node ${node.uid}?`}
       action="End maintenance"
       onConfirm={() => endMaintenance(node.uid, { skip_shards_restore: !restore })}
@@ -77,19 +77,19 @@ export function EndMaintenance({ node, onClose }: Props) {
         checked={restore}
         onChange={(event) => setRestore(event.currentTarget.checked)}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
-export function HandOver({ node, onClose }: Props) {
+export function SwitchOver({ node, onClose }: Props) {
   const shards = useNodeShards(node.uid).data ?? [];
   const primaries = shards.filter(({ role }) => role === 'master').length;
   return (
-    <Ask
+    <SubmitDialog
       title={`Switch over the primaries of node ${node.uid}?`}
       action="Switch over"
       disabled={!primaries}
-      onConfirm={() => handOver(node.uid)}
+      onConfirm={() => switchOverNode(node.uid)}
       onClose={onClose}
     >
       {primaries ? (
@@ -101,7 +101,7 @@ export function HandOver({ node, onClose }: Props) {
       ) : (
         <span>This node has no primaries.</span>
       )}
-    </Ask>
+    </SubmitDialog>
   );
 }
 
@@ -111,7 +111,7 @@ export function RemoveNode({ node, onClose }: Props) {
   return (
     <ConfirmByTyping
       title={`Remove node ${node.uid}?`}
-      warning={removalWords(node, shards)}
+      warning={nodeRemovalText(node, shards)}
       name={`node ${node.uid}`}
       action="Remove node"
       onConfirm={() => removeNode(node.uid)}

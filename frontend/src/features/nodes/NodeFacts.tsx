@@ -1,7 +1,7 @@
 /** Properties of a node: machine and software. */
-import { dutyOf } from '@/api/nodes';
+import { outOfServiceReason } from '@/api/nodes';
 import type { Node } from '@/api/types';
-import { exact, format } from '@/lib/format';
+import { format, formatExact } from '@/lib/format';
 import { Elapsed } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
@@ -13,7 +13,7 @@ const PROBE_RATE_HELP =
   'The agent probes its shards less often when many shards share few cores, so that monitoring uses at most 5 % of the CPU.';
 
 const size = (bytes: number | undefined) => (
-  <span title={exact('bytes', bytes)}>{format('bytes', bytes)}</span>
+  <span title={formatExact('bytes', bytes)}>{format('bytes', bytes)}</span>
 );
 
 export function NodeFacts({ node }: { node: Node }) {
@@ -50,14 +50,14 @@ export function NodeFacts({ node }: { node: Node }) {
 }
 
 function acceptsShards(node: Node): string {
-  const duty = dutyOf(node);
+  const duty = outOfServiceReason(node);
   if (duty) return `No: ${duty.toLowerCase()}`;
   return node.accept_servers === false ? 'No' : 'Yes';
 }
 
 /** Probe rate. It decreases if many engine processes share few cores. */
 function Probes({ perSecond }: { perSecond: number | undefined }) {
-  if (perSecond === undefined) return <Dash why="The agent does not report the probe rate" />;
+  if (perSecond === undefined) return <Dash reason="The agent does not report the probe rate" />;
   return <span title={PROBE_RATE_HELP}>{`Up to ${perSecond} per second and shard`}</span>;
 }
 
@@ -68,7 +68,7 @@ function Probes({ perSecond }: { perSecond: number | undefined }) {
 function Uptime({ node }: { node: Node }) {
   const reportedAt = Date.parse(String(node.system_time ?? node.last_seen));
   return Number.isNaN(reportedAt) ? (
-    <Dash why="The agent has not reported it" />
+    <Dash reason="The agent has not reported it" />
   ) : (
     <Elapsed since={reportedAt - node.uptime * 1000} />
   );

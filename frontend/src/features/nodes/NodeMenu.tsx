@@ -9,15 +9,15 @@ import {
   IconTrash,
 } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Node } from '@/api/types';
-import { BeginMaintenance, EndMaintenance, HandOver, RemoveNode } from './NodeDialogs';
+import { EndMaintenance, RemoveNode, StartMaintenance, SwitchOver } from './NodeDialogs';
 import { UpgradeNode } from './UpgradeNode';
 
 const DIALOGS = {
-  begin: BeginMaintenance,
+  begin: StartMaintenance,
   end: EndMaintenance,
-  handOver: HandOver,
+  handOver: SwitchOver,
   upgrade: UpgradeNode,
   remove: RemoveNode,
 } as const;
@@ -30,8 +30,8 @@ interface Props {
 
 export function NodeMenu({ node, children }: Props) {
   const [dialog, setDialog] = useState<keyof typeof DIALOGS | null>(null);
-  const may = useMay('administer');
-  const mayEdit = useMay('upgradeNodes');
+  const may = usePermission('administer');
+  const mayEdit = usePermission('upgradeNodes');
   const isReachable = node.agent_status === 'connected' && node.status !== 'down';
   const leaving = node.status === 'decommissioning';
   const Dialog = dialog && DIALOGS[dialog];
@@ -44,7 +44,7 @@ export function NodeMenu({ node, children }: Props) {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          {!may && <Menu.Label>{ROLE_FORBIDS}</Menu.Label>}
+          {!may && <Menu.Label>{ROLE_DENIED_TEXT}</Menu.Label>}
           {!isReachable && <Menu.Label>The agent does not respond</Menu.Label>}
           {node.in_maintenance ? (
             <Menu.Item

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { isShardDown, isShardStarting, useNodeShards } from '@/api/shards';
 import type { Bdb, Shard } from '@/api/types';
 import { format } from '@/lib/format';
-import { parseSlots, showSlots } from '@/lib/slots';
+import { formatSlots, parseSlots } from '@/lib/slots';
 import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
@@ -72,14 +72,16 @@ function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
       id: 'slots',
       header: 'Slots',
       sort: (shard) => parseSlots(shard.assigned_slots)[0]?.from ?? 0,
-      cell: (shard) => <span className="num">{showSlots(parseSlots(shard.assigned_slots))}</span>,
+      cell: (shard) => <span className="num">{formatSlots(parseSlots(shard.assigned_slots))}</span>,
     },
     {
       id: 'port',
       header: 'Port',
       align: 'right',
       sort: (shard) => shard.port ?? 0,
-      cell: (shard) => <span className="num">{shard.port ?? <Dash why="Not reported yet" />}</span>,
+      cell: (shard) => (
+        <span className="num">{shard.port ?? <Dash reason="Not reported yet" />}</span>
+      ),
     },
     {
       id: 'memory',

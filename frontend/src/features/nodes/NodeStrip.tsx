@@ -1,7 +1,7 @@
 /** Tiles of all nodes with state, CPU, memory and number of shards. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { dutyOf, nodesQuery } from '@/api/nodes';
+import { nodesQuery, outOfServiceReason } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
@@ -26,7 +26,7 @@ export function NodeStrip() {
 
 function NodeTile({ node }: { node: Node }) {
   const { tone, text } = nodeState(node);
-  const duty = dutyOf(node);
+  const duty = outOfServiceReason(node);
   return (
     <Link to="/nodes/$uid" params={{ uid: String(node.uid) }} className={classes.tile}>
       <span className={classes.tileHead}>

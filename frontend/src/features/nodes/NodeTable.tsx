@@ -45,7 +45,7 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'host',
     header: 'Host',
     optional: true,
-    cell: (node) => node.hostname || <Dash why="The agent has not reported it" />,
+    cell: (node) => node.hostname || <Dash reason="The agent has not reported it" />,
   },
   {
     id: 'shards',
@@ -87,13 +87,13 @@ const COLUMNS: readonly Column<Node>[] = [
     header: 'Engine',
     optional: true,
     cell: (node) =>
-      node.engine_version || <Dash why="valkey-server is not installed on this node" />,
+      node.engine_version || <Dash reason="valkey-server is not installed on this node" />,
   },
   {
     id: 'agent',
     header: 'Agent',
     optional: true,
-    cell: (node) => node.agent_version || <Dash why="The agent has not reported it" />,
+    cell: (node) => node.agent_version || <Dash reason="The agent has not reported it" />,
   },
   {
     id: 'seen',

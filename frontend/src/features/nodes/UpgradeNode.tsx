@@ -7,7 +7,7 @@ import { useQuery } from '@tanstack/react-query';
 import { messageOf } from '@/api/http';
 import { previewNodeUpgrade, upgradeNode } from '@/api/nodes';
 import type { Node, NodeUpgrade } from '@/api/types';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import classes from './nodes.module.css';
 
 export function UpgradeNode({ node, onClose }: { node: Node; onClose: () => void }) {
@@ -20,7 +20,7 @@ export function UpgradeNode({ node, onClose }: { node: Node; onClose: () => void
   });
   const databases = data?.databases ?? [];
   return (
-    <Ask
+    <SubmitDialog
       title={`Upgrade the databases of node ${node.uid}?`}
       action="Upgrade databases"
       size="lg"
@@ -51,7 +51,7 @@ export function UpgradeNode({ node, onClose }: { node: Node; onClose: () => void
           ))}
         </ul>
       )}
-    </Ask>
+    </SubmitDialog>
   );
 }
 

@@ -1,14 +1,14 @@
 /** State of a node as text with a tone. */
-import { dutyOf, lossOf } from '@/api/nodes';
+import { outageText, outOfServiceReason } from '@/api/nodes';
 import type { Node } from '@/api/types';
 import type { Tone } from '@/ui/Status';
 
 export function nodeState(node: Node): { tone: Tone; text: string } {
-  const loss = lossOf(node);
+  const loss = outageText(node);
   if (loss) {
     const text = `${loss.slice(0, 1).toUpperCase()}${loss.slice(1)}`;
     return { tone: node.status === 'down' ? 'broken' : 'attention', text };
   }
-  const duty = dutyOf(node);
+  const duty = outOfServiceReason(node);
   return duty ? { tone: 'attention', text: duty } : { tone: 'ok', text: 'Active' };
 }

@@ -1,30 +1,30 @@
 import { describe, expect, it } from 'vitest';
 import type { Node, Shard } from '@/api/types';
 import { nodeState } from './status';
-import { heldWords, removalWords } from './words';
+import { nodeRemovalText, nodeShardsText } from './words';
 
 const node = (part: Partial<Node> = {}) =>
   ({ uid: 2, status: 'active', agent_status: 'connected', ...part }) as Node;
 const shard = (role: Shard['role']) => ({ role }) as Shard;
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
 
-describe('heldWords', () => {
+describe('nodeShardsText', () => {
   it('counts primaries and replicas', () => {
-    expect(plain(heldWords(2, [shard('master'), shard('slave'), shard('slave')]))).toBe(
+    expect(plain(nodeShardsText(2, [shard('master'), shard('slave'), shard('slave')]))).toBe(
       'Node 2 holds 1 primary and 2 replicas.',
     );
-    expect(plain(heldWords(2, [shard('slave')]))).toBe('Node 2 holds 1 replica.');
-    expect(heldWords(2, [])).toBe('Node 2 holds no shards.');
+    expect(plain(nodeShardsText(2, [shard('slave')]))).toBe('Node 2 holds 1 replica.');
+    expect(nodeShardsText(2, [])).toBe('Node 2 holds no shards.');
   });
 });
 
-describe('removalWords', () => {
+describe('nodeRemovalText', () => {
   it('distinguishes reachable and unreachable nodes', () => {
-    expect(removalWords(node(), [shard('master')])).toContain('They move to other nodes first.');
-    expect(removalWords(node({ status: 'down' }), [shard('slave')])).toContain(
+    expect(nodeRemovalText(node(), [shard('master')])).toContain('They move to other nodes first.');
+    expect(nodeRemovalText(node({ status: 'down' }), [shard('slave')])).toContain(
       'rebuilt on other nodes',
     );
-    expect(removalWords(node(), [])).not.toContain('move');
+    expect(nodeRemovalText(node(), [])).not.toContain('move');
   });
 });
 

@@ -2,7 +2,7 @@
 import type { Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
 
-export function heldWords(uid: number, shards: readonly Shard[]): string {
+export function nodeShardsText(uid: number, shards: readonly Shard[]): string {
   if (!shards.length) return `Node ${uid} holds no shards.`;
   const primaries = shards.filter(({ role }) => role === 'master').length;
   const replicas = shards.length - primaries;
@@ -13,8 +13,8 @@ export function heldWords(uid: number, shards: readonly Shard[]): string {
   return `Node ${uid} holds ${parts.join(' and ')}.`;
 }
 
-export function removalWords(node: Node, shards: readonly Shard[]): string {
-  const held = heldWords(node.uid, shards);
+export function nodeRemovalText(node: Node, shards: readonly Shard[]): string {
+  const held = nodeShardsText(node.uid, shards);
   const end = 'Then the node leaves the cluster. To use the machine again, join it as a new node.';
   if (!shards.length) return `${held} ${end}`;
   const isUnreachable = node.status === 'down' || node.agent_status !== 'connected';

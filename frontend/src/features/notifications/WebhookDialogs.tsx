@@ -4,9 +4,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewWebhook, Webhook } from '@/api/types';
 import { changeWebhook, createWebhook, removeWebhook, webhooksQuery } from '@/api/webhooks';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import {
-  addressFault,
+  addressError,
   eventChoices,
   KIND_CHOICES,
   KINDS,
@@ -51,15 +51,15 @@ export function AddWebhook({ onClose }: Closing) {
     min_severity: severity,
   };
   return (
-    <Ask
+    <SubmitDialog
       title="Add receiver"
       action="Add receiver"
-      disabled={!draft.name || addressFault(draft.kind, address) !== undefined}
+      disabled={!draft.name || addressError(draft.kind, address) !== undefined}
       onConfirm={() => createWebhook(newWebhook).then(reload)}
       onClose={onClose}
     >
       <Fields draft={draft} change={(part) => setDraft((now) => ({ ...now, ...part }))} isNew />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
@@ -84,13 +84,13 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
     ...(draft.severity !== before.severity && { min_severity: draft.severity }),
   };
   return (
-    <Ask
+    <SubmitDialog
       title={`Edit receiver ${webhook.name}`}
       action="Save"
       disabled={
         !Object.keys(changes).length ||
         !draft.name ||
-        addressFault(draft.kind, draft.address) !== undefined
+        addressError(draft.kind, draft.address) !== undefined
       }
       onConfirm={() => changeWebhook(webhook.uid, changes).then(reload)}
       onClose={onClose}
@@ -100,14 +100,14 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
         change={(part) => setDraft((now) => ({ ...now, ...part }))}
         isSigned={webhook.is_signed}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
 export function RemoveWebhook({ webhook, onClose }: Closing & { webhook: Webhook }) {
   const reload = useReload();
   return (
-    <Ask
+    <SubmitDialog
       title={`Remove receiver ${webhook.name}?`}
       action="Remove receiver"
       onConfirm={() => removeWebhook(webhook.uid).then(reload)}
@@ -119,7 +119,7 @@ export function RemoveWebhook({ webhook, onClose }: Closing & { webhook: Webhook
           ? 'gets no further audit records. The record of this removal is the first one that is not sent.'
           : 'gets no further messages, including messages about the end of alarms that are active now.'}
       </span>
-    </Ask>
+    </SubmitDialog>
   );
 }
 
@@ -172,7 +172,7 @@ function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps)
         maxLength={2_000}
         placeholder={placeholder}
         value={draft.address}
-        error={draft.address ? addressFault(draft.kind, draft.address) : undefined}
+        error={draft.address ? addressError(draft.kind, draft.address) : undefined}
         onChange={(event) => change({ address: event.currentTarget.value })}
       />
       {draft.kind !== 'alertmanager' && (

@@ -19,11 +19,11 @@ import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import classes from './notifications.module.css';
 import { ChangeWebhook, RemoveWebhook } from './WebhookDialogs';
-import { KINDS, shownAddress, stateOf, wantsWord } from './words';
+import { KINDS, messagesText, shownAddress, stateOf } from './words';
 
 const DIALOGS = { change: ChangeWebhook, remove: RemoveWebhook } as const;
 
-interface Asking {
+interface OpenDialog {
   what: keyof typeof DIALOGS;
   webhook: Webhook;
 }
@@ -31,7 +31,7 @@ interface Asking {
 export function WebhookTable({ empty }: { empty: ReactNode }) {
   const client = useQueryClient();
   const { data, error } = useQuery(webhooksQuery);
-  const [asking, setAsking] = useState<Asking | null>(null);
+  const [openDialog, setOpenDialog] = useState<OpenDialog | null>(null);
   const [result, setResult] = useState<{ ok: boolean; text: string } | null>(null);
   const columns = useMemo(() => {
     const reportResult = (work: Promise<unknown>, text: string) =>
@@ -39,9 +39,9 @@ export function WebhookTable({ empty }: { empty: ReactNode }) {
         .then(() => setResult({ ok: true, text }))
         .catch((failure) => setResult({ ok: false, text: messageOf(failure) }))
         .finally(() => client.invalidateQueries({ queryKey: webhooksQuery.queryKey }));
-    return columnsOf(setAsking, reportResult);
+    return columnsOf(setOpenDialog, reportResult);
   }, [client]);
-  const Dialog = asking && DIALOGS[asking.what];
+  const Dialog = openDialog && DIALOGS[openDialog.what];
   if (!data && error) return <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <>
@@ -65,14 +65,17 @@ export function WebhookTable({ empty }: { empty: ReactNode }) {
         initialSort={{ id: 'name' }}
         empty={empty}
       />
-      {Dialog && <Dialog webhook={asking.webhook} onClose={() => setAsking(null)} />}
+      {Dialog && <Dialog webhook={openDialog.webhook} onClose={() => setOpenDialog(null)} />}
     </>
   );
 }
 
 type ReportResult = (work: Promise<unknown>, text: string) => void;
 
-function columnsOf(ask: (asking: Asking) => void, reportResult: ReportResult): Column<Webhook>[] {
+function columnsOf(
+  onOpen: (openDialog: OpenDialog) => void,
+  reportResult: ReportResult,
+): Column<Webhook>[] {
   return [
     {
       id: 'name',
@@ -94,7 +97,7 @@ function columnsOf(ask: (asking: Asking) => void, reportResult: ReportResult): C
       sort: ({ kind }) => kind,
       cell: ({ kind }) => KINDS[kind].label,
     },
-    { id: 'wants', header: 'Messages', cell: wantsWord },
+    { id: 'wants', header: 'Messages', cell: messagesText },
     {
       id: 'state',
       header: 'State',
@@ -125,7 +128,7 @@ function columnsOf(ask: (asking: Asking) => void, reportResult: ReportResult): C
       header: '',
       align: 'right',
       width: 48,
-      cell: (webhook) => <Actions webhook={webhook} ask={ask} reportResult={reportResult} />,
+      cell: (webhook) => <Actions webhook={webhook} onOpen={onOpen} reportResult={reportResult} />,
     },
   ];
 }
@@ -141,11 +144,11 @@ const muteDurationsOf = ({ kind, events }: Webhook) =>
 
 interface ActionsProps {
   webhook: Webhook;
-  ask: (asking: Asking) => void;
+  onOpen: (openDialog: OpenDialog) => void;
   reportResult: ReportResult;
 }
 
-function Actions({ webhook, ask, reportResult }: ActionsProps) {
+function Actions({ webhook, onOpen, reportResult }: ActionsProps) {
   const { uid, name, enabled } = webhook;
   const mute = (minutes: number, text: string) =>
     reportResult(changeWebhook(uid, { silent_minutes: minutes }), text);
@@ -167,7 +170,7 @@ function Actions({ webhook, ask, reportResult }: ActionsProps) {
         </Menu.Item>
         <Menu.Item
           leftSection={<IconEdit size={15} />}
-          onClick={() => ask({ what: 'change', webhook })}
+          onClick={() => onOpen({ what: 'change', webhook })}
         >
           Edit…
         </Menu.Item>
@@ -210,7 +213,7 @@ function Actions({ webhook, ask, reportResult }: ActionsProps) {
         <Menu.Item
           color="var(--broken)"
           leftSection={<IconTrash size={15} />}
-          onClick={() => ask({ what: 'remove', webhook })}
+          onClick={() => onOpen({ what: 'remove', webhook })}
         >
           Remove…
         </Menu.Item>

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Webhook } from '@/api/types';
 import {
-  addressFault,
+  addressError,
   eventChoices,
+  messagesText,
   shownAddress,
   showsCertificate,
   stateOf,
-  urlFault,
+  urlError,
   urlOf,
-  wantsWord,
 } from './words';
 
 const HOOK: Webhook = {
@@ -45,11 +45,11 @@ describe('stateOf', () => {
   });
 });
 
-describe('wantsWord', () => {
+describe('messagesText', () => {
   it('returns events and severity', () => {
-    expect(wantsWord(HOOK)).toBe('Alarms: warnings and errors');
-    expect(wantsWord({ ...HOOK, events: 'all', min_severity: 'INFO' })).toBe('All events');
-    expect(wantsWord({ ...HOOK, events: 'audit', min_severity: 'INFO' })).toBe('Audit log');
+    expect(messagesText(HOOK)).toBe('Alarms: warnings and errors');
+    expect(messagesText({ ...HOOK, events: 'all', min_severity: 'INFO' })).toBe('All events');
+    expect(messagesText({ ...HOOK, events: 'audit', min_severity: 'INFO' })).toBe('Audit log');
   });
 });
 
@@ -73,11 +73,11 @@ describe('choices of a receiver', () => {
 describe('syslog address', () => {
   it('consists of a host and a port', () => {
     for (const text of ['syslog+tls://siem.example.org', 'syslog+tcp://10.0.0.1:601/'])
-      expect(addressFault('syslog', text)).toBeUndefined();
+      expect(addressError('syslog', text)).toBeUndefined();
     for (const text of ['', 'https://a', 'syslog://a', 'syslog+tls://'])
-      expect(addressFault('syslog', text)).toMatch(/must start with syslog/);
+      expect(addressError('syslog', text)).toMatch(/must start with syslog/);
     for (const text of ['syslog+tls://a/b', 'syslog+tls://u:p@a', 'syslog+tls://a?b'])
-      expect(addressFault('syslog', text)).toBe('The address must contain only a host and a port');
+      expect(addressError('syslog', text)).toBe('The address must contain only a host and a port');
   });
 });
 
@@ -91,19 +91,19 @@ describe('e-mail address', () => {
   });
 
   it('can be a list', () => {
-    expect(addressFault('email', 'ann@example.org, bob@example.org')).toBeUndefined();
+    expect(addressError('email', 'ann@example.org, bob@example.org')).toBeUndefined();
     for (const text of ['', 'ann', 'ann@example.org,', 'a@b;c@d'])
-      expect(addressFault('email', text)).toMatch(/commas/);
-    expect(addressFault('alertmanager', 'ann@example.org')).toMatch(/must start with/);
+      expect(addressError('email', text)).toMatch(/commas/);
+    expect(addressError('alertmanager', 'ann@example.org')).toMatch(/must start with/);
   });
 });
 
-describe('urlFault', () => {
+describe('urlError', () => {
   it('accepts only HTTP addresses without credentials', () => {
-    expect(urlFault('https://hooks.example.org/a?b=c')).toBeUndefined();
-    expect(urlFault('http://127.0.0.1:9093')).toBeUndefined();
+    expect(urlError('https://hooks.example.org/a?b=c')).toBeUndefined();
+    expect(urlError('http://127.0.0.1:9093')).toBeUndefined();
     for (const text of ['', 'example.org', 'ftp://a', 'javascript:alert(1)'])
-      expect(urlFault(text)).toMatch(/must start with/);
-    expect(urlFault('https://a:b@example.org')).toMatch(/must not contain a user/);
+      expect(urlError(text)).toMatch(/must start with/);
+    expect(urlError('https://a:b@example.org')).toMatch(/must not contain a user/);
   });
 });

@@ -64,7 +64,7 @@ const EVENT_LABELS: Record<Webhook['events'], string> = {
   audit: 'Audit log',
 };
 
-export function wantsWord({ events, min_severity }: Webhook): string {
+export function messagesText({ events, min_severity }: Webhook): string {
   const what = EVENT_LABELS[events];
   return min_severity === 'INFO' ? what : `${what}: ${SEVERITIES[min_severity].toLowerCase()}`;
 }
@@ -87,16 +87,16 @@ export const urlOf = (kind: Kind, address: string) =>
   kind === 'email' ? `${MAILTO}${address.trim()}` : address.trim();
 
 /** Return why the address is invalid; undefined if it is valid. */
-export function addressFault(kind: Kind, text: string): string | undefined {
-  if (kind === 'syslog') return syslogFault(text.trim());
-  if (kind !== 'email') return urlFault(text.trim());
+export function addressError(kind: Kind, text: string): string | undefined {
+  if (kind === 'syslog') return syslogError(text.trim());
+  if (kind !== 'email') return urlError(text.trim());
   const wrong = text
     .split(',')
     .find((each) => !/^[^\s@,;<>"()]+@[A-Za-z0-9.-]+$/.test(each.trim()));
   return wrong === undefined ? undefined : 'Enter e-mail addresses separated by commas';
 }
 
-function syslogFault(text: string): string | undefined {
+function syslogError(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^syslog\+(tls|tcp):$/.test(url.protocol) || !url.hostname)
     return 'The address must start with syslog+tls:// or syslog+tcp:// and contain a host';
@@ -106,7 +106,7 @@ function syslogFault(text: string): string | undefined {
     : undefined;
 }
 
-export function urlFault(text: string): string | undefined {
+export function urlError(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol))
     return 'The address must start with https:// or http://';

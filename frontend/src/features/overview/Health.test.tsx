@@ -4,7 +4,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { render, screen } from '@testing-library/react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Health } from './Health';
-import type { Trouble } from './health';
+import type { Problem } from './health';
 
 vi.mock('@tanstack/react-router', () => ({
   Link: ({ children }: { children: string }) => <a href="/">{children}</a>,
@@ -25,12 +25,12 @@ beforeEach(() => {
   });
 });
 
-function show(props: { troubles?: Trouble[]; stale?: 'lost' | 'late' | 'waiting' } = {}) {
+function show(props: { troubles?: Problem[]; stale?: 'lost' | 'late' | 'waiting' } = {}) {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
-        <Health troubles={props.troubles ?? []} stale={props.stale ?? null} />
+        <Health problems={props.troubles ?? []} stale={props.stale ?? null} />
       </QueryClientProvider>
     </MantineProvider>,
   );

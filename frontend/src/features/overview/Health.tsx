@@ -9,7 +9,7 @@ import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
 import { Elapsed } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
-import { type Trouble, wellSentence } from './health';
+import { healthyText, type Problem } from './health';
 import classes from './overview.module.css';
 
 /** Text before the status if the data is not current. */
@@ -21,17 +21,17 @@ const PREFIXES = {
 } as const;
 
 interface Props {
-  troubles: readonly Trouble[];
+  problems: readonly Problem[];
   /** Why the data is not current: the stream is lost, its samples are late, or none has arrived yet. */
   stale: keyof typeof PREFIXES | null;
 }
 
-export function Health({ troubles, stale }: Props) {
+export function Health({ problems, stale }: Props) {
   const [nodes, shards] = [useQuery(nodesQuery), useQuery(shardsQuery)];
   const [bdbs, health] = [useQuery(bdbsQuery), useQuery(healthQuery)];
   const all = [nodes, shards, bdbs, health];
   const failed = all.find(({ isError }) => isError);
-  const [first, ...rest] = troubles;
+  const [first, ...rest] = problems;
   if (first) {
     return (
       <div>
@@ -76,12 +76,12 @@ export function Health({ troubles, stale }: Props) {
     <h1 className={classes.health}>
       <StatusIcon tone={isCurrent ? 'ok' : 'unknown'} size={20} />
       {stale && PREFIXES[stale]}
-      {wellSentence(nodes.data, shards.data)}
+      {healthyText(nodes.data, shards.data)}
     </h1>
   );
 }
 
-function Line({ trouble: { link, text, since, rest } }: { trouble: Trouble }) {
+function Line({ trouble: { link, text, since, consequences } }: { trouble: Problem }) {
   return (
     <span>
       <Link {...link}>{text}</Link>
@@ -91,7 +91,7 @@ function Line({ trouble: { link, text, since, rest } }: { trouble: Trouble }) {
           <Elapsed since={since} />
         </>
       )}
-      {rest?.map((part) => `; ${part}`)}
+      {consequences?.map((part) => `; ${part}`)}
     </span>
   );
 }

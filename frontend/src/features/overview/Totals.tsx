@@ -12,14 +12,14 @@ import classes from './overview.module.css';
 
 interface Props {
   /** Reason for missing latency values, if known. */
-  unmeasured: string | undefined;
+  unavailableReason: string | undefined;
 }
 
-export function Totals({ unmeasured }: Props) {
+export function Totals({ unavailableReason }: Props) {
   const { data: bdbs } = useQuery(bdbsQuery);
   const provisioned = useProvisioned();
   const onFlash = bdbs?.some((bdb) => bdb.bigstore);
-  const latencyReason = unmeasured ?? 'No requests in the last few seconds';
+  const latencyReason = unavailableReason ?? 'No requests in the last few seconds';
   return (
     <div className={onFlash ? `${classes.totals} ${classes.six}` : classes.totals}>
       <Total title="Throughput" metric="total_req" unit="ops" color={COLOR.read} />
@@ -91,7 +91,7 @@ function Total(props: TotalProps) {
     <section className={classes.total} aria-label={title}>
       <h2>{title}</h2>
       <p className={classes.figure}>
-        <LiveText topic={topic} uid={uid} metric={metric} unit={unit} nothing={nothing} /> {note}
+        <LiveText topic={topic} uid={uid} metric={metric} unit={unit} emptyTitle={nothing} /> {note}
       </p>
       <Sparkline source={source} color={color} label={`${title} in the time range`} />
     </section>

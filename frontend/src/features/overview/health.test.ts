@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { RaisedAlarm } from '@/api/health';
+import type { ActiveAlarm } from '@/api/health';
 import type { Bdb, Node, Shard } from '@/api/types';
-import { troubles, wellSentence } from './health';
+import { findProblems, healthyText } from './health';
 
 const node = (uid: number, agent_status = 'connected') =>
   ({ uid, status: 'active', agent_status, last_seen: '2026-01-01T00:00:00Z' }) as Node;
@@ -16,16 +16,16 @@ const shard = (part: Partial<Shard> = {}) =>
     ...part,
   }) as Shard;
 
-const texts = (...args: Parameters<typeof troubles>) =>
-  troubles(...args).map(({ text }) => text.replaceAll('\u00a0', ' '));
+const texts = (...args: Parameters<typeof findProblems>) =>
+  findProblems(...args).map(({ text }) => text.replaceAll('\u00a0', ' '));
 
-describe('troubles', () => {
+describe('findProblems', () => {
   it('is empty when nothing is wrong', () => {
     expect(texts([node(1)], [shard()], [bdb()])).toEqual([]);
   });
 
   it('reports nodes in maintenance or removal without a banner', () => {
-    const [found] = troubles([{ ...node(2), in_maintenance: true }], [], []);
+    const [found] = findProblems([{ ...node(2), in_maintenance: true }], [], []);
     expect(found).toMatchObject({ text: 'Node 2 is in maintenance', banner: false });
     expect(texts([{ ...node(2), status: 'decommissioning' } as Node])).toEqual([
       'Node 2 is being removed',
@@ -38,7 +38,7 @@ describe('troubles', () => {
   });
 
   it('reports lost agents with the time of their last report, and not their nodes as down', () => {
-    const [lost] = troubles([node(1), node(2, 'lost')], [], []);
+    const [lost] = findProblems([node(1), node(2, 'lost')], [], []);
     expect(lost).toMatchObject({
       text: 'The agent of node 2 has not responded',
       tone: 'attention',
@@ -56,12 +56,12 @@ describe('troubles', () => {
       to: null,
       consequences: ['2 shards failed over'],
     };
-    expect(troubles([gone], [dead], [bdb()], [outage])).toEqual([
+    expect(findProblems([gone], [dead], [bdb()], [outage])).toEqual([
       {
         tone: 'broken',
         text: 'Node 2 has been down',
         since: 5_000,
-        rest: ['2 shards failed over'],
+        consequences: ['2 shards failed over'],
         banner: true,
         page: '/timeline/incident/10',
         link: { to: '/timeline/incident/$uid', params: { uid: '10' } },
@@ -77,7 +77,7 @@ describe('troubles', () => {
       to: 41_000,
       consequences: ['2 replicas resyncing, 38 %'],
     };
-    expect(troubles([node(2)], [], [], [outage])[0]).toMatchObject({ tone: 'attention' });
+    expect(findProblems([node(2)], [], [], [outage])[0]).toMatchObject({ tone: 'attention' });
     expect(texts([node(2)], [], [], [outage])).toEqual(['Node 2 is back after 41 s']);
   });
 
@@ -92,12 +92,12 @@ describe('troubles', () => {
       to: null,
       consequences: ['x'],
     };
-    expect(troubles([node(2)], [dead, shard()], [bdb()], [lost])).toEqual([
+    expect(findProblems([node(2)], [dead, shard()], [bdb()], [lost])).toEqual([
       {
         tone: 'broken',
         text: 'Primary redis:5 of demo has been down',
         since: 7,
-        rest: ['x'],
+        consequences: ['x'],
         banner: true,
         page: '/timeline/incident/10',
         link: { to: '/timeline/incident/$uid', params: { uid: '10' } },
@@ -123,7 +123,7 @@ describe('troubles', () => {
   });
 
   it('reports alarms, severe ones first, and a missing replica only once', () => {
-    const alarm = (part: Partial<RaisedAlarm>): RaisedAlarm => ({
+    const alarm = (part: Partial<ActiveAlarm>): ActiveAlarm => ({
       type: 'alarm_clock',
       text: 'x',
       severity: 'WARNING',
@@ -134,15 +134,15 @@ describe('troubles', () => {
     });
     const none = alarm({ type: 'alarm_no_replica', text: 'No replica', bdb: 1 });
     const full = alarm({ type: 'alarm_storage_full', text: 'Full', severity: 'ERROR', node: 3 });
-    const found = troubles([node(1)], [shard()], [bdb()], [], [none, full]);
+    const found = findProblems([node(1)], [shard()], [bdb()], [], [none, full]);
     expect(found).toMatchObject([
       { text: 'Full', tone: 'broken', since: 7, banner: true, link: { to: '/nodes/$uid' } },
       { text: 'No replica', tone: 'attention', banner: false },
     ]);
     const waits = alarm({ type: 'alarm_slots_uncovered', severity: 'ERROR', bdb: 1 });
     const outage = { uid: 10, node: 2, from: 0, to: null, consequences: [] };
-    expect(troubles([node(1)], [], [], [outage], [waits])[0]?.banner).toBe(false);
-    expect(troubles([node(1)], [], [], [], [waits])[0]?.banner).toBe(true);
+    expect(findProblems([node(1)], [], [], [outage], [waits])[0]?.banner).toBe(false);
+    expect(findProblems([node(1)], [], [], [], [waits])[0]?.banner).toBe(true);
     const down = shard({ status: 'inactive', detailed_status: 'down' });
     expect(texts([], [down], [bdb()], [], [none])).toEqual(['1 shard of demo is down']);
   });
@@ -152,13 +152,13 @@ describe('troubles', () => {
   });
 });
 
-describe('wellSentence', () => {
+describe('healthyText', () => {
   it.each([
     [0, 0, 'No node has joined yet'],
     [1, 0, 'The node is healthy'],
     [3, 12, 'All 3 nodes and 12 shards are healthy'],
   ])('%d nodes, %d shards', (nodes, shards, text) => {
-    const sentence = wellSentence(Array(nodes).fill(node(1)), Array(shards).fill(shard()));
+    const sentence = healthyText(Array(nodes).fill(node(1)), Array(shards).fill(shard()));
     expect(sentence.replaceAll('\u00a0', ' ')).toBe(text);
   });
 });

@@ -1,19 +1,19 @@
 /** Cluster status as text. Pure functions. */
-import type { RaisedAlarm } from '@/api/health';
-import { dutyOf } from '@/api/nodes';
+import type { ActiveAlarm } from '@/api/health';
+import { outOfServiceReason } from '@/api/nodes';
 import { isShardDown } from '@/api/shards';
 import type { Bdb, Node, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
-import { precise } from '@/lib/time';
+import { formatPreciseDuration } from '@/lib/time';
 import type { Tone } from '@/ui/Status';
 
-export interface Trouble {
+export interface Problem {
   tone: Extract<Tone, 'attention' | 'broken'>;
   text: string;
   /** Start time in epoch milliseconds, if known. */
   since?: number;
   /** Consequences, as parts of a sentence. */
-  rest?: readonly string[];
+  consequences?: readonly string[];
   /** Whether all pages show a banner for it. */
   banner: boolean;
   /** Path of the page that shows no banner because it is about this problem. */
@@ -43,13 +43,13 @@ export interface OngoingOutage {
 export const isOutOfSync = (shard: Shard): boolean =>
   shard.role === 'slave' && shard.sync !== undefined && shard.sync.status !== 'idle';
 
-export function troubles(
+export function findProblems(
   nodes: readonly Node[] = [],
   shards: readonly Shard[] = [],
   bdbs: readonly Bdb[] = [],
   outages: readonly OngoingOutage[] = [],
-  alarms: readonly RaisedAlarm[] = [],
-): Trouble[] {
+  alarms: readonly ActiveAlarm[] = [],
+): Problem[] {
   // Shards of a database that is being created or deleted are expected not to run.
   const settled = new Set(
     bdbs
@@ -66,14 +66,14 @@ export function troubles(
     ({ uid, bdb_uid, node_uid }) =>
       settled.has(bdb_uid) && !reportedNodes.has(Number(node_uid)) && !reportedShards.has(uid),
   );
-  const shardFindings = shardTroubles(expected, bdbs);
+  const shardFindings = shardProblems(expected, bdbs);
   const found = [
     ...nodesDown(nodes, outages),
     ...primariesDown(outages),
     ...returning(outages),
     ...lostAgents(nodes),
-    ...shardFindings.map(({ trouble }) => trouble),
-    ...alarmTroubles(alarms, {
+    ...shardFindings.map(({ problem }) => problem),
+    ...alarmProblems(alarms, {
       outages: outages.length > 0,
       bdbs: new Set(shardFindings.map(({ bdb }) => bdb)),
     }),
@@ -88,10 +88,10 @@ export function troubles(
 }
 
 /** Omits alarms about missing replicas if an outage or a shard that is down already explains them. */
-function alarmTroubles(
-  alarms: readonly RaisedAlarm[],
+function alarmProblems(
+  alarms: readonly ActiveAlarm[],
   reported: { outages: boolean; bdbs: ReadonlySet<number> },
-): Trouble[] {
+): Problem[] {
   return alarms
     .filter(
       ({ type, bdb }) =>
@@ -116,7 +116,7 @@ function alarmTroubles(
     });
 }
 
-function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): Trouble[] {
+function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): Problem[] {
   return nodes
     .filter(({ status }) => status === 'down')
     .map((node) => {
@@ -130,20 +130,20 @@ function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): T
         ...(Number.isNaN(seen) ? {} : { since: seen }),
         banner: true,
         ...(outage
-          ? { rest: outage.consequences, ...incidentLink(outage) }
+          ? { consequences: outage.consequences, ...incidentLink(outage) }
           : { link: { to: '/nodes/$uid', params: { uid: String(node.uid) } } }),
       };
     });
 }
 
-function primariesDown(outages: readonly OngoingOutage[]): Trouble[] {
+function primariesDown(outages: readonly OngoingOutage[]): Problem[] {
   return outages
     .filter(({ shard, to }) => shard !== undefined && to === null)
     .map((outage) => ({
       tone: 'broken',
       text: `Primary ${shardOf(outage)} has been down`,
       since: outage.from,
-      rest: outage.consequences,
+      consequences: outage.consequences,
       banner: true,
       ...incidentLink(outage),
     }));
@@ -152,21 +152,21 @@ function primariesDown(outages: readonly OngoingOutage[]): Trouble[] {
 const shardOf = ({ shard, database }: OngoingOutage): string =>
   database === undefined ? `redis:${shard}` : `redis:${shard} of ${database}`;
 
-function returning(outages: readonly OngoingOutage[]): Trouble[] {
+function returning(outages: readonly OngoingOutage[]): Problem[] {
   return outages.flatMap((outage) => {
     if (outage.to === null) return [];
-    const lasted = precise((outage.to - outage.from) / 1000);
+    const lasted = formatPreciseDuration((outage.to - outage.from) / 1000);
     return {
       tone: 'attention',
       text: `${outage.shard === undefined ? `Node ${outage.node}` : `Shard ${shardOf(outage)}`} is back after ${lasted}`,
-      rest: outage.consequences,
+      consequences: outage.consequences,
       banner: true,
       ...incidentLink(outage),
     };
   });
 }
 
-function incidentLink({ uid }: OngoingOutage): Pick<Trouble, 'link' | 'page'> {
+function incidentLink({ uid }: OngoingOutage): Pick<Problem, 'link' | 'page'> {
   return {
     link: { to: '/timeline/incident/$uid', params: { uid: String(uid) } },
     page: `/timeline/incident/${uid}`,
@@ -174,7 +174,7 @@ function incidentLink({ uid }: OngoingOutage): Pick<Trouble, 'link' | 'page'> {
 }
 
 /** A lost agent does not mean that the shards of its node are down, so they are not mentioned. */
-function lostAgents(nodes: readonly Node[]): Trouble[] {
+function lostAgents(nodes: readonly Node[]): Problem[] {
   return nodes
     .filter((node) => node.status !== 'down' && node.agent_status === 'lost')
     .map((node) => {
@@ -189,16 +189,16 @@ function lostAgents(nodes: readonly Node[]): Trouble[] {
     });
 }
 
-function shardTroubles(
+function shardProblems(
   shards: readonly Shard[],
   bdbs: readonly Bdb[],
-): { bdb: number; trouble: Trouble }[] {
+): { bdb: number; problem: Problem }[] {
   return bdbs.flatMap((bdb) => {
     const bdbShards = shards.filter((shard) => shard.bdb_uid === bdb.uid);
     const link = { to: '/databases/$uid/shards', params: { uid: String(bdb.uid) } } as const;
     const down = bdbShards.filter(isShardDown).length;
     const behind = bdbShards.filter((shard) => !isShardDown(shard) && isOutOfSync(shard)).length;
-    const found: Trouble[] = [];
+    const found: Problem[] = [];
     if (down) {
       const text = `${plural(down, 'shard')} of ${bdb.name} ${down === 1 ? 'is' : 'are'} down`;
       found.push({ tone: 'broken', text, banner: true, link });
@@ -207,11 +207,11 @@ function shardTroubles(
       const text = `${plural(behind, 'replica')} of ${bdb.name} ${behind === 1 ? 'is' : 'are'} not in sync`;
       found.push({ tone: 'attention', text, banner: false, link });
     }
-    return found.map((trouble) => ({ bdb: bdb.uid, trouble }));
+    return found.map((problem) => ({ bdb: bdb.uid, problem }));
   });
 }
 
-function failedBdbs(bdbs: readonly Bdb[]): Trouble[] {
+function failedBdbs(bdbs: readonly Bdb[]): Problem[] {
   return bdbs
     .filter((bdb) => bdb.status === 'creation-failed')
     .map((bdb) => ({
@@ -223,7 +223,7 @@ function failedBdbs(bdbs: readonly Bdb[]): Trouble[] {
 }
 
 /** A user requested this state, so it has no banner. The same applies to `outOfService`. */
-function withoutTraffic(bdbs: readonly Bdb[]): Trouble[] {
+function withoutTraffic(bdbs: readonly Bdb[]): Problem[] {
   return bdbs
     .filter((bdb) => bdb.traffic_manually_disabled)
     .map((bdb) => ({
@@ -234,9 +234,9 @@ function withoutTraffic(bdbs: readonly Bdb[]): Trouble[] {
     }));
 }
 
-function outOfService(nodes: readonly Node[]): Trouble[] {
+function outOfService(nodes: readonly Node[]): Problem[] {
   return nodes.flatMap((node) => {
-    const duty = dutyOf(node);
+    const duty = outOfServiceReason(node);
     if (!duty) return [];
     return {
       tone: 'attention',
@@ -247,7 +247,7 @@ function outOfService(nodes: readonly Node[]): Trouble[] {
   });
 }
 
-export function wellSentence(nodes: readonly Node[], shards: readonly Shard[]): string {
+export function healthyText(nodes: readonly Node[], shards: readonly Shard[]): string {
   if (!nodes.length) return 'No node has joined yet';
   const all = nodes.length === 1 ? 'The node' : `All ${plural(nodes.length, 'node')}`;
   if (!shards.length) return nodes.length === 1 ? `${all} is healthy` : `${all} are healthy`;

@@ -2,10 +2,10 @@
 import { Button } from '@mantine/core';
 import { IconArrowsExchange } from '@tabler/icons-react';
 import { useState } from 'react';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import { failOver } from '@/api/shards';
 import type { Shard } from '@/api/types';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 
 interface Props {
   primary: Shard;
@@ -14,20 +14,20 @@ interface Props {
 
 export function FailOver({ primary, replica }: Props) {
   const [open, setOpen] = useState(false);
-  const may = useMay('edit');
+  const may = usePermission('edit');
   return (
     <div>
       <Button
         variant="default"
         leftSection={<IconArrowsExchange size={14} />}
         disabled={!may}
-        title={may ? undefined : ROLE_FORBIDS}
+        title={may ? undefined : ROLE_DENIED_TEXT}
         onClick={() => setOpen(true)}
       >
         Fail over…
       </Button>
       {open && (
-        <Ask
+        <SubmitDialog
           title={`Fail over redis:${primary.uid}?`}
           action="Fail over"
           onConfirm={() => failOver(primary.uid)}
@@ -39,7 +39,7 @@ export function FailOver({ primary, replica }: Props) {
             received all data, so no acknowledged write is lost. Writes to these slots pause
             briefly.
           </span>
-        </Ask>
+        </SubmitDialog>
       )}
     </div>
   );

@@ -1,19 +1,21 @@
 /** Heat map for hundreds of shards: one block of small cells per node. */
 import { memo, useLayoutEffect, useRef, useState } from 'react';
 import { cellSize } from './cellSize';
-import type { Cell, Pair, Placement } from './model';
-import { NodeHead } from './NodeHead';
+import type { Cell, PlacementModel, ReplicationPair } from './model';
+import { NodeHeader } from './NodeHead';
 import classes from './placement.module.css';
 
 const HEIGHT_BUDGET = 440;
 
-export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
+export const Heatmap = memo(function Heatmap({ model }: { model: PlacementModel }) {
   const root = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState(18);
   const blocks = model.nodes.map((node) => ({
     node,
     cells: cellsOf(model, node.uid),
-    ghosts: model.pairs.flatMap((pair) => pair.ghosts.filter((ghost) => ghost.node === node.uid)),
+    ghosts: model.pairs.flatMap((pair) =>
+      pair.plannedCells.filter((ghost) => ghost.node === node.uid),
+    ),
   }));
   const maxCells = Math.max(...blocks.map(({ cells, ghosts }) => cells.length + ghosts.length));
   const first = blocks.find(({ cells }) => cells.length)?.cells[0];
@@ -42,7 +44,7 @@ export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
     >
       {blocks.map(({ node, cells, ghosts }) => (
         <div key={node.uid} className={classes.block}>
-          <NodeHead node={node} shards={cells.length} />
+          <NodeHeader node={node} shards={cells.length} />
           <div className={classes.tiles} data-block>
             {cells.map(({ cell, pair }) => (
               <Tile key={cell.shard.uid} cell={cell} pair={pair} tabStop={cell === first?.cell} />
@@ -61,16 +63,15 @@ export const Heatmap = memo(function Heatmap({ model }: { model: Placement }) {
   );
 });
 
-function cellsOf(model: Placement, node: number): { cell: Cell; pair: Pair }[] {
+function cellsOf(model: PlacementModel, node: number): { cell: Cell; pair: ReplicationPair }[] {
   return model.pairs.flatMap((pair) =>
     pair.cells.filter((cell) => cell.node === node).map((cell) => ({ cell, pair })),
   );
 }
 
-function Tile({ cell, pair, tabStop }: { cell: Cell; pair: Pair; tabStop: boolean }) {
-  const { shard, role, warnings, severity, leavesTo } = cell;
-  const leaves =
-    leavesTo === null ? [] : [leavesTo ? `Moving to node ${leavesTo}` : 'Being removed'];
+function Tile({ cell, pair, tabStop }: { cell: Cell; pair: ReplicationPair; tabStop: boolean }) {
+  const { shard, role, warnings, severity, movesTo } = cell;
+  const leaves = movesTo === null ? [] : [movesTo ? `Moving to node ${movesTo}` : 'Being removed'];
   const name = `redis:${shard.uid}, ${role} of slots ${pair.label}`;
   const label = [name, ...leaves, ...warnings].join('\n');
   return (
@@ -81,7 +82,7 @@ function Tile({ cell, pair, tabStop }: { cell: Cell; pair: Pair; tabStop: boolea
       data-pair={pair.id}
       data-role={role}
       data-severity={severity}
-      data-leaves={leavesTo !== null || undefined}
+      data-leaves={movesTo !== null || undefined}
       tabIndex={tabStop ? 0 : -1}
       title={label}
       aria-label={label}

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { messageOf } from '@/api/http';
 import { hotSlotsQuery, type SlotMetric } from '@/api/slots';
 import type { Bdb, HotSlot, HotSlots as Snapshot } from '@/api/types';
-import { exact, format, plural, type Unit } from '@/lib/format';
+import { format, formatExact, plural, type Unit } from '@/lib/format';
 import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
@@ -170,6 +170,6 @@ function rate(
 function totalOf({ total }: HotSlot, counter: Counter): string {
   const count = total[counter];
   if (count === undefined) return 'Not counted by the engine';
-  const text = counter === 'cpu_usec' ? format('microseconds', count) : exact('bytes', count);
+  const text = counter === 'cpu_usec' ? format('microseconds', count) : formatExact('bytes', count);
   return `${text} since the shard started`;
 }

@@ -5,23 +5,23 @@ import { useQueries, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { messageOf } from '@/api/http';
 import { nodesQuery } from '@/api/nodes';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import { isPrimary, migrateShard, previewMigration } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { AddressNotice } from '@/ui/AddressNotice';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 
 export function MoveShard({ shard }: { shard: Shard }) {
   const [open, setOpen] = useState(false);
-  const may = useMay('edit');
+  const may = usePermission('edit');
   return (
     <>
       <Button
         variant="default"
         leftSection={<IconArrowRight size={14} />}
         disabled={!may}
-        title={may ? undefined : ROLE_FORBIDS}
+        title={may ? undefined : ROLE_DENIED_TEXT}
         onClick={() => setOpen(true)}
       >
         Move to another node…
@@ -46,7 +46,7 @@ function MoveDialog({ shard, onClose }: { shard: Shard; onClose: () => void }) {
   });
   const chosen = checks[others.findIndex(({ uid }) => String(uid) === target)]?.data;
   return (
-    <Ask
+    <SubmitDialog
       title={`Move redis:${shard.uid} to another node`}
       action="Move"
       disabled={target === null}
@@ -80,6 +80,6 @@ function MoveDialog({ shard, onClose }: { shard: Shard; onClose: () => void }) {
         <span>The cluster has no other node. Add a node first.</span>
       )}
       <AddressNotice changes={chosen?.address_changes} />
-    </Ask>
+    </SubmitDialog>
   );
 }

@@ -1,31 +1,31 @@
 /** Column header of a node: name, status and load. */
 import { Link } from '@tanstack/react-router';
-import { dutyOf, lossOf } from '@/api/nodes';
+import { outageText, outOfServiceReason } from '@/api/nodes';
 import { format, plural } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { NodeCpu } from '@/live/NodeCpu';
-import { Lasting } from '@/ui/Ago';
+import { DurationSince } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
-import type { Column } from './model';
+import type { NodeColumn } from './model';
 import classes from './placement.module.css';
 
-export function NodeHead({ node, shards }: { node: Column; shards: number }) {
+export function NodeHeader({ node, shards }: { node: NodeColumn; shards: number }) {
   const down = node.status === 'down';
-  const duty = dutyOf(node);
+  const duty = outOfServiceReason(node);
   return (
     <div className={classes.nodeHead}>
       <span className={classes.nodeName}>
-        <StatusIcon tone={down ? 'broken' : lossOf(node) || duty ? 'attention' : 'ok'} />
+        <StatusIcon tone={down ? 'broken' : outageText(node) || duty ? 'attention' : 'ok'} />
         <Link to="/nodes/$uid" params={{ uid: String(node.uid) }}>
           node {node.uid}
         </Link>
         <span className="dim">{node.addr}</span>
       </span>
       <span className={classes.nodeFacts}>
-        {lossOf(node) ? (
+        {outageText(node) ? (
           <span>
-            {lossOf(node)}
-            <Lasting since={node.unavailable_since} />
+            {outageText(node)}
+            <DurationSince since={node.unavailable_since} />
           </span>
         ) : (
           <>

@@ -7,15 +7,15 @@ import type { Bdb, Node, Shard } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import { EmptyState } from '@/ui/EmptyState';
 import { StatusIcon } from '@/ui/Status';
-import { colourMetric, colourMetrics, heatScale, topicOf } from './colours';
+import { colorMetric, colorMetrics, heatScale, topicOf } from './colours';
 import { Heatmap } from './Heatmap';
-import { placement } from './model';
+import { placementModel } from './model';
 import { PlacementGrid } from './PlacementGrid';
 import classes from './placement.module.css';
 import { SlotBar } from './SlotBar';
-import { useArrows } from './useArrows';
-import { useHover } from './useHover';
-import { usePainter } from './usePainter';
+import { useArrowKeys } from './useArrows';
+import { usePairHighlight } from './useHover';
+import { useLiveCells } from './usePainter';
 
 /** With more shards than this, a heat map is shown instead of the grid. */
 const GRID_MAX = 60;
@@ -28,25 +28,25 @@ interface Props {
   /** Running resyncs, by the uid of the replica. */
   resyncs: ReadonlyMap<string, Resync>;
   moves: readonly ShardMove[];
-  colour: string | undefined;
-  onColour: (metric: string) => void;
+  colorMetricName: string | undefined;
+  onColorMetric: (metric: string) => void;
   onOpen: (shard: string) => void;
 }
 
 export function Placement(props: Props) {
-  const { bdb, nodes, shards, resyncs, moves, colour, onColour, onOpen } = props;
+  const { bdb, nodes, shards, resyncs, moves, colorMetricName, onColorMetric, onOpen } = props;
   const root = useRef<HTMLDivElement>(null);
-  const metric = colourMetric(colour, bdb.bigstore);
+  const metric = colorMetric(colorMetricName, bdb.bigstore);
   useTopic(`shards:${bdb.uid}`);
   useTopic(topicOf(bdb.uid, metric));
   const model = useMemo(
-    () => placement(nodes, shards, resyncs, moves),
+    () => placementModel(nodes, shards, resyncs, moves),
     [nodes, shards, resyncs, moves],
   );
   const shardLimit = shards.length && bdb.memory_size > 0 ? bdb.memory_size / shards.length : 0;
-  usePainter({ root, bdb: bdb.uid, metric, shardLimit, version: model });
-  useHover(root);
-  const onKeyDown = useArrows();
+  useLiveCells({ root, bdb: bdb.uid, metric, shardLimit, version: model });
+  usePairHighlight(root);
+  const onKeyDown = useArrowKeys();
   const dense = shards.length > GRID_MAX;
 
   if (!shards.length) {
@@ -85,8 +85,8 @@ export function Placement(props: Props) {
             id="placement-colour"
             size="xs"
             value={metric.metric}
-            onChange={(event) => onColour(event.currentTarget.value)}
-            data={colourMetrics(bdb.bigstore).map(({ metric: value, label }) => ({ value, label }))}
+            onChange={(event) => onColorMetric(event.currentTarget.value)}
+            data={colorMetrics(bdb.bigstore).map(({ metric: value, label }) => ({ value, label }))}
           />
         </label>
         <span className={classes.scale}>

@@ -5,13 +5,15 @@
 import { memo } from 'react';
 import { MoveArrow } from '@/ui/MoveArrow';
 import { StatusIcon } from '@/ui/Status';
-import type { Cell, Pair, Placement } from './model';
-import { NodeHead } from './NodeHead';
+import type { Cell, PlacementModel, ReplicationPair } from './model';
+import { NodeHeader } from './NodeHead';
 import classes from './placement.module.css';
 
-export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Placement }) {
+export const PlacementGrid = memo(function PlacementGrid({ model }: { model: PlacementModel }) {
   const { nodes, pairs } = model;
-  const isSingle = pairs.every(({ cells, ghosts }) => cells.length + ghosts.length === 1);
+  const isSingle = pairs.every(
+    ({ cells, plannedCells }) => cells.length + plannedCells.length === 1,
+  );
   const columns = `repeat(${nodes.length}, minmax(150px, 1fr))`;
   const template = isSingle ? columns : `112px ${columns}`;
   const count = (uid: number) =>
@@ -21,7 +23,7 @@ export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Pla
       <div className={classes.grid} style={{ gridTemplateColumns: template }}>
         {!isSingle && <div className={classes.slotHead}>Slots</div>}
         {nodes.map((node) => (
-          <NodeHead key={node.uid} node={node} shards={count(node.uid)} />
+          <NodeHeader key={node.uid} node={node} shards={count(node.uid)} />
         ))}
         {isSingle
           ? nodes.map((node) => <Stack key={node.uid} node={node.uid} pairs={pairs} />)
@@ -39,7 +41,7 @@ export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Pla
   );
 });
 
-function Stack({ node, pairs }: { node: number; pairs: readonly Pair[] }) {
+function Stack({ node, pairs }: { node: number; pairs: readonly ReplicationPair[] }) {
   return (
     <div className={classes.stack}>
       {pairs.map((pair, index) =>
@@ -60,9 +62,9 @@ function Stack({ node, pairs }: { node: number; pairs: readonly Pair[] }) {
 }
 
 interface RowProps {
-  pair: Pair;
+  pair: ReplicationPair;
   row: number;
-  model: Placement;
+  model: PlacementModel;
   first: boolean;
 }
 
@@ -99,7 +101,7 @@ function PairRow({ pair, row, model, first }: RowProps) {
                 tabStop={first && cell === pair.cells[0]}
               />
             ))}
-          {pair.ghosts
+          {pair.plannedCells
             .filter((ghost) => ghost.node === node.uid)
             .map(({ uid }) => (
               <div key={uid} className={classes.ghost} data-pair={pair.id}>
@@ -114,16 +116,15 @@ function PairRow({ pair, row, model, first }: RowProps) {
 
 interface CellProps {
   cell: Cell;
-  pair: Pair;
+  pair: ReplicationPair;
   tabStop: boolean;
   /** Slot ranges, if the row has no slot label. */
   slots?: string;
 }
 
 function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
-  const { shard, role, warnings, severity, resync, leavesTo } = cell;
-  const leaves =
-    leavesTo === null ? [] : [leavesTo ? `Moving to node ${leavesTo}` : 'Being removed'];
+  const { shard, role, warnings, severity, resync, movesTo } = cell;
+  const leaves = movesTo === null ? [] : [movesTo ? `Moving to node ${movesTo}` : 'Being removed'];
   return (
     <button
       type="button"
@@ -131,7 +132,7 @@ function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
       data-shard={shard.uid}
       data-pair={pair.id}
       data-severity={severity}
-      data-leaves={leavesTo !== null || undefined}
+      data-leaves={movesTo !== null || undefined}
       tabIndex={tabStop ? 0 : -1}
       title={[...leaves, ...warnings].join('\n') || undefined}
     >

@@ -5,7 +5,7 @@ import { fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sessionQuery } from '@/api/session';
 import type { Session } from '@/api/types';
-import { ShardInside } from './ShardInside';
+import { ShardDiagnostics } from './ShardInside';
 
 const fetchMock = vi.fn();
 
@@ -22,7 +22,7 @@ function open(title: string, role: string, reply: unknown, status = 200) {
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
-        <ShardInside shard="3" />
+        <ShardDiagnostics shard="3" />
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -31,12 +31,12 @@ function open(title: string, role: string, reply: unknown, status = 200) {
   fireEvent(details, new Event('toggle'));
 }
 
-describe('ShardInside', () => {
+describe('ShardDiagnostics', () => {
   it('sends no request before a section is expanded', () => {
     render(
       <MantineProvider>
         <QueryClientProvider client={new QueryClient()}>
-          <ShardInside shard="3" />
+          <ShardDiagnostics shard="3" />
         </QueryClientProvider>
       </MantineProvider>,
     );

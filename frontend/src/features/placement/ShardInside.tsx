@@ -3,7 +3,7 @@ import { Alert, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { messageOf } from '@/api/http';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import { engineInfoQuery, shardClientsQuery, slowLogQuery } from '@/api/shardLooks';
 import type { ShardClients, SlowLog } from '@/api/types';
 import { format, plural } from '@/lib/format';
@@ -13,7 +13,7 @@ import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import classes from './placement.module.css';
 
-export function ShardInside({ shard }: { shard: string }) {
+export function ShardDiagnostics({ shard }: { shard: string }) {
   return (
     <div className={classes.inside}>
       <Section title="Slow log">
@@ -63,16 +63,16 @@ const COLUMNS: readonly Column<Entry>[] = [
     id: 'client',
     header: 'Client',
     cell: ({ client, client_name }) => (
-      <span title={client_name}>{client || <Dash why="Not reported by the engine" />}</span>
+      <span title={client_name}>{client || <Dash reason="Not reported by the engine" />}</span>
     ),
   },
 ];
 
 function Slow({ shard }: { shard: string }) {
-  const may = useMay('edit');
+  const may = usePermission('edit');
   const { data, error } = useQuery({ ...slowLogQuery(shard), enabled: may });
   if (!may)
-    return <p className="dim small">{ROLE_FORBIDS}. The slow log contains keys and data.</p>;
+    return <p className="dim small">{ROLE_DENIED_TEXT}. The slow log contains keys and data.</p>;
   if (error && !data) return <Failure error={error} />;
   const threshold = data && format('latency', data.threshold_us);
   return (
@@ -123,7 +123,7 @@ const CLIENT_COLUMNS: readonly Column<Client>[] = [
     header: 'User',
     sort: ({ user }) => user,
     cell: ({ user, library }) => (
-      <span title={library}>{user || <Dash why="Not authenticated" />}</span>
+      <span title={library}>{user || <Dash reason="Not authenticated" />}</span>
     ),
   },
   {
@@ -144,7 +144,7 @@ const CLIENT_COLUMNS: readonly Column<Client>[] = [
     id: 'command',
     header: 'Last command',
     cell: ({ command }) =>
-      command ? <code>{command.replace('|', ' ').toUpperCase()}</code> : <Dash why="None yet" />,
+      command ? <code>{command.replace('|', ' ').toUpperCase()}</code> : <Dash reason="None yet" />,
   },
   {
     id: 'memory',

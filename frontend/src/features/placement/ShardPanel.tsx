@@ -3,7 +3,7 @@ import { Drawer } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { isShardDown, isShardStarting } from '@/api/shards';
 import type { Shard } from '@/api/types';
-import { countSlots, parseSlots, showSlots } from '@/lib/slots';
+import { countSlots, formatSlots, parseSlots } from '@/lib/slots';
 import { duration } from '@/lib/time';
 import { useTopic } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';
@@ -14,8 +14,8 @@ import { Status, type Tone } from '@/ui/Status';
 import { FailOver } from './FailOver';
 import { MoveShard } from './MoveShard';
 import classes from './placement.module.css';
-import { ShardInside } from './ShardInside';
-import { StartAgain } from './StartAgain';
+import { ShardDiagnostics } from './ShardInside';
+import { RestartShard } from './StartAgain';
 
 interface Props {
   shard: Shard;
@@ -24,12 +24,12 @@ interface Props {
   /** Replicas that can be promoted in its place. */
   replicas: readonly Shard[];
   /** Whether no other shard has its data. */
-  alone: boolean;
+  isOnlyCopy: boolean;
   onClose: () => void;
   children: ReactNode;
 }
 
-export function ShardPanel({ shard, onFlash, replicas, alone, onClose, children }: Props) {
+export function ShardPanel({ shard, onFlash, replicas, isOnlyCopy, onClose, children }: Props) {
   const topic = `shards:${shard.bdb_uid}`;
   const flashTopic = `flash_shards:${shard.bdb_uid}`;
   useTopic(onFlash ? flashTopic : topic);
@@ -102,9 +102,9 @@ export function ShardPanel({ shard, onFlash, replicas, alone, onClose, children 
             <FailOver primary={shard} replica={replicas[0]} />
           )}
           <MoveShard shard={shard} />
-          {alone && isShardDown(shard) && <StartAgain shard={shard.uid} />}
+          {isOnlyCopy && isShardDown(shard) && <RestartShard shard={shard.uid} />}
         </div>
-        <ShardInside shard={shard.uid} />
+        <ShardDiagnostics shard={shard.uid} />
         {children}
       </div>
     </Drawer>
@@ -121,12 +121,19 @@ const FLASH_FACTS = [
 const flashFacts = (topic: string, uid: string): [string, ReactNode][] =>
   FLASH_FACTS.map(([label, metric, unit, nothing]) => [
     label,
-    <LiveText key={metric} topic={topic} uid={uid} metric={metric} unit={unit} nothing={nothing} />,
+    <LiveText
+      key={metric}
+      topic={topic}
+      uid={uid}
+      metric={metric}
+      unit={unit}
+      emptyTitle={nothing}
+    />,
   ]);
 
 function slotsText(shard: Shard): string {
   const ranges = parseSlots(shard.assigned_slots);
-  return `${showSlots(ranges)} (${countSlots(ranges).toLocaleString('en-US')})`;
+  return `${formatSlots(ranges)} (${countSlots(ranges).toLocaleString('en-US')})`;
 }
 
 function stateOf(shard: Shard): readonly [Tone, string] {
@@ -155,7 +162,7 @@ function Uptime({ since }: { since: string | undefined }) {
   const now = useNow();
   const start = Date.parse(since ?? '');
   return Number.isNaN(start) ? (
-    <Dash why="The process is not running or has not been reported yet" />
+    <Dash reason="The process is not running or has not been reported yet" />
   ) : (
     duration((now - start) / 1000)
   );

@@ -1,13 +1,13 @@
 /** Bar of the 16,384 hash slots in order, with each range in the color of its primary. */
 import { memo } from 'react';
 import { SLOT_COUNT } from '@/lib/slots';
-import type { Placement } from './model';
+import type { PlacementModel } from './model';
 import classes from './placement.module.css';
 
 /** With more ranges than this, there are no lines between them, because the lines would cover the colors. */
 const SEPARATED_MAX = 128;
 
-export const SlotBar = memo(function SlotBar({ slots }: Pick<Placement, 'slots'>) {
+export const SlotBar = memo(function SlotBar({ slots }: Pick<PlacementModel, 'slots'>) {
   return (
     <div className={classes.slotBar}>
       <span className="num dim">0</span>
@@ -44,7 +44,7 @@ export const SlotBar = memo(function SlotBar({ slots }: Pick<Placement, 'slots'>
   );
 });
 
-function describe(slots: Placement['slots']): string {
+function describe(slots: PlacementModel['slots']): string {
   const holes = slots.filter(({ owner }) => !owner).length;
   const text = `${SLOT_COUNT} hash slots in ${slots.length} ranges`;
   return holes ? `${text}, ${holes} of them without a primary` : text;

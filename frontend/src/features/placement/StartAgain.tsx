@@ -3,10 +3,10 @@ import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useState } from 'react';
 import { ApiError } from '@/api/http';
-import { ROLE_FORBIDS, useMay } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import { restartShard } from '@/api/shards';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
-import { Refused } from '@/ui/Refused';
+import { RequestError } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './placement.module.css';
 
@@ -30,9 +30,9 @@ async function preview(shard: string): Promise<Confirmation> {
   }
 }
 
-export function StartAgain({ shard }: { shard: string }) {
+export function RestartShard({ shard }: { shard: string }) {
   const [confirmation, setConfirmation] = useState<Confirmation | null>(null);
-  const may = useMay('administer');
+  const may = usePermission('administer');
   const open = useSubmit(async () => setConfirmation(await preview(shard)));
   const words = `shard ${shard}`;
   return (
@@ -42,12 +42,12 @@ export function StartAgain({ shard }: { shard: string }) {
         leftSection={<IconPlayerPlay size={14} />}
         disabled={!may}
         loading={open.busy}
-        title={may ? undefined : ROLE_FORBIDS}
+        title={may ? undefined : ROLE_DENIED_TEXT}
         onClick={open.submit}
       >
         Restart…
       </Button>
-      <Refused refusal={open.refusal} className={classes.refused} />
+      <RequestError failure={open.failure} className={classes.refused} />
       {confirmation && (
         <ConfirmByTyping
           title={`Restart redis:${shard}?`}

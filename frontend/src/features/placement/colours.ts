@@ -1,7 +1,7 @@
 /** Metrics and scale for the color of cells. */
 import type { Unit } from '@/lib/format';
 
-export interface ColourMetric {
+export interface ColorMetric {
   metric: string;
   label: string;
   unit: Unit;
@@ -11,28 +11,28 @@ export interface ColourMetric {
   top?: number;
 }
 
-const COLOUR_METRICS: readonly [ColourMetric, ...ColourMetric[]] = [
+const COLOR_METRICS: readonly [ColorMetric, ...ColorMetric[]] = [
   { metric: 'total_req', label: 'ops/s', unit: 'ops' },
   { metric: 'used_memory', label: 'memory', unit: 'bytes' },
   { metric: 'no_of_keys', label: 'keys', unit: 'count' },
   { metric: 'main_thread_cpu', label: 'CPU', unit: 'cores' },
 ];
 
-const FLASH_METRICS: readonly ColourMetric[] = [
+const FLASH_METRICS: readonly ColorMetric[] = [
   { metric: 'ram_hit_ratio', label: 'RAM hit ratio', unit: 'ratio', onFlash: true, top: 1 },
   { metric: 'bigstore_objs_flash', label: 'values on flash', unit: 'count', onFlash: true },
 ];
 
-export const colourMetrics = (onFlash: boolean): readonly [ColourMetric, ...ColourMetric[]] =>
-  onFlash ? [...COLOUR_METRICS, ...FLASH_METRICS] : COLOUR_METRICS;
+export const colorMetrics = (onFlash: boolean): readonly [ColorMetric, ...ColorMetric[]] =>
+  onFlash ? [...COLOR_METRICS, ...FLASH_METRICS] : COLOR_METRICS;
 
-export function colourMetric(name: string | undefined, onFlash: boolean): ColourMetric {
-  const all = colourMetrics(onFlash);
+export function colorMetric(name: string | undefined, onFlash: boolean): ColorMetric {
+  const all = colorMetrics(onFlash);
   return all.find(({ metric }) => metric === name) ?? all[0];
 }
 
 /** Return the stream topic that contains a metric of a database's shards. */
-export const topicOf = (bdb: number, { onFlash }: ColourMetric): string =>
+export const topicOf = (bdb: number, { onFlash }: ColorMetric): string =>
   `${onFlash ? 'flash_shards' : 'shards'}:${bdb}`;
 
 /** Number of steps of the color scale: enough to look continuous, but so few that most cells keep their color. */
@@ -42,7 +42,7 @@ export const HEAT_STEPS = 20;
 const HYSTERESIS = 0.8;
 
 /** Return the step of a value between zero and the top of the scale; null if the value is unknown. */
-export function heat(value: number, top: number, before: number | null = null): number | null {
+export function heatStep(value: number, top: number, before: number | null = null): number | null {
   if (Number.isNaN(value)) return null;
   if (!(top > 0)) return 0;
   const position = Math.min(1, Math.max(0, value / top)) * HEAT_STEPS;

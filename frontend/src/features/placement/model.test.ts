@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
 import { cellSize } from './cellSize';
-import { colourMetric, heat, topicOf } from './colours';
-import { placement } from './model';
+import { colorMetric, heatStep, topicOf } from './colours';
+import { placementModel } from './model';
 
 const node = (uid: number, part: Partial<Node> = {}) =>
   ({ uid, addr: `10.0.0.${uid}`, status: 'active', agent_status: 'connected', ...part }) as Node;
@@ -25,10 +25,10 @@ const replica = (uid: number, pair: number, on: number, part: Partial<Shard> = {
 
 const nodes = [node(1), node(2), node(3)];
 
-describe('placement', () => {
+describe('placementModel', () => {
   it('shows a shard that was not observed yet as starting, not as down', () => {
     const fresh: Partial<Shard> = { status: 'inactive', detailed_status: 'unknown' };
-    const found = placement(nodes, [shard(1, 0, 1, fresh), replica(3, 0, 3, fresh)]);
+    const found = placementModel(nodes, [shard(1, 0, 1, fresh), replica(3, 0, 3, fresh)]);
     expect(found.pairs[0]?.cells.map(({ severity, warnings }) => [severity, warnings])).toEqual([
       ['attention', ['Starting']],
       ['attention', ['Starting']],
@@ -37,7 +37,7 @@ describe('placement', () => {
   });
 
   it('pairs primaries with replicas and spans their columns', () => {
-    const found = placement(nodes, [
+    const found = placementModel(nodes, [
       shard(2, 1, 2),
       replica(4, 1, 1),
       shard(1, 0, 1),
@@ -56,14 +56,14 @@ describe('placement', () => {
   it('shows moves between nodes, and shards that do not exist yet', () => {
     const here = [shard(1, 0, 1), replica(3, 0, 2), shard(2, 1, 2), replica(4, 1, 3)];
     const move = { bdb_uid: 1, pair: 0, shard_uid: '3', newcomer_uid: '9', to_node_uid: 3 };
-    const [pair, other] = placement(nodes, here, new Map(), [move]).pairs;
+    const [pair, other] = placementModel(nodes, here, new Map(), [move]).pairs;
     expect(pair?.moves).toEqual([{ from: 1, to: 2 }]);
-    expect(pair?.ghosts).toEqual([{ uid: '9', node: 3 }]);
-    expect(pair?.cells.map(({ leavesTo }) => leavesTo)).toEqual([null, 3]);
-    expect([other?.moves, other?.ghosts]).toEqual([[], []]);
+    expect(pair?.plannedCells).toEqual([{ uid: '9', node: 3 }]);
+    expect(pair?.cells.map(({ movesTo }) => movesTo)).toEqual([null, 3]);
+    expect([other?.moves, other?.plannedCells]).toEqual([[], []]);
 
-    const arrived = placement(nodes, [...here, replica(9, 0, 3)], new Map(), [move]).pairs[0];
-    expect(arrived?.ghosts).toEqual([]);
+    const arrived = placementModel(nodes, [...here, replica(9, 0, 3)], new Map(), [move]).pairs[0];
+    expect(arrived?.plannedCells).toEqual([]);
     expect(arrived?.moves).toEqual([{ from: 1, to: 2 }]);
   });
 
@@ -73,20 +73,20 @@ describe('placement', () => {
       { bdb_uid: 1, pair: 0, newcomer_uid: '9', to_node_uid: 3 },
       { bdb_uid: 1, pair: 0, shard_uid: '3' },
     ];
-    const pair = placement(nodes, here, new Map(), moves).pairs[0];
-    expect([pair?.moves, pair?.ghosts]).toEqual([[], [{ uid: '9', node: 3 }]]);
-    expect(pair?.cells.map(({ leavesTo }) => leavesTo)).toEqual([null, 0]);
+    const pair = placementModel(nodes, here, new Map(), moves).pairs[0];
+    expect([pair?.moves, pair?.plannedCells]).toEqual([[], [{ uid: '9', node: 3 }]]);
+    expect(pair?.cells.map(({ movesTo }) => movesTo)).toEqual([null, 0]);
   });
 
   it('warns when a primary and its replica share a node', () => {
-    const found = placement(nodes, [shard(1, 0, 1), replica(2, 0, 1)]);
+    const found = placementModel(nodes, [shard(1, 0, 1), replica(2, 0, 1)]);
     expect(found.pairs[0]?.cells.every(({ severity }) => severity === 'attention')).toBe(true);
     expect(found.warnings[0]?.text).toContain('shares its node');
   });
 
   it('marks shards that are down with their reason and finds unserved slots', () => {
     const down = { status: 'inactive', detailed_status: 'down', detail: 'Killed.' } as const;
-    const found = placement(nodes, [shard(1, 0, 1, down)]);
+    const found = placementModel(nodes, [shard(1, 0, 1, down)]);
     expect(found.pairs[0]?.cells[0]).toMatchObject({ severity: 'broken', warnings: ['Killed.'] });
     expect(found.slots.at(-1)).toMatchObject({ from: 8192, owner: null });
     expect(found.warnings).toEqual([{ tone: 'broken', text: 'One shard is down.' }]);
@@ -95,14 +95,14 @@ describe('placement', () => {
   it('marks replicas that are not in sync, and shards on a lost node', () => {
     const syncing = { sync: { status: 'in_progress', progress: 10 } } as const;
     const lost = [node(1), node(2, { status: 'down', agent_status: 'lost' })];
-    const found = placement(lost, [shard(1, 0, 2), replica(2, 0, 1, syncing)]);
+    const found = placementModel(lost, [shard(1, 0, 2), replica(2, 0, 1, syncing)]);
     expect(found.pairs[0]?.cells.map(({ warnings }) => warnings.length)).toEqual([1, 1]);
   });
 
   it('shows the progress of a resync', () => {
     const resync = { primary: '1', phase: 'transfer', percent: 38.7 } as Resync;
     const behind = replica(2, 0, 2, { sync: { status: 'in_progress', progress: 0 } });
-    const found = placement(nodes, [shard(1, 0, 1), behind], new Map([['2', resync]]));
+    const found = placementModel(nodes, [shard(1, 0, 1), behind], new Map([['2', resync]]));
     expect(found.pairs[0]?.cells[1]).toMatchObject({
       resync: { phase: 'transfer', percent: 38.7 },
       warnings: ['Resyncing from redis:1: transfer, 38 %'],
@@ -110,7 +110,7 @@ describe('placement', () => {
   });
 
   it('prefers observed roles to desired roles', () => {
-    const found = placement(nodes, [
+    const found = placementModel(nodes, [
       shard(1, 0, 1, { actual_role: 'slave' }),
       replica(2, 0, 2, { actual_role: 'master' }),
     ]);
@@ -122,16 +122,16 @@ describe('placement', () => {
   });
 
   it('adds a column for an unknown node', () => {
-    expect(placement([], [shard(1, 0, 7)]).nodes.map(({ uid }) => uid)).toEqual([7]);
+    expect(placementModel([], [shard(1, 0, 7)]).nodes.map(({ uid }) => uid)).toEqual([7]);
   });
 });
 
-describe('heat', () => {
+describe('heatStep', () => {
   it('returns the step of a value on the scale, and null without a value', () => {
-    expect(heat(50, 200)).toBe(5);
-    expect(heat(300, 200)).toBe(20);
-    expect(heat(0, 0)).toBe(0);
-    expect(heat(Number.NaN, 10)).toBeNull();
+    expect(heatStep(50, 200)).toBe(5);
+    expect(heatStep(300, 200)).toBe(20);
+    expect(heatStep(0, 0)).toBe(0);
+    expect(heatStep(Number.NaN, 10)).toBeNull();
   });
 });
 
@@ -144,16 +144,16 @@ describe('cellSize', () => {
   });
 });
 
-describe('colourMetric', () => {
+describe('colorMetric', () => {
   it('offers the hit ratio only for flash databases', () => {
-    const ratio = colourMetric('ram_hit_ratio', true);
+    const ratio = colorMetric('ram_hit_ratio', true);
     expect([ratio.metric, ratio.top, topicOf(7, ratio)]).toEqual([
       'ram_hit_ratio',
       1,
       'flash_shards:7',
     ]);
-    const other = colourMetric('ram_hit_ratio', false);
+    const other = colorMetric('ram_hit_ratio', false);
     expect([other.metric, topicOf(7, other)]).toEqual(['total_req', 'shards:7']);
-    expect(colourMetric(undefined, true).metric).toBe('total_req');
+    expect(colorMetric(undefined, true).metric).toBe('total_req');
   });
 });

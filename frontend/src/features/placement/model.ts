@@ -1,9 +1,9 @@
 /** Placement model: nodes as columns, primary and replica as replication pairs, moves and warnings. Pure functions. */
 import type { ShardMove } from '@/api/actions';
 import { isPrimary, isShardDown, isShardStarting } from '@/api/shards';
-import { phaseWord, type Resync } from '@/api/story';
+import { phaseLabel, type Resync } from '@/api/story';
 import type { Node, Shard } from '@/api/types';
-import { parseSlots, type Segment, type SlotRange, segments, showSlots } from '@/lib/slots';
+import { formatSlots, parseSlots, type Segment, type SlotRange, segments } from '@/lib/slots';
 
 export interface Cell {
   shard: Shard;
@@ -15,21 +15,21 @@ export interface Cell {
   /** The resync that is running, if any. */
   resync: { phase: string; percent: number } | null;
   /** Target node of its move; 0 if it is removed; null if it stays. */
-  leavesTo: number | null;
+  movesTo: number | null;
 }
 
 /** A planned shard that does not exist yet. */
-export interface Ghost {
+export interface PlannedCell {
   uid: string;
   node: number;
 }
 
-export interface Pair {
+export interface ReplicationPair {
   id: number;
   slots: SlotRange[];
   label: string;
   cells: Cell[];
-  ghosts: Ghost[];
+  plannedCells: PlannedCell[];
   /** Moves between nodes, as column indexes. */
   moves: { from: number; to: number }[];
   /** Column indexes of the outermost cells; equal if all cells are in one column. */
@@ -37,10 +37,10 @@ export interface Pair {
   last: number;
 }
 
-export interface Placement {
-  nodes: Column[];
-  pairs: Pair[];
-  slots: Segment<{ pair: Pair; cell: Cell }>[];
+export interface PlacementModel {
+  nodes: NodeColumn[];
+  pairs: ReplicationPair[];
+  slots: Segment<{ pair: ReplicationPair; cell: Cell }>[];
   warnings: Warning[];
 }
 
@@ -52,12 +52,12 @@ export interface Warning {
 const roleOf = (shard: Shard): Cell['role'] => (isPrimary(shard) ? 'primary' : 'replica');
 
 /** The fields of a node that its column shows. */
-export type Column = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> &
+export type NodeColumn = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> &
   Partial<Pick<Node, 'total_memory' | 'in_maintenance' | 'unavailable_since'>>;
 
 /** Return all nodes, and a placeholder for each unknown node that has a shard. */
-function columns(nodes: readonly Node[], shards: readonly Shard[]): Column[] {
-  const known = new Map<number, Column>(nodes.map((node) => [node.uid, node]));
+function columns(nodes: readonly Node[], shards: readonly Shard[]): NodeColumn[] {
+  const known = new Map<number, NodeColumn>(nodes.map((node) => [node.uid, node]));
   for (const { node_uid } of shards) {
     const uid = Number(node_uid);
     if (!known.has(uid)) known.set(uid, { uid, addr: '', status: 'down', agent_status: 'lost' });
@@ -69,17 +69,17 @@ type Resyncs = ReadonlyMap<string, Resync>;
 
 interface PlacementContext {
   column: ReadonlyMap<number, number>;
-  nodes: readonly Column[];
+  nodes: readonly NodeColumn[];
   resyncs: Resyncs;
   moves: readonly ShardMove[];
 }
 
-export function placement(
+export function placementModel(
   nodes: readonly Node[],
   shards: readonly Shard[],
   resyncs: Resyncs = new Map(),
   moves: readonly ShardMove[] = [],
-): Placement {
+): PlacementModel {
   const shownNodes = columns(nodes, shards);
   const column = new Map(shownNodes.map((node, index) => [node.uid, index]));
   const groups = new Map<string, Shard[]>();
@@ -102,7 +102,11 @@ export function placement(
   };
 }
 
-function makePair(group: readonly Shard[], index: number, context: PlacementContext): Pair {
+function makePair(
+  group: readonly Shard[],
+  index: number,
+  context: PlacementContext,
+): ReplicationPair {
   const { column } = context;
   const primary = group.find((shard) => roleOf(shard) === 'primary');
   const slots = parseSlots((primary ?? group[0])?.assigned_slots);
@@ -115,9 +119,9 @@ function makePair(group: readonly Shard[], index: number, context: PlacementCont
   return {
     id,
     slots,
-    label: showSlots(slots),
+    label: formatSlots(slots),
     cells,
-    ghosts: moves.flatMap(({ newcomer_uid: uid, to_node_uid: node }) =>
+    plannedCells: moves.flatMap(({ newcomer_uid: uid, to_node_uid: node }) =>
       uid === undefined || node === undefined || group.some((shard) => shard.uid === uid)
         ? []
         : [{ uid, node }],
@@ -159,7 +163,7 @@ function makeCell(
   if (role === 'replica' && resync) {
     const { primary, phase, percent } = resync;
     attention.push(
-      `Resyncing from redis:${primary}: ${phaseWord(phase)}, ${Math.floor(percent)} %`,
+      `Resyncing from redis:${primary}: ${phaseLabel(phase)}, ${Math.floor(percent)} %`,
     );
   } else if (role === 'replica' && shard.sync?.status === 'link_down') {
     attention.push('Link to its primary is down');
@@ -176,12 +180,12 @@ function makeCell(
     node: Number(shard.node_uid),
     warnings: [...broken, ...attention],
     severity: broken.length ? 'broken' : attention.length ? 'attention' : 'ok',
-    resync: resync ? { phase: phaseWord(resync.phase), percent: resync.percent } : null,
-    leavesTo: move ? (move.to_node_uid ?? 0) : null,
+    resync: resync ? { phase: phaseLabel(resync.phase), percent: resync.percent } : null,
+    movesTo: move ? (move.to_node_uid ?? 0) : null,
   };
 }
 
-function summarise(pairs: readonly Pair[]): Warning[] {
+function summarise(pairs: readonly ReplicationPair[]): Warning[] {
   const sharedNode = pairs.filter(({ cells }) =>
     cells.some((cell) => cell.warnings.some((text) => text.startsWith('Primary and replica'))),
   ).length;

@@ -8,7 +8,7 @@ const STEPS: Record<string, readonly [number, number]> = {
   ArrowDown: [0, 1],
 };
 
-export function useArrows() {
+export function useArrowKeys() {
   return useCallback((event: KeyboardEvent<HTMLElement>) => {
     const step = STEPS[event.key];
     const from = event.target;

@@ -1,7 +1,7 @@
 /** Highlights the replication pair of the shard under the pointer and dims the others. Sets attributes instead of rendering. */
 import { type RefObject, useEffect } from 'react';
 
-export function useHover(root: RefObject<HTMLElement | null>): void {
+export function usePairHighlight(root: RefObject<HTMLElement | null>): void {
   useEffect(() => {
     const container = root.current;
     if (!container) return;

@@ -3,11 +3,11 @@
  * color, and its text and meter if it has them. Only elements that changed are updated.
  */
 import { type RefObject, useCallback, useEffect, useRef } from 'react';
-import { exact, format, UNKNOWN } from '@/lib/format';
-import { fullness } from '@/lib/thresholds';
+import { format, formatExact, UNKNOWN } from '@/lib/format';
+import { memoryAlert } from '@/lib/thresholds';
 import { useLive } from '@/live/LiveProvider';
 import { niceCeiling } from '@/ui/chart/prepare';
-import { type ColourMetric, heat, topicOf } from './colours';
+import { type ColorMetric, heatStep, topicOf } from './colours';
 
 interface PaintedCell {
   shard: string;
@@ -20,14 +20,14 @@ interface PaintedCell {
 interface Options {
   root: RefObject<HTMLElement | null>;
   bdb: number;
-  metric: ColourMetric;
+  metric: ColorMetric;
   /** Memory limit of one shard in bytes; 0 if unlimited. */
   shardLimit: number;
   /** Changes whenever the rendered elements change. */
   version: unknown;
 }
 
-export function usePainter({ root, bdb, metric, shardLimit, version }: Options): void {
+export function useLiveCells({ root, bdb, metric, shardLimit, version }: Options): void {
   const live = useLive();
   const cells = useRef<PaintedCell[]>([]);
   const top = useRef<HTMLElement | null>(null);
@@ -48,7 +48,7 @@ export function usePainter({ root, bdb, metric, shardLimit, version }: Options):
     const scale = metric.top ?? niceCeiling(max, metric.unit === 'bytes');
     for (const cell of cells.current) {
       const value = values.get(cell.shard) ?? Number.NaN;
-      colour(cell, heat(value, scale, cell.step));
+      color(cell, heatStep(value, scale, cell.step));
       if (cell.value) write(cell.value, format(metric.unit, value));
       if (cell.meter) {
         const used = usage.latest(cell.shard, 'used_memory', edge);
@@ -74,7 +74,7 @@ export function usePainter({ root, bdb, metric, shardLimit, version }: Options):
   }, [live, root, paint, version]);
 }
 
-function colour(cell: PaintedCell, step: number | null): void {
+function color(cell: PaintedCell, step: number | null): void {
   if (cell.step === step) return;
   cell.step = step;
   cell.element.toggleAttribute('data-unknown', step === null);
@@ -88,8 +88,8 @@ function write(element: HTMLElement, text: string): void {
 function fill(meter: HTMLElement, used: number, limit: number): void {
   const share = limit > 0 && !Number.isNaN(used) ? used / limit : 0;
   meter.style.width = `${(Math.min(1, share) * 100).toFixed(1)}%`;
-  const tone = fullness(share);
+  const tone = memoryAlert(share);
   if (tone) meter.dataset.alert = tone;
   else delete meter.dataset.alert;
-  meter.parentElement?.setAttribute('title', `Memory ${exact('bytes', used)}`);
+  meter.parentElement?.setAttribute('title', `Memory ${formatExact('bytes', used)}`);
 }

@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { offerQuery } from '@/api/sso';
+import { ssoStatusQuery } from '@/api/sso';
 import { SignIn } from './SignIn';
 
 const answered = vi.fn();
@@ -13,8 +13,8 @@ let offer: string | null;
 
 function show(props: { next?: string; refused?: string } = {}) {
   const client = new QueryClient();
-  client.setQueryDefaults(offerQuery.queryKey, { staleTime: Infinity });
-  client.setQueryData(offerQuery.queryKey, { name: offer });
+  client.setQueryDefaults(ssoStatusQuery.queryKey, { staleTime: Infinity });
+  client.setQueryData(ssoStatusQuery.queryKey, { name: offer });
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>

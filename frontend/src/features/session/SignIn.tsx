@@ -5,12 +5,12 @@ import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { ApiError } from '@/api/http';
 import { newSecretAtSignIn } from '@/api/secondFactor';
 import { sessionQuery, signIn } from '@/api/session';
-import { offerQuery, startPath } from '@/api/sso';
-import type { FactorSecret } from '@/api/types';
-import { AppSecret, CodeField, CodesToKeep } from '@/ui/AppCode';
-import { Refused } from '@/ui/Refused';
+import { ssoStartPath, ssoStatusQuery } from '@/api/sso';
+import type { SecondFactorSecret } from '@/api/types';
+import { AuthenticatorSecret, CodeField, RecoveryCodeList } from '@/ui/AppCode';
+import { RequestError } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
-import { refusedSentence } from './refusals';
+import { ssoErrorMessage } from './refusals';
 import classes from './SignIn.module.css';
 
 interface Props {
@@ -27,7 +27,7 @@ export function SignIn({ next, refused, onDone }: Props) {
   const [password, setPassword] = useState('');
   const [code, setCode] = useState<string>();
   /** Secret for an authenticator app, if the policy requires one and the user has none. */
-  const [secret, setSecret] = useState<FactorSecret>();
+  const [secret, setSecret] = useState<SecondFactorSecret>();
   const [codes, setCodes] = useState<readonly string[]>();
   const [renewal, setRenewal] = useState<string>();
   const [again, setAgain] = useState('');
@@ -125,7 +125,7 @@ export function SignIn({ next, refused, onDone }: Props) {
                 Two-factor authentication is required: a code from an authenticator app in addition
                 to your password. Scan this QR code with the app:
               </span>
-              <AppSecret given={secret} />
+              <AuthenticatorSecret secret={secret} />
             </>
           )}
           {code !== undefined && (
@@ -162,9 +162,9 @@ export function SignIn({ next, refused, onDone }: Props) {
               />
             </>
           )}
-          <Refused refusal={entry.refusal} />
-          {refused && !entry.refusal && !asks && (
-            <Alert color="red">{refusedSentence(refused)}</Alert>
+          <RequestError failure={entry.failure} />
+          {refused && !entry.failure && !asks && (
+            <Alert color="red">{ssoErrorMessage(refused)}</Alert>
           )}
           <Button type="submit" size="sm" loading={entry.busy} disabled={!ready}>
             Sign in
@@ -176,7 +176,7 @@ export function SignIn({ next, refused, onDone }: Props) {
               color="gray"
               onClick={() => {
                 startAgain();
-                entry.forget();
+                entry.clear();
               }}
             >
               Sign in as another user
@@ -205,7 +205,7 @@ function Codes({ codes, onDone }: { codes: readonly string[]; onDone: () => Prom
         <h1 className={classes.title} tabIndex={-1} ref={heading}>
           Two-factor authentication is on
         </h1>
-        <CodesToKeep codes={codes} />
+        <RecoveryCodeList codes={codes} />
         <Button size="sm" onClick={() => void onDone()}>
           I have saved the codes
         </Button>
@@ -216,12 +216,12 @@ function Codes({ codes, onDone }: { codes: readonly string[]; onDone: () => Prom
 
 /** Link to single sign-on, if it is configured. */
 function SingleSignOn({ next }: { next: string | undefined }) {
-  const name = useQuery(offerQuery).data?.name;
+  const name = useQuery(ssoStatusQuery).data?.name;
   if (!name) return null;
   return (
     <>
       <Divider label="or" />
-      <Button variant="default" size="sm" component="a" href={startPath(next)}>
+      <Button variant="default" size="sm" component="a" href={ssoStartPath(next)}>
         Sign in with {name}
       </Button>
     </>

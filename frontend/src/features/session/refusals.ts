@@ -19,6 +19,6 @@ const MESSAGES = new Map(
   }),
 );
 
-export const refusedSentence = (code: string): string =>
+export const ssoErrorMessage = (code: string): string =>
   MESSAGES.get(code) ??
   'The response of the single sign-on provider is invalid. The event log has the reason.';

@@ -4,64 +4,64 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { certificatesQuery } from '@/api/certificates';
 import {
-  announceAuthority,
-  authorityQuery,
-  checkAuthority,
-  requestAuthority,
-  switchAuthority,
-  withdrawAuthority,
+  announceCa,
+  checkCaCertificate,
+  consoleCaQuery,
+  createSigningRequest,
+  switchToNextCa,
+  withdrawNextCa,
 } from '@/api/consoleAuthority';
-import type { AuthorityCertificate, ConsoleAuthority } from '@/api/types';
-import { useThenAskAgain } from '@/api/useThenAskAgain';
-import { Ask } from '@/ui/Ask';
-import { AuthorityFacts } from './AuthorityFacts';
+import type { CaCertificate, ConsoleCa } from '@/api/types';
+import { useInvalidateAfter } from '@/api/useThenAskAgain';
+import { SubmitDialog } from '@/ui/Ask';
+import { CaFacts } from './AuthorityFacts';
 import { PemField } from './PemField';
 
 /** A certificate (PEM) for the pending signing request, and its parsed fields. */
-export interface Checked {
+export interface CheckedCertificate {
   certificate: string;
-  told: AuthorityCertificate;
+  ca: CaCertificate;
 }
-export type Order = 'replace' | 'request' | 'signed' | 'switch' | 'withdraw';
+export type CaOperation = 'replace' | 'request' | 'signed' | 'switch' | 'withdraw';
 
 interface Props {
-  order: Order;
-  told: ConsoleAuthority;
-  onChecked: (checked: Checked) => void;
+  operation: CaOperation;
+  ca: ConsoleCa;
+  onChecked: (checked: CheckedCertificate) => void;
   onClose: () => void;
 }
 
-export function AuthorityDialog({ order, told, onChecked, onClose }: Props) {
-  const then = useThenAskAgain(authorityQuery, certificatesQuery);
-  switch (order) {
+export function CaDialog({ operation, ca, onChecked, onClose }: Props) {
+  const then = useInvalidateAfter(consoleCaQuery, certificatesQuery);
+  switch (operation) {
     case 'request':
-      return <AskForNames onClose={onClose} />;
+      return <SigningRequestDialog onClose={onClose} />;
     case 'signed':
-      return <AskForCertificate onChecked={onChecked} onClose={onClose} />;
+      return <SignedCertificateDialog onChecked={onChecked} onClose={onClose} />;
     case 'switch':
-      return <AskToSwitch onClose={onClose} />;
+      return <SwitchCaDialog onClose={onClose} />;
     case 'withdraw':
       return (
-        <Ask
-          title={told.request ? 'Withdraw the signing request?' : 'Withdraw the next CA?'}
+        <SubmitDialog
+          title={ca.request ? 'Withdraw the signing request?' : 'Withdraw the next CA?'}
           action="Withdraw"
           severe
-          onConfirm={() => then(withdrawAuthority())}
+          onConfirm={() => then(withdrawNextCa())}
           onClose={onClose}
         >
           <span>
-            {told.request
+            {ca.request
               ? 'The key of the request is deleted. A certificate that is signed for it can no longer be used.'
               : 'The key of the next CA is deleted, and agents trust only the current CA. You can remove the next CA from clients.'}
           </span>
-        </Ask>
+        </SubmitDialog>
       );
     case 'replace':
       return (
-        <Ask
+        <SubmitDialog
           title="Replace the console CA?"
           action="Announce new CA"
-          onConfirm={() => then(announceAuthority())}
+          onConfirm={() => then(announceCa())}
           onClose={onClose}
         >
           <span>
@@ -69,20 +69,20 @@ export function AuthorityDialog({ order, told, onChecked, onClose }: Props) {
             else changes until you switch to it. Before you switch, distribute the CA bundle to
             browsers and to clients of endpoints with TLS.
           </span>
-        </Ask>
+        </SubmitDialog>
       );
   }
 }
 
-function AskToSwitch({ onClose }: { onClose: () => void }) {
-  const then = useThenAskAgain(authorityQuery, certificatesQuery);
+function SwitchCaDialog({ onClose }: { onClose: () => void }) {
+  const then = useInvalidateAfter(consoleCaQuery, certificatesQuery);
   const source = useQuery(certificatesQuery).data?.console.source;
   return (
-    <Ask
+    <SubmitDialog
       title="Switch to the next CA?"
       action="Switch"
       severe
-      onConfirm={() => then(switchAuthority())}
+      onConfirm={() => then(switchToNextCa())}
       onClose={onClose}
     >
       <span>
@@ -97,20 +97,20 @@ function AskToSwitch({ onClose }: { onClose: () => void }) {
           the web UI stops responding: reload it.
         </Alert>
       )}
-    </Ask>
+    </SubmitDialog>
   );
 }
 
-function AskForNames({ onClose }: { onClose: () => void }) {
+function SigningRequestDialog({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
   const [organization, setOrganization] = useState('');
-  const then = useThenAskAgain(authorityQuery);
+  const then = useInvalidateAfter(consoleCaQuery);
   return (
-    <Ask
+    <SubmitDialog
       title="Have an external CA sign the console CA"
       action="Create request"
       onConfirm={() =>
-        then(requestAuthority({ common_name: name.trim(), organization: organization.trim() }))
+        then(createSigningRequest({ common_name: name.trim(), organization: organization.trim() }))
       }
       onClose={onClose}
     >
@@ -134,20 +134,20 @@ function AskForNames({ onClose }: { onClose: () => void }) {
         value={organization}
         onChange={(event) => setOrganization(event.currentTarget.value)}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
 /** Takes a signed certificate and checks it, so that its fields are shown before it is announced. */
-function AskForCertificate({ onChecked, onClose }: Pick<Props, 'onChecked' | 'onClose'>) {
+function SignedCertificateDialog({ onChecked, onClose }: Pick<Props, 'onChecked' | 'onClose'>) {
   const [certificate, setCertificate] = useState('');
   return (
-    <Ask
+    <SubmitDialog
       title="Enter certificate"
       action="Check certificate"
       size="lg"
       disabled={!certificate.trim()}
-      onConfirm={async () => onChecked({ certificate, told: await checkAuthority(certificate) })}
+      onConfirm={async () => onChecked({ certificate, ca: await checkCaCertificate(certificate) })}
       onClose={onClose}
     >
       <PemField
@@ -156,27 +156,27 @@ function AskForCertificate({ onChecked, onClose }: Pick<Props, 'onChecked' | 'on
         value={certificate}
         onChange={setCertificate}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
 interface AnnounceProps {
-  checked: Checked;
+  checked: CheckedCertificate;
   onClose: () => void;
 }
 
-export function AskToAnnounce({ checked, onClose }: AnnounceProps) {
-  const then = useThenAskAgain(authorityQuery);
+export function AnnounceCaDialog({ checked, onClose }: AnnounceProps) {
+  const then = useInvalidateAfter(consoleCaQuery);
   return (
-    <Ask
+    <SubmitDialog
       title="Announce this CA?"
       action="Announce CA"
       size="lg"
-      onConfirm={() => then(announceAuthority(checked.certificate))}
+      onConfirm={() => then(announceCa(checked.certificate))}
       onClose={onClose}
     >
-      <AuthorityFacts told={checked.told} />
-      {!checked.told.root_known && (
+      <CaFacts ca={checked.ca} />
+      {!checked.ca.root_known && (
         <Alert color="yellow">
           The root CA is not among the certificates. Clients that already trust it are not affected,
           but other clients cannot use the CA bundle without it. Add the root certificate if
@@ -187,6 +187,6 @@ export function AskToAnnounce({ checked, onClose }: AnnounceProps) {
         Agents trust this CA in addition to the current one. Nothing else changes until you switch
         to it.
       </span>
-    </Ask>
+    </SubmitDialog>
   );
 }

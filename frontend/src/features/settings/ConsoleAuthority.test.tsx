@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ConsoleAuthority } from './ConsoleAuthority';
+import { ConsoleCa } from './ConsoleAuthority';
 
 const authority = (name: string, external = false) => ({
   subject: `CN=${name}`,
@@ -49,7 +49,7 @@ function show(may = true) {
   render(
     <MantineProvider env="test">
       <QueryClientProvider client={client}>
-        <ConsoleAuthority may={may} />
+        <ConsoleCa may={may} />
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -57,7 +57,7 @@ function show(may = true) {
 const button = (name: string) => screen.getByRole('button', { name }) as HTMLButtonElement;
 const press = async (name: string) => fireEvent.click(await screen.findByRole('button', { name }));
 
-describe('ConsoleAuthority', () => {
+describe('ConsoleCa', () => {
   it('announces a new CA', async () => {
     show();
     await screen.findByText('itself (root CA)');

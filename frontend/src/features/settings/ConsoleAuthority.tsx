@@ -2,29 +2,34 @@
 import { Alert, Button, Group, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { authorityQuery, BUNDLE } from '@/api/consoleAuthority';
+import { CA_BUNDLE_PATH, consoleCaQuery } from '@/api/consoleAuthority';
 import { messageOf } from '@/api/http';
-import { ROLE_FORBIDS } from '@/api/session';
-import type { ConsoleAuthority as Told } from '@/api/types';
+import { ROLE_DENIED_TEXT } from '@/api/session';
+import type { ConsoleCa as CaState } from '@/api/types';
 import { Card } from '@/ui/Card';
-import { AskToAnnounce, AuthorityDialog, type Checked, type Order } from './AuthorityDialog';
-import { AuthorityFacts } from './AuthorityFacts';
+import {
+  AnnounceCaDialog,
+  CaDialog,
+  type CaOperation,
+  type CheckedCertificate,
+} from './AuthorityDialog';
+import { CaFacts } from './AuthorityFacts';
 import classes from './settings.module.css';
 
 /** Maximum number of listed nodes that are not ready. */
 const MAX_LISTED = 8;
 
-export function ConsoleAuthority({ may }: { may: boolean }) {
-  const { data, error } = useQuery(authorityQuery);
-  const [order, setOrder] = useState<Order>();
-  const [checked, setChecked] = useState<Checked>();
-  const reason = may ? undefined : ROLE_FORBIDS;
-  const actionButton = (label: string, action: Order, disabledReason = '') => (
+export function ConsoleCa({ may }: { may: boolean }) {
+  const { data, error } = useQuery(consoleCaQuery);
+  const [operation, setOperation] = useState<CaOperation>();
+  const [checked, setChecked] = useState<CheckedCertificate>();
+  const reason = may ? undefined : ROLE_DENIED_TEXT;
+  const actionButton = (label: string, action: CaOperation, disabledReason = '') => (
     <Button
       variant="default"
       disabled={!may || Boolean(disabledReason)}
       title={reason ?? (disabledReason || undefined)}
-      onClick={() => setOrder(action)}
+      onClick={() => setOperation(action)}
     >
       {label}
     </Button>
@@ -43,9 +48,9 @@ export function ConsoleAuthority({ may }: { may: boolean }) {
           </Alert>
         )}
         {!data && !error && <Skeleton height={120} />}
-        {data && <AuthorityFacts told={data.present} />}
-        {data?.request && <Requested told={data.request} />}
-        {data?.step && <Step told={data} />}
+        {data && <CaFacts ca={data.present} />}
+        {data?.request && <Requested ca={data.request} />}
+        {data?.step && <Step ca={data} />}
         {data?.step === '' && data.nodes.length > 0 && (
           <Alert
             color="yellow"
@@ -78,37 +83,37 @@ export function ConsoleAuthority({ may }: { may: boolean }) {
               {actionButton('Withdraw next CA…', 'withdraw')}
             </>
           )}
-          <Button variant="subtle" component="a" href={BUNDLE} download="shardboard-ca.pem">
+          <Button variant="subtle" component="a" href={CA_BUNDLE_PATH} download="shardboard-ca.pem">
             Download CA bundle
           </Button>
         </Group>
       </Card>
-      {order && data && (
-        <AuthorityDialog
-          order={order}
-          told={data}
+      {operation && data && (
+        <CaDialog
+          operation={operation}
+          ca={data}
           onChecked={setChecked}
-          onClose={() => setOrder(undefined)}
+          onClose={() => setOperation(undefined)}
         />
       )}
-      {checked && <AskToAnnounce checked={checked} onClose={() => setChecked(undefined)} />}
+      {checked && <AnnounceCaDialog checked={checked} onClose={() => setChecked(undefined)} />}
     </div>
   );
 }
 
-function Requested({ told }: { told: NonNullable<Told['request']> }) {
+function Requested({ ca }: { ca: NonNullable<CaState['request']> }) {
   return (
     <Alert color="blue" mt="sm" title="Signing request pending">
       <div className={classes.step}>
         <span>
-          Have {told.subject} signed as a CA that can sign certificates and revocation lists and is
+          Have {ca.subject} signed as a CA that can sign certificates and revocation lists and is
           valid for at least 90 days. Then enter the signed certificate.
         </span>
         <Button
           variant="default"
           className={classes.start ?? ''}
           component="a"
-          href={`data:application/pkcs10,${encodeURIComponent(told.csr)}`}
+          href={`data:application/pkcs10,${encodeURIComponent(ca.csr)}`}
           download="shardboard-ca.csr"
         >
           Download request
@@ -118,9 +123,9 @@ function Requested({ told }: { told: NonNullable<Told['request']> }) {
   );
 }
 
-function Step({ told }: { told: Told }) {
-  const waiting = told.nodes.filter(({ waits_for }) => waits_for);
-  const next = told.step === 'announced' ? told.following : undefined;
+function Step({ ca }: { ca: CaState }) {
+  const waiting = ca.nodes.filter(({ waits_for }) => waits_for);
+  const next = ca.step === 'announced' ? ca.following : undefined;
   return (
     <Alert
       color="blue"
@@ -138,7 +143,7 @@ function Step({ told }: { told: Told }) {
               No certificate of the next CA is served yet. Download the CA bundle and distribute it
               to browsers and to clients of endpoints with TLS. Then switch to the next CA.
             </span>
-            <AuthorityFacts told={next} />
+            <CaFacts ca={next} />
           </>
         ) : (
           <span>The previous CA is removed automatically when no node needs it.</span>
@@ -146,7 +151,7 @@ function Step({ told }: { told: Told }) {
         <span role="status">
           {waiting.length === 0
             ? 'All nodes are ready.'
-            : `Ready: ${told.nodes.length - waiting.length} of ${told.nodes.length} nodes. Not ready:`}
+            : `Ready: ${ca.nodes.length - waiting.length} of ${ca.nodes.length} nodes. Not ready:`}
         </span>
         {waiting.length > 0 && <Waiting nodes={waiting} />}
       </div>
@@ -154,7 +159,7 @@ function Step({ told }: { told: Told }) {
   );
 }
 
-function Waiting({ nodes }: { nodes: Told['nodes'] }) {
+function Waiting({ nodes }: { nodes: CaState['nodes'] }) {
   return (
     <ul className={classes.waiting}>
       {nodes.slice(0, MAX_LISTED).map(({ uid, addr, waits_for }) => (

@@ -6,16 +6,16 @@ import {
   type CertificateAndKey,
   certificatesQuery,
   checkCertificate,
-  holdsFor,
   installCertificate,
+  matchesHost,
   removeCertificate,
 } from '@/api/certificates';
 import { messageOf } from '@/api/http';
-import { ROLE_FORBIDS } from '@/api/session';
-import type { ConsoleCertificate as Told } from '@/api/types';
-import { useThenAskAgain } from '@/api/useThenAskAgain';
+import { ROLE_DENIED_TEXT } from '@/api/session';
+import type { ConsoleCertificate as Certificate } from '@/api/types';
+import { useInvalidateAfter } from '@/api/useThenAskAgain';
 import { Stamp } from '@/ui/Ago';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import { Card } from '@/ui/Card';
 import { CopyInline } from '@/ui/Copy';
 import { Facts } from '@/ui/Facts';
@@ -27,16 +27,16 @@ const ORIGIN = {
   installed: 'Installed by an administrator',
   settings: 'The file in SHARDBOARD_TLS_CERT; replace the file to change the certificate',
 };
-type Checked = CertificateAndKey & { told: Told };
+type Checked = CertificateAndKey & { parsed: Certificate };
 
 export function ConsoleCertificate({ may }: { may: boolean }) {
   const { data, error } = useQuery(certificatesQuery);
   const [dialog, setDialog] = useState<'install' | 'remove'>();
   const [checked, setChecked] = useState<Checked>();
   const close = () => setDialog(undefined);
-  const then = useThenAskAgain(certificatesQuery);
+  const then = useInvalidateAfter(certificatesQuery);
   const source = data?.console.source as keyof typeof ORIGIN | undefined;
-  const reason = may ? undefined : ROLE_FORBIDS;
+  const reason = may ? undefined : ROLE_DENIED_TEXT;
   return (
     <div className={classes.form}>
       <Card title="Console certificate">
@@ -46,7 +46,7 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
         </p>
         {error && !data && <Alert color="red">{messageOf(error)}</Alert>}
         {!data && !error && <Skeleton height={120} />}
-        {data && source && <CertificateFacts told={data.console} origin={ORIGIN[source]} />}
+        {data && source && <CertificateFacts parsed={data.console} origin={ORIGIN[source]} />}
         <Group gap="xs" mt="sm">
           {source !== 'settings' && (
             <Button
@@ -70,17 +70,17 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
           )}
         </Group>
       </Card>
-      {dialog === 'install' && <AskForFiles onChecked={setChecked} onClose={close} />}
+      {dialog === 'install' && <InstallCertificateDialog onChecked={setChecked} onClose={close} />}
       {checked && (
-        <Ask
+        <SubmitDialog
           title="Install this certificate?"
           action="Install"
           size="lg"
           onConfirm={() => then(installCertificate(checked))}
           onClose={() => setChecked(undefined)}
         >
-          <CertificateFacts told={checked.told} />
-          {!holdsFor(checked.told.names, location.hostname) && (
+          <CertificateFacts parsed={checked.parsed} />
+          {!matchesHost(checked.parsed.names, location.hostname) && (
             <Alert color="yellow">
               The certificate is not valid for {location.hostname}, the host name that you use now.
               Browsers will show a warning for this host name.
@@ -91,10 +91,10 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
             key is stored in the console’s state directory, readable only by the user that runs the
             console.
           </span>
-        </Ask>
+        </SubmitDialog>
       )}
       {dialog === 'remove' && (
-        <Ask
+        <SubmitDialog
           title="Remove the installed certificate?"
           action="Remove certificate"
           severe
@@ -105,39 +105,39 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
             The console serves a certificate of the console CA again, and browsers that do not trust
             this CA show a warning. The key of the installed certificate is deleted.
           </span>
-        </Ask>
+        </SubmitDialog>
       )}
     </div>
   );
 }
 
-function CertificateFacts({ told, origin }: { told: Told; origin?: string }) {
+function CertificateFacts({ parsed, origin }: { parsed: Certificate; origin?: string }) {
   return (
     <Facts
       items={[
         ...(origin ? [['Source', origin] as const] : []),
-        ['Valid for', told.names.join(', ')],
-        ['Signed by', told.issuer],
-        ['Valid until', <Stamp key="until" time={told.valid_until} />],
-        ['SHA-256', <CopyInline key="sha256" text={told.fingerprint} label="Copy fingerprint" />],
+        ['Valid for', parsed.names.join(', ')],
+        ['Signed by', parsed.issuer],
+        ['Valid until', <Stamp key="until" time={parsed.valid_until} />],
+        ['SHA-256', <CopyInline key="sha256" text={parsed.fingerprint} label="Copy fingerprint" />],
       ]}
     />
   );
 }
 
-interface AskForFilesProps {
+interface InstallCertificateProps {
   onChecked: (checked: Checked) => void;
   onClose: () => void;
 }
 
-function AskForFiles({ onChecked, onClose }: AskForFilesProps) {
+function InstallCertificateDialog({ onChecked, onClose }: InstallCertificateProps) {
   const [certificate, setCertificate] = useState('');
   const [key, setKey] = useState('');
   const check = async () => {
-    onChecked({ certificate, key, told: await checkCertificate({ certificate, key }) });
+    onChecked({ certificate, key, parsed: await checkCertificate({ certificate, key }) });
   };
   return (
-    <Ask
+    <SubmitDialog
       title="Install certificate"
       action="Check certificate"
       size="lg"
@@ -157,6 +157,6 @@ function AskForFiles({ onChecked, onClose }: AskForFilesProps) {
         value={key}
         onChange={setKey}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }

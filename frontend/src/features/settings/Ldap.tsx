@@ -6,13 +6,13 @@ import { rolesQuery } from '@/api/access';
 import { messageOf } from '@/api/http';
 import { ldapQuery, removeLdap } from '@/api/ldap';
 import type { LdapSettings } from '@/api/types';
-import { useThenAskAgain } from '@/api/useThenAskAgain';
+import { useInvalidateAfter } from '@/api/useThenAskAgain';
 import { Card } from '@/ui/Card';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { Facts } from '@/ui/Facts';
 import { LdapDialog } from './LdapDialog';
 import { LdapGroups } from './LdapGroups';
-import { groupWords, isInClear, personWords } from './ldapWords';
+import { groupSearchText, isUnencrypted, userSearchText } from './ldapWords';
 import classes from './settings.module.css';
 
 export function Ldap() {
@@ -20,7 +20,7 @@ export function Ldap() {
   const roles = useQuery(rolesQuery).data;
   const [dialog, setDialog] = useState<'set' | 'remove'>();
   const close = () => setDialog(undefined);
-  const then = useThenAskAgain(ldapQuery);
+  const then = useInvalidateAfter(ldapQuery);
   const isSet = data !== undefined && data.uris.length > 0;
   return (
     <div className={classes.form}>
@@ -32,7 +32,7 @@ export function Ldap() {
         </p>
         {error && data === undefined && <Alert color="red">{messageOf(error)}</Alert>}
         {data === undefined && !error && <Skeleton height={80} />}
-        {isSet && <DirectoryFacts told={data} />}
+        {isSet && <DirectoryFacts settings={data} />}
         {isSet && roles && <LdapGroups roles={roles} />}
         <Group gap="xs" mt="sm">
           <Button variant="default" disabled={data === undefined} onClick={() => setDialog('set')}>
@@ -60,22 +60,22 @@ export function Ldap() {
   );
 }
 
-function DirectoryFacts({ told }: { told: LdapSettings }) {
+function DirectoryFacts({ settings }: { settings: LdapSettings }) {
   return (
     <>
       <Facts
         items={[
-          ['State', told.control_plane ? 'On' : 'Off: users cannot sign in with LDAP'],
-          ['Servers', told.uris.join(', ')],
+          ['State', settings.control_plane ? 'On' : 'Off: users cannot sign in with LDAP'],
+          ['Servers', settings.uris.join(', ')],
           [
             'Searches',
-            told.bind_dn ? `As ${told.bind_dn}` : 'Users anonymously, groups as the user',
+            settings.bind_dn ? `As ${settings.bind_dn}` : 'Users anonymously, groups as the user',
           ],
-          ['Users', personWords(told)],
-          ['Groups', groupWords(told)],
+          ['Users', userSearchText(settings)],
+          ['Groups', groupSearchText(settings)],
         ]}
       />
-      {isInClear(told) && (
+      {isUnencrypted(settings) && (
         <Alert color="yellow" mt="sm">
           Passwords are sent to the directory unencrypted and can be read on the network. Use
           ldaps:// addresses or StartTLS.

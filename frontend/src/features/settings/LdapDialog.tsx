@@ -12,8 +12,8 @@ import {
 import { useState } from 'react';
 import { saveLdap } from '@/api/ldap';
 import type { LdapSettings, NewLdapSettings } from '@/api/types';
-import { Ask } from '@/ui/Ask';
-import { addresses, isInClear, SCOPES } from './ldapWords';
+import { SubmitDialog } from '@/ui/Ask';
+import { addresses, isUnencrypted, SCOPES } from './ldapWords';
 import { PemField } from './PemField';
 import classes from './settings.module.css';
 
@@ -79,7 +79,7 @@ export function LdapDialog({ before, then, onClose }: Props) {
     (bySearch ? userQuery.filter : text.user_dn_template) &&
     (byAttribute ? text.dn_group_attr : groupQuery.filter);
   return (
-    <Ask
+    <SubmitDialog
       title={isNew ? 'Set up LDAP' : 'Change LDAP'}
       action="Save"
       size="lg"
@@ -108,7 +108,7 @@ export function LdapDialog({ before, then, onClose }: Props) {
         checked={starttls}
         onChange={(event) => setStarttls(event.currentTarget.checked)}
       />
-      {uris.length > 0 && isInClear({ uris, starttls }) && (
+      {uris.length > 0 && isUnencrypted({ uris, starttls }) && (
         <Alert color="yellow">
           Passwords would be sent to the directory unencrypted and could be read on the network.
         </Alert>
@@ -222,7 +222,7 @@ export function LdapDialog({ before, then, onClose }: Props) {
           />
         </div>
       </details>
-    </Ask>
+    </SubmitDialog>
   );
 }
 

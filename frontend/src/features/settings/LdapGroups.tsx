@@ -6,12 +6,12 @@ import { useState } from 'react';
 import { messageOf } from '@/api/http';
 import { ldapMappingsQuery, removeLdapMapping, saveLdapMapping } from '@/api/ldap';
 import type { LdapMapping, Role } from '@/api/types';
-import { useThenAskAgain } from '@/api/useThenAskAgain';
-import { Ask } from '@/ui/Ask';
+import { useInvalidateAfter } from '@/api/useThenAskAgain';
+import { SubmitDialog } from '@/ui/Ask';
 import { type Column, DataTable } from '@/ui/DataTable';
 import classes from './settings.module.css';
 
-interface Asking {
+interface OpenDialog {
   what: 'save' | 'remove';
   /** Undefined for a new group. */
   row?: LdapMapping;
@@ -19,8 +19,8 @@ interface Asking {
 
 export function LdapGroups({ roles }: { roles: readonly Role[] }) {
   const { data: mappings, error } = useQuery(ldapMappingsQuery);
-  const [asking, setAsking] = useState<Asking>();
-  const close = () => setAsking(undefined);
+  const [openDialog, setOpenDialog] = useState<OpenDialog>();
+  const close = () => setOpenDialog(undefined);
   if (!mappings && error) return <Alert color="red">{messageOf(error)}</Alert>;
   const roleOf = ({ role_uids: [uid] }: LdapMapping) =>
     roles.find((role) => role.uid === uid)?.name ?? `role ${uid}`;
@@ -41,7 +41,7 @@ export function LdapGroups({ roles }: { roles: readonly Role[] }) {
       header: '',
       align: 'right',
       width: 48,
-      cell: (row) => <Actions row={row} ask={(what) => setAsking({ what, row })} />,
+      cell: (row) => <Actions row={row} onOpen={(what) => setOpenDialog({ what, row })} />,
     },
   ];
   return (
@@ -58,18 +58,20 @@ export function LdapGroups({ roles }: { roles: readonly Role[] }) {
           </Alert>
         }
       />
-      <Button variant="subtle" size="compact-sm" onClick={() => setAsking({ what: 'save' })}>
+      <Button variant="subtle" size="compact-sm" onClick={() => setOpenDialog({ what: 'save' })}>
         Add group…
       </Button>
-      {asking?.what === 'save' && <GroupDialog before={asking.row} roles={roles} onClose={close} />}
-      {asking?.what === 'remove' && asking.row && (
-        <RemoveGroup row={asking.row} role={roleOf(asking.row)} onClose={close} />
+      {openDialog?.what === 'save' && (
+        <GroupDialog before={openDialog.row} roles={roles} onClose={close} />
+      )}
+      {openDialog?.what === 'remove' && openDialog.row && (
+        <RemoveGroup row={openDialog.row} role={roleOf(openDialog.row)} onClose={close} />
       )}
     </div>
   );
 }
 
-function Actions({ row, ask }: { row: LdapMapping; ask: (what: 'save' | 'remove') => void }) {
+function Actions({ row, onOpen }: { row: LdapMapping; onOpen: (what: 'save' | 'remove') => void }) {
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -78,13 +80,13 @@ function Actions({ row, ask }: { row: LdapMapping; ask: (what: 'save' | 'remove'
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Item leftSection={<IconEdit size={15} />} onClick={() => ask('save')}>
+        <Menu.Item leftSection={<IconEdit size={15} />} onClick={() => onOpen('save')}>
           Edit…
         </Menu.Item>
         <Menu.Item
           color="var(--broken)"
           leftSection={<IconTrash size={15} />}
-          onClick={() => ask('remove')}
+          onClick={() => onOpen('remove')}
         >
           Remove…
         </Menu.Item>
@@ -100,13 +102,13 @@ interface GroupProps {
 }
 
 function GroupDialog({ before, roles, onClose }: GroupProps) {
-  const then = useThenAskAgain(ldapMappingsQuery);
+  const then = useInvalidateAfter(ldapMappingsQuery);
   const [name, setName] = useState(before?.name ?? '');
   const [dn, setDn] = useState(before?.dn ?? '');
   const [role, setRole] = useState(`${before?.role_uids[0] ?? ''}`);
   const mapping = { name: name.trim(), dn: dn.trim(), role_uids: [Number(role)] };
   return (
-    <Ask
+    <SubmitDialog
       title={before ? `Edit ${before.name}` : 'Add group'}
       action={before ? 'Save' : 'Add'}
       disabled={!mapping.name || !mapping.dn || !role}
@@ -142,7 +144,7 @@ function GroupDialog({ before, roles, onClose }: GroupProps) {
         value={role}
         onChange={(event) => setRole(event.currentTarget.value)}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
@@ -153,9 +155,9 @@ interface RemoveProps {
 }
 
 function RemoveGroup({ row, role, onClose }: RemoveProps) {
-  const then = useThenAskAgain(ldapMappingsQuery);
+  const then = useInvalidateAfter(ldapMappingsQuery);
   return (
-    <Ask
+    <SubmitDialog
       title={`Remove ${row.name}?`}
       action="Remove"
       severe
@@ -166,6 +168,6 @@ function RemoveGroup({ row, role, onClose }: RemoveProps) {
         From the next sign-in on, this group no longer gives the role {role}. Users who are in no
         other group of the list are then rejected and signed out everywhere.
       </span>
-    </Ask>
+    </SubmitDialog>
   );
 }

@@ -5,49 +5,49 @@ import { useState } from 'react';
 import { messageOf } from '@/api/http';
 import {
   policyQuery,
-  type Rule,
   readPolicy,
   readSettings,
-  restorePolicy,
-  rulesQuery,
+  resetPolicy,
+  type SettingSchema,
+  type SettingValue,
   setPolicy,
   setSettings,
+  settingSchemaQuery,
   settingsQuery,
-  type Value,
 } from '@/api/policy';
-import { ROLE_FORBIDS, sessionQuery } from '@/api/session';
+import { ROLE_DENIED_TEXT, sessionQuery } from '@/api/session';
 import {
-  changed,
-  conflicting,
+  changedFields,
+  conflictingFields,
+  discardFields,
   type Edit,
-  keepMine,
-  takeTheirs,
-  touch,
-  untouched,
+  editFields,
+  emptyEdit,
+  keepEditedFields,
 } from '@/lib/edits';
 import { plural } from '@/lib/format';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import { Card } from '@/ui/Card';
 import { Conflicts } from '@/ui/Conflicts';
-import { Refused } from '@/ui/Refused';
+import { RequestError } from '@/ui/Refused';
 import { PageSkeleton } from '@/ui/Skeletons';
 import { useSubmit } from '@/ui/useSubmit';
 import {
   conflictsOf,
-  faultOf,
+  formatSetting,
   isOfCluster,
-  type Known,
   SECTIONS,
-  type Values,
-  valueWords,
+  type SettingDeclaration,
+  type SettingValues,
+  settingError,
 } from './policies';
 import classes from './settings.module.css';
 
 export function PolicyForm({ may }: { may: boolean }) {
   const policy = useQuery(policyQuery);
   const settings = useQuery(settingsQuery);
-  const ofPolicy = useQuery(rulesQuery('policy'));
-  const ofCluster = useQuery(rulesQuery('cluster'));
+  const ofPolicy = useQuery(settingSchemaQuery('policy'));
+  const ofCluster = useQuery(settingSchemaQuery('cluster'));
   const error = policy.error ?? settings.error ?? ofPolicy.error ?? ofCluster.error;
   if (policy.data && settings.data && ofPolicy.data && ofCluster.data) {
     // Some settings are in both; the policy takes precedence.
@@ -58,24 +58,24 @@ export function PolicyForm({ may }: { may: boolean }) {
 }
 
 interface FormProps {
-  now: Values;
-  rules: Readonly<Record<string, Rule>>;
+  now: SettingValues;
+  rules: Readonly<Record<string, SettingSchema>>;
   may: boolean;
 }
 
 function Form({ now, rules, may }: FormProps) {
   const client = useQueryClient();
-  const [edit, setEdit] = useState<Edit<Values>>(untouched);
+  const [edit, setEdit] = useState<Edit<SettingValues>>(emptyEdit);
   const [isResetOpen, setResetOpen] = useState(false);
-  const names = changed(edit, now);
+  const names = changedFields(edit, now);
   const values = { ...now, ...edit.patch };
   const isInvalid = names.some((name) => {
     const [rule, value] = [rules[name], values[name]];
-    return rule && value !== undefined && faultOf(rule, value);
+    return rule && value !== undefined && settingError(rule, value);
   });
   const conflicts = conflictsOf(edit, now);
-  const changedFields = (stored: Values, ofCluster: boolean) =>
-    changed(edit, stored).filter((name) => isOfCluster(name) === ofCluster);
+  const changedNames = (stored: SettingValues, ofCluster: boolean) =>
+    changedFields(edit, stored).filter((name) => isOfCluster(name) === ofCluster);
   const valuesOf = (fields: readonly string[]) =>
     Object.fromEntries(
       fields.flatMap((name) => {
@@ -91,7 +91,7 @@ function Form({ now, rules, may }: FormProps) {
   /** Drop the stored fields from the edit, but keep fields that changed again while they were saved. */
   const settle = (fields: readonly string[]) =>
     setEdit((before) =>
-      takeTheirs(
+      discardFields(
         before,
         fields.filter((name) => before.patch[name] === edit.patch[name]),
       ),
@@ -104,8 +104,8 @@ function Form({ now, rules, may }: FormProps) {
     const stored = { ...settings, ...policy };
     if (conflictsOf(edit, stored).length) return; // The form shows the conflicts, and the user decides.
     for (const [fields, send] of [
-      [changedFields(stored, false), setPolicy],
-      [changedFields(stored, true), setSettings],
+      [changedNames(stored, false), setPolicy],
+      [changedNames(stored, true), setSettings],
     ] as const) {
       if (!fields.length) continue;
       await send(valuesOf(fields));
@@ -122,7 +122,7 @@ function Form({ now, rules, may }: FormProps) {
         if (names.length && !isInvalid && !conflicts.length) save.submit();
       }}
     >
-      {!may && <Alert color="gray">{ROLE_FORBIDS}</Alert>}
+      {!may && <Alert color="gray">{ROLE_DENIED_TEXT}</Alert>}
       {SECTIONS.map(({ title, rules: known }) => (
         <Card key={title} title={title}>
           <div className={classes.rules}>
@@ -139,8 +139,8 @@ function Form({ now, rules, may }: FormProps) {
                   value={value}
                   may={may}
                   onChange={(next) => {
-                    setEdit((before) => touch(before, { [each.name]: next }, now));
-                    save.forget();
+                    setEdit((before) => editFields(before, { [each.name]: next }, now));
+                    save.clear();
                   }}
                 />
               );
@@ -150,10 +150,12 @@ function Form({ now, rules, may }: FormProps) {
       ))}
       <Conflicts
         conflicts={conflicts}
-        onTheirs={() => setEdit((before) => takeTheirs(before, conflicting(before, now)))}
-        onMine={() => setEdit((before) => keepMine(before, conflicting(before, now), now))}
+        onTheirs={() => setEdit((before) => discardFields(before, conflictingFields(before, now)))}
+        onMine={() =>
+          setEdit((before) => keepEditedFields(before, conflictingFields(before, now), now))
+        }
       />
-      <Refused refusal={save.refusal} />
+      <RequestError failure={save.failure} />
       {may && (
         <div className={classes.buttons}>
           <Button
@@ -163,7 +165,7 @@ function Form({ now, rules, may }: FormProps) {
           >
             {names.length ? `Save ${plural(names.length, 'change')}` : 'Save'}
           </Button>
-          <Button variant="default" disabled={!names.length} onClick={() => setEdit(untouched)}>
+          <Button variant="default" disabled={!names.length} onClick={() => setEdit(emptyEdit)}>
             Discard
           </Button>
           <Button variant="subtle" className={classes.all ?? ''} onClick={() => setResetOpen(true)}>
@@ -172,33 +174,33 @@ function Form({ now, rules, may }: FormProps) {
         </div>
       )}
       {isResetOpen && (
-        <Ask
+        <SubmitDialog
           title="Reset all settings to their defaults?"
           action="Reset all"
           onConfirm={async () => {
-            await restorePolicy();
-            setEdit(untouched);
+            await resetPolicy();
+            setEdit(emptyEdit);
             await Promise.all(reload());
           }}
           onClose={() => setResetOpen(false)}
         >
           This includes settings that are not shown here. Existing databases keep their settings.
-        </Ask>
+        </SubmitDialog>
       )}
     </form>
   );
 }
 
 interface RowProps {
-  known: Known;
-  rule: Rule;
-  value: Value;
+  known: SettingDeclaration;
+  rule: SettingSchema;
+  value: SettingValue;
   may: boolean;
-  onChange: (value: Value) => void;
+  onChange: (value: SettingValue) => void;
 }
 
 /** Return whether to show the formatted value next to the field, because the raw number is hard to read. */
-const needsFormattedValue = ({ unit, zero }: Known, value: Value): boolean =>
+const needsFormattedValue = ({ unit, zero }: SettingDeclaration, value: SettingValue): boolean =>
   (value === 0 && zero !== undefined) ||
   ((unit === 'seconds' || unit === 'minutes' || unit === 'bytes') && Number.isFinite(value));
 
@@ -230,7 +232,7 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
             size="xs"
             maxLength={rule.maxLength}
             value={String(value)}
-            error={faultOf(rule, value)}
+            error={settingError(rule, value)}
             onChange={(event) => onChange(event.currentTarget.value)}
           />
         )}
@@ -241,7 +243,7 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
             value={String(value)}
             data={rule.enum.map((each) => ({
               value: each,
-              label: valueWords(known, each),
+              label: formatSetting(known, each),
             }))}
             onChange={(event) => onChange(event.currentTarget.value)}
           />
@@ -254,17 +256,17 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
             thousandSeparator=" "
             suffix={SUFFIX[known.unit ?? 'none']}
             value={Number(value)}
-            error={faultOf(rule, value)}
+            error={settingError(rule, value)}
             onChange={(next) => onChange(next === '' ? Number.NaN : Number(next))}
           />
         )}
         <div className={classes.help}>
-          {needsFormattedValue(known, value) && <span>{valueWords(known, value)} · </span>}
+          {needsFormattedValue(known, value) && <span>{formatSetting(known, value)} · </span>}
           {isDefault ? (
             'default'
           ) : (
             <>
-              default: {valueWords(known, rule.default)}
+              default: {formatSetting(known, rule.default)}
               {may && (
                 <Button
                   size="compact-xs"

@@ -4,7 +4,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { OidcSettings, Role } from '@/api/types';
-import { ProviderDialog } from './ProviderDialog';
+import { OidcDialog } from './ProviderDialog';
 
 const answered = vi.fn();
 const ROLES: Role[] = [
@@ -39,7 +39,7 @@ function show(before: OidcSettings | null) {
   render(
     <MantineProvider>
       <QueryClientProvider client={new QueryClient()}>
-        <ProviderDialog
+        <OidcDialog
           before={before}
           roles={ROLES}
           then={async (ordered) => void (await ordered)}

@@ -13,7 +13,7 @@ import { IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { saveOidc } from '@/api/sso';
 import type { NewOidcSettings, OidcSettings, Role } from '@/api/types';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import { PemField } from './PemField';
 import classes from './settings.module.css';
 
@@ -31,7 +31,7 @@ interface Mapping {
   role: string;
 }
 
-export function ProviderDialog({ before, roles, then, onClose }: Props) {
+export function OidcDialog({ before, roles, then, onClose }: Props) {
   const [enabled, setEnabled] = useState(before?.enabled ?? true);
   const [text, setText] = useState({
     name: before?.name ?? 'single sign-on',
@@ -73,7 +73,7 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
     setMappings([...mappings, { key, group: '', role: choices[0]?.value ?? '' }]);
   };
   return (
-    <Ask
+    <SubmitDialog
       title={before ? 'Change single sign-on' : 'Set up single sign-on'}
       action="Save"
       size="lg"
@@ -188,6 +188,6 @@ export function ProviderDialog({ before, roles, then, onClose }: Props) {
           />
         </div>
       </details>
-    </Ask>
+    </SubmitDialog>
   );
 }

@@ -4,13 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { bdbsQuery } from '@/api/bdbs';
-import { certificatesQuery, replaceAuthorities, rotateCertificates } from '@/api/certificates';
+import { certificatesQuery, replaceDatabaseCas, rotateCertificates } from '@/api/certificates';
 import { messageOf } from '@/api/http';
-import { ROLE_FORBIDS } from '@/api/session';
+import { ROLE_DENIED_TEXT } from '@/api/session';
 import type { Certificates } from '@/api/types';
-import { useThenAskAgain } from '@/api/useThenAskAgain';
+import { useInvalidateAfter } from '@/api/useThenAskAgain';
 import { Stamp } from '@/ui/Ago';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
 import classes from './settings.module.css';
@@ -38,10 +38,10 @@ export function ShardCertificates({ may }: { may: boolean }) {
   const bdbs = useQuery(bdbsQuery).data;
   const [dialog, setDialog] = useState<'rotate' | 'replace'>();
   const close = () => setDialog(undefined);
-  const then = useThenAskAgain(certificatesQuery);
+  const then = useInvalidateAfter(certificatesQuery);
   const certificates = data?.data_internode_encryption;
   const disabled = !may || !certificates?.length;
-  const reason = may ? undefined : ROLE_FORBIDS;
+  const reason = may ? undefined : ROLE_DENIED_TEXT;
   return (
     <div className={classes.form}>
       <Card title="Certificates between nodes">
@@ -83,7 +83,7 @@ export function ShardCertificates({ may }: { may: boolean }) {
         </Group>
       </Card>
       {dialog === 'rotate' && (
-        <Ask
+        <SubmitDialog
           title="Renew the certificates of all encrypted databases?"
           action="Renew certificates"
           onConfirm={() => then(rotateCertificates())}
@@ -93,13 +93,13 @@ export function ShardCertificates({ may }: { may: boolean }) {
             The CAs stay the same. New certificates are served from the next connection on; open
             connections stay open. Earlier certificates remain valid until they expire.
           </span>
-        </Ask>
+        </SubmitDialog>
       )}
       {dialog === 'replace' && (
-        <Ask
+        <SubmitDialog
           title="Replace the CAs of all encrypted databases?"
           action="Replace CAs"
-          onConfirm={() => then(replaceAuthorities())}
+          onConfirm={() => then(replaceDatabaseCas())}
           onClose={close}
         >
           <span>
@@ -108,7 +108,7 @@ export function ShardCertificates({ may }: { may: boolean }) {
             for this node. Afterwards, shards refuse all earlier certificates. Open connections stay
             open.
           </span>
-        </Ask>
+        </SubmitDialog>
       )}
     </div>
   );

@@ -4,14 +4,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { rolesQuery } from '@/api/access';
 import { messageOf } from '@/api/http';
-import { offerQuery, oidcQuery, removeOidc } from '@/api/sso';
+import { oidcQuery, removeOidc, ssoStatusQuery } from '@/api/sso';
 import type { OidcSettings, Role } from '@/api/types';
-import { useThenAskAgain } from '@/api/useThenAskAgain';
+import { useInvalidateAfter } from '@/api/useThenAskAgain';
 import { Card } from '@/ui/Card';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { CopyInline } from '@/ui/Copy';
 import { Facts } from '@/ui/Facts';
-import { ProviderDialog } from './ProviderDialog';
+import { OidcDialog } from './ProviderDialog';
 import classes from './settings.module.css';
 
 export function SingleSignOn() {
@@ -19,7 +19,7 @@ export function SingleSignOn() {
   const roles = useQuery(rolesQuery).data;
   const [dialog, setDialog] = useState<'set' | 'remove'>();
   const close = () => setDialog(undefined);
-  const then = useThenAskAgain(oidcQuery, offerQuery);
+  const then = useInvalidateAfter(oidcQuery, ssoStatusQuery);
   return (
     <div className={classes.form}>
       <Card title="Single sign-on">
@@ -30,7 +30,7 @@ export function SingleSignOn() {
         </p>
         {error && data === undefined && <Alert color="red">{messageOf(error)}</Alert>}
         {data === undefined && !error && <Skeleton height={80} />}
-        {data && <ProviderFacts told={data} roles={roles ?? []} />}
+        {data && <ProviderFacts provider={data} roles={roles ?? []} />}
         <Group gap="xs" mt="sm">
           <Button variant="default" disabled={data === undefined} onClick={() => setDialog('set')}>
             {data ? 'Edit single sign-on…' : 'Set up single sign-on…'}
@@ -43,7 +43,7 @@ export function SingleSignOn() {
         </Group>
       </Card>
       {dialog === 'set' && roles && (
-        <ProviderDialog before={data ?? null} roles={roles} then={then} onClose={close} />
+        <OidcDialog before={data ?? null} roles={roles} then={then} onClose={close} />
       )}
       {dialog === 'remove' && data && (
         <ConfirmByTyping
@@ -59,20 +59,21 @@ export function SingleSignOn() {
   );
 }
 
-function ProviderFacts({ told, roles }: { told: OidcSettings; roles: readonly Role[] }) {
+function ProviderFacts({ provider, roles }: { provider: OidcSettings; roles: readonly Role[] }) {
   const nameOf = (uid: number) => roles.find((role) => role.uid === uid)?.name ?? `role ${uid}`;
-  const mappings = told.roles?.map(({ group, role_uid }) => `${group}: ${nameOf(role_uid)}`) ?? [];
-  const other = told.default_role_uid;
+  const mappings =
+    provider.roles?.map(({ group, role_uid }) => `${group}: ${nameOf(role_uid)}`) ?? [];
+  const other = provider.default_role_uid;
   return (
     <Facts
       items={[
-        ['State', told.enabled ? 'On' : 'Off: users cannot sign in with single sign-on'],
-        ['Button', `Sign in with ${told.name}`],
-        ['Issuer', told.issuer],
-        ['Client ID', told.client_id],
+        ['State', provider.enabled ? 'On' : 'Off: users cannot sign in with single sign-on'],
+        ['Button', `Sign in with ${provider.name}`],
+        ['Issuer', provider.issuer],
+        ['Client ID', provider.client_id],
         [
           'Redirect URI',
-          <CopyInline key="back" text={told.redirect_uri} label="Copy redirect URI" />,
+          <CopyInline key="back" text={provider.redirect_uri} label="Copy redirect URI" />,
         ],
         [
           'Roles',

@@ -1,16 +1,16 @@
 /** Download of the support bundle, one archive for remote diagnosis. */
 import { Button } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
-import { ROLE_FORBIDS } from '@/api/session';
+import { ROLE_DENIED_TEXT } from '@/api/session';
 import { supportBundle } from '@/api/support';
 import { download } from '@/lib/download';
 import { Card } from '@/ui/Card';
-import { Refused } from '@/ui/Refused';
+import { RequestError } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
 import classes from './settings.module.css';
 
 export function SupportBundle({ may }: { may: boolean }) {
-  const { submit, busy, refusal } = useSubmit(async () => {
+  const { submit, busy, failure } = useSubmit(async () => {
     const { name, content } = await supportBundle();
     download(name, content);
   });
@@ -28,13 +28,13 @@ export function SupportBundle({ may }: { may: boolean }) {
           leftSection={<IconDownload size={14} />}
           loading={busy}
           disabled={!may}
-          title={may ? undefined : ROLE_FORBIDS}
+          title={may ? undefined : ROLE_DENIED_TEXT}
           onClick={submit}
         >
           Download support bundle
         </Button>
         {busy && <p className={classes.help}>Collecting data from all machines…</p>}
-        <Refused refusal={refusal} />
+        <RequestError failure={failure} />
       </Card>
     </div>
   );

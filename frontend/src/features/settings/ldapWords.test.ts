@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addresses, isInClear } from './ldapWords';
+import { addresses, isUnencrypted } from './ldapWords';
 
 it('splits addresses at spaces, commas and line breaks', () => {
   expect(addresses(' ldaps://a:636,ldaps://b\n\nldap://c  ')).toEqual([
@@ -11,7 +11,7 @@ it('splits addresses at spaces, commas and line breaks', () => {
 });
 
 it('detects servers that receive passwords unencrypted', () => {
-  expect(isInClear({ uris: ['ldaps://a', 'ldap://b'], starttls: false })).toBe(true);
-  expect(isInClear({ uris: ['ldap://b'], starttls: true })).toBe(false);
-  expect(isInClear({ uris: ['ldaps://a'], starttls: false })).toBe(false);
+  expect(isUnencrypted({ uris: ['ldaps://a', 'ldap://b'], starttls: false })).toBe(true);
+  expect(isUnencrypted({ uris: ['ldap://b'], starttls: true })).toBe(false);
+  expect(isUnencrypted({ uris: ['ldaps://a'], starttls: false })).toBe(false);
 });

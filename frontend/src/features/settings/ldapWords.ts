@@ -16,17 +16,20 @@ const SCOPE_WORDS: Record<Query['scope'] & string, string> = {
   base: 'at',
 };
 
-const queryWords = ({ base, filter, scope = 'subtree' }: Query): string =>
+const queryText = ({ base, filter, scope = 'subtree' }: Query): string =>
   `${filter} ${SCOPE_WORDS[scope]} ${base || 'the root'}`;
 
-export const personWords = ({ user_dn_query, user_dn_template }: LdapSettings): string =>
-  user_dn_query ? queryWords(user_dn_query) : user_dn_template;
+export const userSearchText = ({ user_dn_query, user_dn_template }: LdapSettings): string =>
+  user_dn_query ? queryText(user_dn_query) : user_dn_template;
 
-export const groupWords = ({ dn_group_query, dn_group_attr }: LdapSettings): string =>
-  dn_group_query ? queryWords(dn_group_query) : `${dn_group_attr} of the user`;
+export const groupSearchText = ({ dn_group_query, dn_group_attr }: LdapSettings): string =>
+  dn_group_query ? queryText(dn_group_query) : `${dn_group_attr} of the user`;
 
 /** Return whether passwords are sent unencrypted to at least one of the servers. */
-export const isInClear = ({ uris, starttls }: Pick<LdapSettings, 'uris' | 'starttls'>): boolean =>
+export const isUnencrypted = ({
+  uris,
+  starttls,
+}: Pick<LdapSettings, 'uris' | 'starttls'>): boolean =>
   !starttls && uris.some((uri) => !uri.toLowerCase().startsWith('ldaps:'));
 
 /** Split a text into server addresses, which are separated by line breaks, spaces or commas. */

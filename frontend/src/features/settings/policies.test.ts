@@ -1,14 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { touch, untouched } from '@/lib/edits';
-import { conflictsOf, faultOf, type Known, SECTIONS, type Values, valueWords } from './policies';
+import { editFields, emptyEdit } from '@/lib/edits';
+import {
+  conflictsOf,
+  formatSetting,
+  SECTIONS,
+  type SettingDeclaration,
+  type SettingValues,
+  settingError,
+} from './policies';
 
-const known = (name: string): Known => {
+const known = (name: string): SettingDeclaration => {
   const found = SECTIONS.flatMap(({ rules }) => rules).find((each) => each.name === name);
   if (!found) throw new Error(`${name} is not in SECTIONS`);
   return found;
 };
 
-describe('valueWords', () => {
+describe('formatSetting', () => {
   it.each([
     ['auto_recovery', true, 'on'],
     ['failure_detection_sensitivity', 'low', 'low: suspect after 3 s'],
@@ -20,23 +27,23 @@ describe('valueWords', () => {
     ['replication_lag_alarm_bytes', 64 * 2 ** 20, '64\u00a0MiB'],
     ['login_lockout_threshold', 5, '5'],
   ])('%s %s', (name, value, words) => {
-    expect(valueWords(known(name), value)).toBe(words);
+    expect(formatSetting(known(name), value)).toBe(words);
   });
 });
 
-describe('faultOf', () => {
+describe('settingError', () => {
   const rule = { type: 'integer' as const, minimum: 1, maximum: 50, default: 10 };
 
   it('rejects values outside the range', () => {
-    expect(faultOf(rule, 1)).toBeUndefined();
-    expect(faultOf(rule, 50)).toBeUndefined();
+    expect(settingError(rule, 1)).toBeUndefined();
+    expect(settingError(rule, 50)).toBeUndefined();
     for (const value of [0, 51, 1.5, Number.NaN]) {
-      expect(faultOf(rule, value)).toBe('Enter a whole number from 1 to 50');
+      expect(settingError(rule, value)).toBe('Enter a whole number from 1 to 50');
     }
   });
 
   it('accepts every value of a switch', () => {
-    expect(faultOf({ type: 'boolean', default: false }, true)).toBeUndefined();
+    expect(settingError({ type: 'boolean', default: false }, true)).toBeUndefined();
   });
 });
 
@@ -50,7 +57,11 @@ describe('SECTIONS', () => {
 describe('conflictsOf', () => {
   it('formats the values of conflicting changes', () => {
     const now = { events_keep_days: 30, auto_recovery: true };
-    const edit = touch(untouched<Values>(), { events_keep_days: 7, auto_recovery: false }, now);
+    const edit = editFields(
+      emptyEdit<SettingValues>(),
+      { events_keep_days: 7, auto_recovery: false },
+      now,
+    );
     expect(conflictsOf(edit, { ...now, events_keep_days: 0 })).toEqual([
       { label: 'Events', before: '30 days', now: 'forever', mine: '7 days' },
     ]);

@@ -1,13 +1,13 @@
 /** Labels and help texts of the cluster settings that have an effect. Ranges and defaults come from the console. */
-import type { Rule, Value } from '@/api/policy';
-import { conflicting, type Edit } from '@/lib/edits';
+import type { SettingSchema, SettingValue } from '@/api/policy';
+import { conflictingFields, type Edit } from '@/lib/edits';
 import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
 import type { Conflict } from '@/ui/Conflicts';
 
 export type Unit = 'seconds' | 'minutes' | 'days' | 'bytes' | 'none';
 
-export interface Known {
+export interface SettingDeclaration {
   name: string;
   /** Stored in the cluster settings (`/v1/cluster`) instead of the policy. */
   ofCluster?: true;
@@ -23,7 +23,7 @@ export interface Known {
 
 export interface Section {
   title: string;
-  rules: readonly Known[];
+  rules: readonly SettingDeclaration[];
 }
 
 const PROXIES = {
@@ -303,7 +303,7 @@ export const SECTIONS: readonly Section[] = [
 ];
 
 /** Format a value for display. */
-export function valueWords(known: Known, value: Value): string {
+export function formatSetting(known: SettingDeclaration, value: SettingValue): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (typeof value === 'string') return known.choices?.[value] ?? (value || 'empty');
   if (value === 0 && known.zero) return known.zero;
@@ -315,7 +315,7 @@ export function valueWords(known: Known, value: Value): string {
 }
 
 /** Return why a value is invalid, or undefined if it is valid. */
-export function faultOf(rule: Rule, value: Value): string | undefined {
+export function settingError(rule: SettingSchema, value: SettingValue): string | undefined {
   if (rule.type === 'string' && rule.pattern) {
     const fits = new RegExp(rule.pattern).test(String(value));
     return fits ? undefined : `Must be ${rule.description ?? 'a valid value'}`;
@@ -327,14 +327,14 @@ export function faultOf(rule: Rule, value: Value): string | undefined {
   return `Enter a whole number from ${minimum} to ${maximum}`;
 }
 
-export type Values = Readonly<Record<string, Value>>;
+export type SettingValues = Readonly<Record<string, SettingValue>>;
 
 /** Return the settings that were changed both in the form and by another user, formatted for display. */
-export function conflictsOf(edit: Edit<Values>, now: Values): Conflict[] {
-  return conflicting(edit, now).map((name) => {
+export function conflictsOf(edit: Edit<SettingValues>, now: SettingValues): Conflict[] {
+  return conflictingFields(edit, now).map((name) => {
     const known = knownOf(name);
-    const words = (value: Value | undefined) =>
-      known && value !== undefined ? valueWords(known, value) : String(value);
+    const words = (value: SettingValue | undefined) =>
+      known && value !== undefined ? formatSetting(known, value) : String(value);
     return {
       label: known?.label ?? name,
       before: words(edit.seen[name]),
@@ -344,7 +344,7 @@ export function conflictsOf(edit: Edit<Values>, now: Values): Conflict[] {
   });
 }
 
-const knownOf = (name: string): Known | undefined =>
+const knownOf = (name: string): SettingDeclaration | undefined =>
   SECTIONS.flatMap(({ rules }) => rules).find((known) => known.name === name);
 
 /** Return whether a setting belongs to the cluster settings, which are saved with a separate request. */

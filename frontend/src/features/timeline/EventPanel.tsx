@@ -5,17 +5,17 @@ import { Link } from '@tanstack/react-router';
 import { useIncidents } from '@/api/incidents';
 import { endOf, isSpan, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
-import { precise, stampMs } from '@/lib/time';
+import { formatDateTimeMs, formatPreciseDuration } from '@/lib/time';
 import { useNow } from '@/ui/Ago';
 import { Facts } from '@/ui/Facts';
 import { useZone } from '@/ui/zone';
 import { EventRefs } from './EventRefs';
-import { factsOf, phaseFacts, secondsInto } from './facts';
-import { KindIcon } from './icons';
-import { incidentWith, related } from './incident';
-import { nameOf, toneOf } from './kinds';
+import { eventDetails, offsetText, phaseDurations } from './facts';
+import { EventTypeIcon } from './icons';
+import { incidentWith, relatedEvents } from './incident';
+import { eventTypeName, toneOf } from './kinds';
 import classes from './timeline.module.css';
-import { lostOf } from './words';
+import { failedComponent } from './words';
 
 interface Props {
   /** Selected events. Several if a mark combines events that are close together. */
@@ -32,7 +32,9 @@ export function EventPanel({ chosen, events, onSelect, onClose }: Props) {
     <aside className={classes.panel} aria-label="Event">
       <header>
         <h2>
-          {chosen.length === 1 ? nameOf(only) : `${chosen.length} events in close succession`}
+          {chosen.length === 1
+            ? eventTypeName(only)
+            : `${chosen.length} events in close succession`}
         </h2>
         <ActionIcon variant="subtle" color="gray" aria-label="Close" onClick={onClose}>
           <IconX size={16} />
@@ -55,29 +57,31 @@ function Details({
   const now = useNow();
   const zone = useZone();
   const incident = incidentWith(event, useIncidents() ?? []);
-  const others = related(event, events, incident);
+  const others = relatedEvents(event, events, incident);
   const end = endOf(event);
-  const phases = phaseFacts(event, now);
+  const phases = phaseDurations(event, now);
   return (
     <>
       <p>{event.description}</p>
       <Facts
         items={[
-          [isSpan(event) ? 'Started' : 'Time', stampMs(startOf(event), zone)],
-          ...(end === null ? [] : [['Ended', stampMs(end, zone)] as const]),
-          ...factsOf(event, incident, now),
-          ...phases.map(({ name, seconds }) => [`Phase ${name}`, precise(seconds)] as const),
+          [isSpan(event) ? 'Started' : 'Time', formatDateTimeMs(startOf(event), zone)],
+          ...(end === null ? [] : [['Ended', formatDateTimeMs(end, zone)] as const]),
+          ...eventDetails(event, incident, now),
+          ...phases.map(
+            ({ name, seconds }) => [`Phase ${name}`, formatPreciseDuration(seconds)] as const,
+          ),
         ]}
       />
       <EventRefs event={event} />
       {incident && (
         <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
-          Open incident of {lostOf(incident)}
+          Open incident of {failedComponent(incident)}
         </Link>
       )}
       {others.length > 1 && (
         <>
-          <h3>{incident ? `Incident of ${lostOf(incident)}` : 'Related'}</h3>
+          <h3>{incident ? `Incident of ${failedComponent(incident)}` : 'Related'}</h3>
           <EventList
             events={others}
             from={incident?.detected_ms ?? startOf(others[0] ?? event)}
@@ -109,9 +113,9 @@ function EventList({ events, from, current, onSelect }: ListProps) {
             data-tone={toneOf(event)}
             onClick={() => onSelect(String(event.uid))}
           >
-            <KindIcon type={event.type} />
-            <span className="num">{secondsInto(event, from)}</span>
-            <span>{event.description || nameOf(event)}</span>
+            <EventTypeIcon type={event.type} />
+            <span className="num">{offsetText(event, from)}</span>
+            <span>{event.description || eventTypeName(event)}</span>
           </button>
         </li>
       ))}

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Incident } from '@/api/types';
 import { clockMs } from '@/lib/time';
 import { IncidentTables } from './IncidentTables';
-import { incidentInFull } from './incident.fixture';
+import { incidentWithEventsFixture } from './incident.fixture';
 import { T0 } from './story.fixture';
 
 beforeEach(() => {
@@ -18,7 +18,7 @@ function renderTables(part: Partial<Incident> = {}) {
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
-        <IncidentTables incident={incidentInFull(part)} now={T0 + 120_000} />
+        <IncidentTables incident={incidentWithEventsFixture(part)} now={T0 + 120_000} />
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -41,7 +41,7 @@ describe('IncidentTables', () => {
   });
 
   it('shows no duration if no proxy measured one', () => {
-    const [known] = incidentInFull().databases;
+    const [known] = incidentWithEventsFixture().databases;
     if (!known) throw new Error('no database');
     const unseen = { ...known, unserved_ms: null, failed: 0, delayed: 0, lost: 0 };
     renderTables({ databases: [unseen], cause: null });

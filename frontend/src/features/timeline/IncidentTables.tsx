@@ -1,18 +1,18 @@
 /** Tables of an incident: outage, client impact, failovers and resyncs. */
 import { useQuery } from '@tanstack/react-query';
 import { bdbsQuery } from '@/api/bdbs';
-import { type Failover, failoverOf, phaseWord, type Resync, resyncOf } from '@/api/story';
-import type { IncidentInFull as Incident, IncidentDatabase } from '@/api/types';
+import { type Failover, failoverOf, phaseLabel, type Resync, resyncOf } from '@/api/story';
+import type { IncidentWithEvents as Incident, IncidentDatabase } from '@/api/types';
 import { format } from '@/lib/format';
-import { clockMs, precise, stamp, type Zone } from '@/lib/time';
+import { clockMs, formatDateTime, formatPreciseDuration, type Zone } from '@/lib/time';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Facts } from '@/ui/Facts';
 import { useZone } from '@/ui/zone';
-import { behind, factsOf } from './facts';
+import { eventDetails, replicationLagText } from './facts';
 import classes from './timeline.module.css';
-import { databaseName, noResync, percentText, unservedWords } from './words';
+import { databaseName, noResyncText, percentText, unservedText } from './words';
 
 export function IncidentTables({ incident, now }: { incident: Incident; now: number }) {
   const zone = useZone();
@@ -32,10 +32,13 @@ export function IncidentTables({ incident, now }: { incident: Incident; now: num
       <Card title="Outage">
         <Facts
           items={[
-            ['Down since', stamp(from, zone)],
-            ['Recovered', returned_ms === undefined ? 'not yet' : stamp(returned_ms, zone)],
+            ['Down since', formatDateTime(from, zone)],
+            [
+              'Recovered',
+              returned_ms === undefined ? 'not yet' : formatDateTime(returned_ms, zone),
+            ],
             ['Cause', capitalize(cause?.description ?? 'unknown')],
-            ...(outageEvent ? factsOf(outageEvent, incident, now) : []),
+            ...(outageEvent ? eventDetails(outageEvent, incident, now) : []),
           ]}
         />
       </Card>
@@ -64,7 +67,7 @@ export function IncidentTables({ incident, now }: { incident: Incident; now: num
             columns={resyncColumns(now, name)}
             rows={resyncs}
             rowKey={(resync) => resync.event.uid}
-            empty={<p className={classes.none}>{noResync(revived)}</p>}
+            empty={<p className={classes.none}>{noResyncText(revived)}</p>}
           />
         </Card>
       </div>
@@ -98,7 +101,7 @@ function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
       id: 'unserved',
       header: 'Not served',
       sort: ({ unserved_ms }) => unserved_ms ?? -1,
-      cell: (database) => num(unservedWords(database, now)),
+      cell: (database) => num(unservedText(database, now)),
     },
     {
       id: 'again',
@@ -112,7 +115,11 @@ function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
       align: 'right',
       sort: ({ promoted_after_ms }) => promoted_after_ms ?? -1,
       cell: ({ promoted_after_ms: after }) =>
-        after === null ? <Dash why="No replica was promoted" /> : num(precise(after / 1000)),
+        after === null ? (
+          <Dash reason="No replica was promoted" />
+        ) : (
+          num(formatPreciseDuration(after / 1000))
+        ),
     },
     count('failed', 'Failed'),
     count('delayed', 'Delayed'),
@@ -121,7 +128,7 @@ function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
       id: 'slots',
       header: 'Slots',
       optional: true,
-      cell: ({ slots }) => (slots ? num(slots) : <Dash why="The database lost no primary" />),
+      cell: ({ slots }) => (slots ? num(slots) : <Dash reason="The database lost no primary" />),
     },
   ];
 }
@@ -139,27 +146,28 @@ function failoverColumns(from: number, name: (uid?: number) => string): Column<F
       header: 'Promoted after detection',
       align: 'right',
       sort: ({ at }) => at,
-      cell: ({ at }) => num(precise((at - from) / 1000)),
+      cell: ({ at }) => num(formatPreciseDuration((at - from) / 1000)),
     },
     {
       id: 'took',
       header: 'Duration',
       align: 'right',
       sort: ({ seconds }) => seconds ?? 0,
-      cell: ({ seconds }) => (seconds === null ? <Dash why="Unknown" /> : num(precise(seconds))),
+      cell: ({ seconds }) =>
+        seconds === null ? <Dash reason="Unknown" /> : num(formatPreciseDuration(seconds)),
     },
     {
       id: 'behind',
       header: 'Replication lag',
       align: 'right',
       sort: ({ bytesBehind }) => bytesBehind ?? -1,
-      cell: ({ bytesBehind }) => num(behind(bytesBehind)),
+      cell: ({ bytesBehind }) => num(replicationLagText(bytesBehind)),
     },
     {
       id: 'method',
       header: 'Method',
       optional: true,
-      cell: ({ method }) => method || <Dash why="Unknown" />,
+      cell: ({ method }) => method || <Dash reason="Unknown" />,
     },
   ];
 }
@@ -173,10 +181,10 @@ function resyncColumns(now: number, name: (uid?: number) => string): Column<Resy
     {
       id: 'state',
       header: 'State',
-      cell: ({ open, broken, phase, percent }) =>
+      cell: ({ open, incomplete, phase, percent }) =>
         open
-          ? num(`${phaseWord(phase)}, ${percentText(percent)}`)
-          : broken
+          ? num(`${phaseLabel(phase)}, ${percentText(percent)}`)
+          : incomplete
             ? 'Not in sync'
             : 'In sync',
     },
@@ -185,7 +193,7 @@ function resyncColumns(now: number, name: (uid?: number) => string): Column<Resy
       header: 'Duration',
       align: 'right',
       sort: seconds,
-      cell: (resync) => num(precise(seconds(resync))),
+      cell: (resync) => num(formatPreciseDuration(seconds(resync))),
     },
     {
       id: 'bytes',
@@ -200,7 +208,9 @@ function resyncColumns(now: number, name: (uid?: number) => string): Column<Resy
       optional: true,
       cell: ({ phases }) =>
         num(
-          phases.map((phase) => `${phaseWord(phase.name)} ${precise(seconds(phase))}`).join(', '),
+          phases
+            .map((phase) => `${phaseLabel(phase.name)} ${formatPreciseDuration(seconds(phase))}`)
+            .join(', '),
         ),
     },
   ];

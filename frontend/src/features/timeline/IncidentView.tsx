@@ -12,9 +12,9 @@ import { ApiError, messageOf } from '@/api/http';
 import { fetchReport, incidentQuery, reportPath } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
-import type { IncidentInFull as Incident } from '@/api/types';
+import type { IncidentWithEvents as Incident } from '@/api/types';
 import { copyText } from '@/lib/clipboard';
-import { useWindow } from '@/live/useWindow';
+import { useCoarseWindow } from '@/live/useWindow';
 import { useNow } from '@/ui/Ago';
 import { intervalOf, SpanAxis } from '@/ui/chart/spanAxis';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
@@ -34,7 +34,7 @@ interface Props {
   /** Render charts of a database, or of the cluster if undefined, on the time axis of the incident. */
   charts: (bdb: number | undefined) => ReactNode;
   /** Render the recovery actions that are available for the databases. */
-  offers: (databases: number[]) => ReactNode;
+  renderActions: (databases: number[]) => ReactNode;
 }
 
 const TONES: Record<Incident['state'], Tone> = {
@@ -43,7 +43,7 @@ const TONES: Record<Incident['state'], Tone> = {
   over: 'ok',
 };
 
-export function IncidentView({ uid, charts, offers }: Props) {
+export function IncidentView({ uid, charts, renderActions }: Props) {
   const now = useNow();
   const { data: incident, error } = useQuery(incidentQuery(uid));
   if (!incident) {
@@ -69,7 +69,7 @@ export function IncidentView({ uid, charts, offers }: Props) {
         </h1>
         <Report uid={incident.uid} />
       </header>
-      {offers(incident.databases.map(({ uid }) => uid))}
+      {renderActions(incident.databases.map(({ uid }) => uid))}
       <IncidentTimeline incident={incident} now={now} charts={charts} />
       <IncidentTables incident={incident} now={now} />
     </div>
@@ -131,7 +131,7 @@ function Charts({ databases, of }: { databases: Incident['databases']; of: Props
 }
 
 function Lanes({ incident }: { incident: Incident }) {
-  const window = useWindow();
+  const window = useCoarseWindow();
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
@@ -152,7 +152,7 @@ function Lanes({ incident }: { incident: Incident }) {
       gap,
     };
     // Omit nodes without events. `open` is not null if shards of the node have events.
-    return lanesOf(input).filter(({ items, open }) => items.length || open !== null);
+    return lanesOf(input).filter(({ items, isExpanded }) => items.length || isExpanded !== null);
   }, [events, nodes, shards, bdbs, folded, window]);
   const selection = useSelection(chosen, events);
   const toggle = (node: number) =>

@@ -2,12 +2,12 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useIncidents } from '@/api/incidents';
 import type { Incident } from '@/api/types';
-import { precise } from '@/lib/time';
+import { formatPreciseDuration } from '@/lib/time';
 import { Ago, Elapsed, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
-import { databaseName, lostOf } from './words';
+import { databaseName, failedComponent } from './words';
 
 const STATES = {
   down: <Status tone="broken">Down</Status>,
@@ -24,7 +24,7 @@ const COLUMNS: readonly Column<Incident>[] = [
     header: 'Component',
     cell: (incident) => (
       <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
-        {lostOf(incident)}
+        {failedComponent(incident)}
       </Link>
     ),
   },
@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<Incident>[] = [
         {returned_ms === undefined ? (
           <Elapsed since={detected_ms} />
         ) : (
-          precise((returned_ms - detected_ms) / 1000)
+          formatPreciseDuration((returned_ms - detected_ms) / 1000)
         )}
       </span>
     ),
@@ -67,7 +67,8 @@ function Unserved({ databases }: { databases: Incident['databases'] }) {
       </span>
     );
   const durations = known.map(
-    (database) => `${databaseName(database)} ${precise((database.unserved_ms ?? 0) / 1000)}`,
+    (database) =>
+      `${databaseName(database)} ${formatPreciseDuration((database.unserved_ms ?? 0) / 1000)}`,
   );
   const more = durations.length - MAX_LISTED;
   return (
@@ -77,7 +78,7 @@ function Unserved({ databases }: { databases: Incident['databases'] }) {
   );
 }
 
-export function Incidents() {
+export function IncidentList() {
   const navigate = useNavigate();
   const rows = useIncidents();
   if (!rows?.length) return null;

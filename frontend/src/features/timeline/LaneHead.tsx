@@ -3,21 +3,21 @@ import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import type { Lane } from './lanes';
 import classes from './swimlanes.module.css';
 
-export function LaneHead({ lane, onToggle }: { lane: Lane; onToggle: (node: number) => void }) {
-  const { title, detail, node, open } = lane;
+export function LaneHeader({ lane, onToggle }: { lane: Lane; onToggle: (node: number) => void }) {
+  const { title, detail, node, isExpanded } = lane;
   const names = (
     <>
       <span>{title}</span> <span className="dim small">{detail}</span>
     </>
   );
-  if (node === null || open === null) return <div className={classes.head}>{names}</div>;
-  const Fold = open ? IconChevronDown : IconChevronRight;
+  if (node === null || isExpanded === null) return <div className={classes.head}>{names}</div>;
+  const Fold = isExpanded ? IconChevronDown : IconChevronRight;
   return (
     <button
       type="button"
       className={classes.head}
-      aria-expanded={open}
-      title={open ? 'Hide shards' : 'Show shards'}
+      aria-expanded={isExpanded}
+      title={isExpanded ? 'Hide shards' : 'Show shards'}
       onClick={() => onToggle(node)}
     >
       <Fold size={14} className={classes.fold} aria-hidden />

@@ -1,7 +1,7 @@
 /** A mark or bar in a lane. CSS custom properties of the root element determine its position. */
 import { memo } from 'react';
 import { Elapsed } from '@/ui/Ago';
-import { KindIcon } from './icons';
+import { EventTypeIcon } from './icons';
 import type { Item } from './items';
 import classes from './swimlanes.module.css';
 
@@ -41,7 +41,7 @@ export const LaneItem = memo(function LaneItem(props: Props) {
             <span className={classes.progress} style={{ width: `${percent}%` }} />
           )}
           <span className={classes.text}>
-            <KindIcon type={type} size={13} />
+            <EventTypeIcon type={type} size={13} />
             <span className={classes.words}>
               {item.text} {type === 'node_failed' && to === null && <Elapsed since={from} />}
             </span>
@@ -49,7 +49,7 @@ export const LaneItem = memo(function LaneItem(props: Props) {
         </>
       ) : (
         <>
-          <KindIcon type={type} />
+          <EventTypeIcon type={type} />
           {count > 1 && <b className="num">{count}</b>}
         </>
       )}

@@ -6,7 +6,7 @@ import { useRef, useState } from 'react';
 import type { CoarseWindow } from '@/live/useWindow';
 import { Elapsed } from '@/ui/Ago';
 import type { Item } from './items';
-import { LaneHead } from './LaneHead';
+import { LaneHeader } from './LaneHead';
 import { LaneItem } from './LaneItem';
 import type { Lane } from './lanes';
 import classes from './swimlanes.module.css';
@@ -61,7 +61,7 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
       <TimeScale window={window} base={base} />
       {lanes.map((lane) => (
         <div key={lane.id} className={classes.lane} data-depth={lane.depth}>
-          <LaneHead lane={lane} onToggle={onToggle} />
+          <LaneHeader lane={lane} onToggle={onToggle} />
           <div className={classes.track} data-track style={{ '--rows': lane.rows } as object}>
             <div className={classes.strip} data-strip>
               {lane.items.map((item) => (

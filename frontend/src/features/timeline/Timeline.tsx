@@ -7,13 +7,13 @@ import { useIncidents } from '@/api/incidents';
 import { nodesQuery } from '@/api/nodes';
 import { shardsQuery } from '@/api/shards';
 import type { Action, LogEvent } from '@/api/types';
-import { useStory } from '@/live/useStory';
-import { type CoarseWindow, useWindow } from '@/live/useWindow';
+import { useEventHistory } from '@/live/useStory';
+import { type CoarseWindow, useCoarseWindow } from '@/live/useWindow';
 import { ActionPanel } from './ActionPanel';
 import { EventPanel } from './EventPanel';
-import { narrow, type TimelineFilter } from './filter';
-import { reachOf } from './incident';
-import { isTold } from './kinds';
+import { filterTimelineEvents, type TimelineFilter } from './filter';
+import { windowWithIncidents } from './incident';
+import { isOnTimeline } from './kinds';
 import { lanesOf } from './lanes';
 import { Swimlanes } from './Swimlanes';
 import { TimelineFilters } from './TimelineFilters';
@@ -35,11 +35,11 @@ interface Props {
 }
 
 export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: Props) {
-  const window = useWindow();
-  const story = useStory(window.from, window.to);
+  const window = useCoarseWindow();
+  const loadedEvents = useEventHistory(window.from, window.to);
   // Events of an incident can lie outside the window. The panel lists them regardless of the zoom.
-  const reach = reachOf(useIncidents() ?? [], window);
-  const surrounding = useStory(reach.from, reach.to);
+  const incidentWindow = windowWithIncidents(useIncidents() ?? [], window);
+  const surrounding = useEventHistory(incidentWindow.from, incidentWindow.to);
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
@@ -48,8 +48,8 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
 
   const events = useMemo(() => {
     const home = new Map(shards?.map((shard) => [shard.uid, Number(shard.node_uid)]));
-    return narrow(story ?? [], filter, (shard) => home.get(shard));
-  }, [story, filter, shards]);
+    return filterTimelineEvents(loadedEvents ?? [], filter, (shard) => home.get(shard));
+  }, [loadedEvents, filter, shards]);
   const lanes = useMemo(
     () =>
       lanesOf({
@@ -63,7 +63,7 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
       }),
     [events, actions, nodes, shards, bdbs, expanded, window, filter],
   );
-  const selection = useSelection(chosen, story ?? []);
+  const selection = useSelection(chosen, loadedEvents ?? []);
   const close = () => onChoose(undefined);
   const toggle = (node: number) =>
     setExpanded((now) => {
@@ -90,7 +90,7 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
           onSelect={onChoose}
           onToggle={toggle}
         />
-        {story && !events.length && empty}
+        {loadedEvents && !events.length && empty}
       </div>
       {selection.action ? (
         <ActionPanel
@@ -111,8 +111,8 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
   );
 }
 
-const visible = (story: readonly LogEvent[] | undefined): LogEvent[] =>
-  (story ?? []).filter(isTold);
+const visible = (loadedEvents: readonly LogEvent[] | undefined): LogEvent[] =>
+  (loadedEvents ?? []).filter(isOnTimeline);
 
 const isOpen = ({ events, action }: ReturnType<typeof useSelection>): boolean =>
   events.length > 0 || action !== undefined;

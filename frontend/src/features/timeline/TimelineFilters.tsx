@@ -3,11 +3,11 @@ import { ActionIcon, Button, Menu, NativeSelect, Tooltip } from '@mantine/core';
 import { IconDownload, IconZoomIn, IconZoomOut } from '@tabler/icons-react';
 import type { Bdb, LogEvent, Node } from '@/api/types';
 import { downloadText } from '@/lib/download';
-import { WIDEST } from '@/lib/timeWindow';
+import { MAX_WINDOW_S } from '@/lib/timeWindow';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import { toCsv } from './export';
 import type { TimelineFilter } from './filter';
-import { GROUPS, type Group } from './kinds';
+import { EVENT_GROUPS, type EventGroup } from './kinds';
 import classes from './timeline.module.css';
 
 const MIN_SECONDS = 10;
@@ -44,10 +44,12 @@ export function TimelineFilters({ filter, onFilter, nodes, bdbs, events }: Props
         size="xs"
         aria-label="Type"
         value={filter.kind ?? ''}
-        onChange={(event) => onFilter({ kind: (event.currentTarget.value || undefined) as Group })}
+        onChange={(event) =>
+          onFilter({ kind: (event.currentTarget.value || undefined) as EventGroup })
+        }
         data={[
           { value: '', label: 'All types' },
-          ...Object.entries(GROUPS).map(([value, label]) => ({ value, label })),
+          ...Object.entries(EVENT_GROUPS).map(([value, label]) => ({ value, label })),
         ]}
       />
       <NativeSelect
@@ -92,7 +94,7 @@ function Zoom() {
   const axis = useTimeAxis();
   const zoomBy = (factor: number) => {
     const { from, to } = axis.window();
-    const length = Math.min(WIDEST, Math.max(MIN_SECONDS, Math.round((to - from) * factor)));
+    const length = Math.min(MAX_WINDOW_S, Math.max(MIN_SECONDS, Math.round((to - from) * factor)));
     // Keep the right edge, because users are usually interested in the newest events.
     axis.zoom(to - length, to);
   };

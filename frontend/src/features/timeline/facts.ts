@@ -1,11 +1,11 @@
 /** Details of an event as names and values. Pure. */
-import { failoverOf, outageOf, phaseWord, resyncOf, startOf } from '@/api/story';
+import { failoverOf, outageOf, phaseLabel, resyncOf, startOf } from '@/api/story';
 import type { Incident, LogEvent } from '@/api/types';
-import { exact, format, plural } from '@/lib/format';
-import { precise } from '@/lib/time';
-import { databaseName, percentText, resyncSeconds, unservedWords } from './words';
+import { format, formatExact, plural } from '@/lib/format';
+import { formatPreciseDuration } from '@/lib/time';
+import { databaseName, percentText, resyncSeconds, unservedText } from './words';
 
-export type Pair = readonly [name: string, value: string];
+export type Detail = readonly [name: string, value: string];
 
 const METHODS: Record<string, string> = {
   FORCE: 'FORCE: elected by the other primaries, without the lost primary',
@@ -15,9 +15,13 @@ const METHODS: Record<string, string> = {
   GRACEFUL: 'graceful: planned failover',
 };
 
-const durationText = (ms: number): string => precise(ms / 1000);
+const durationText = (ms: number): string => formatPreciseDuration(ms / 1000);
 
-export function factsOf(event: LogEvent, incident: Incident | undefined, now: number): Pair[] {
+export function eventDetails(
+  event: LogEvent,
+  incident: Incident | undefined,
+  now: number,
+): Detail[] {
   return [
     ...(incident?.event_uid === event.uid ? incidentFacts(incident, now) : []),
     ...outageFacts(event, now),
@@ -38,29 +42,29 @@ function witnessText(nodes: readonly number[]): string {
 }
 
 /** Client impact first, then the reaction of the console. */
-function incidentFacts(incident: Incident, now: number): Pair[] {
-  const facts: Pair[] = incident.databases.map((database) => [
+function incidentFacts(incident: Incident, now: number): Detail[] {
+  const facts: Detail[] = incident.databases.map((database) => [
     `${databaseName(database)} not served`,
-    unservedWords(database, now),
+    unservedText(database, now),
   ]);
   const promoted = incident.databases.flatMap(({ promoted_after_ms: after }) => after ?? []);
   if (promoted.length)
     facts.push(['Promoted after detection', durationText(Math.max(...promoted))]);
   const resynced = resyncSeconds(incident);
-  if (resynced !== null) facts.push(['Resynced in', precise(resynced)]);
+  if (resynced !== null) facts.push(['Resynced in', formatPreciseDuration(resynced)]);
   if (incident.bytes_resynced !== null)
     facts.push(['Received in resyncs', format('bytes', incident.bytes_resynced)]);
   if (incident.failovers.length)
-    facts.push(['Replication lag at promotion', behind(incident.bytes_behind)]);
+    facts.push(['Replication lag at promotion', replicationLagText(incident.bytes_behind)]);
   return facts;
 }
 
-function outageFacts(event: LogEvent, now: number): Pair[] {
+function outageFacts(event: LogEvent, now: number): Detail[] {
   const outage = outageOf(event);
   if (!outage) return [];
   const { witnesses, primaries, replicas, from, to, detectedMs } = outage;
-  const facts: Pair[] = [];
-  if (detectedMs !== null) facts.push(['Detected after', precise(detectedMs / 1000)]);
+  const facts: Detail[] = [];
+  if (detectedMs !== null) facts.push(['Detected after', formatPreciseDuration(detectedMs / 1000)]);
   facts.push(['Detected by', witnesses.length ? witnessText(witnesses) : 'console']);
   facts.push([
     'Shards lost',
@@ -70,52 +74,53 @@ function outageFacts(event: LogEvent, now: number): Pair[] {
   return facts;
 }
 
-function failoverFacts(event: LogEvent, incident: Incident | undefined): Pair[] {
+function failoverFacts(event: LogEvent, incident: Incident | undefined): Detail[] {
   const failover = failoverOf(event);
   if (!failover) return [];
   const { lost, promoted, seconds, method, bytesBehind, at } = failover;
-  const facts: Pair[] = [['Failover', `redis:${lost} → redis:${promoted}`]];
+  const facts: Detail[] = [['Failover', `redis:${lost} → redis:${promoted}`]];
   if (incident) facts.push(['Promoted after detection', durationText(at - incident.detected_ms)]);
-  if (seconds !== null) facts.push(['Duration', precise(seconds)]);
-  facts.push(['Replication lag', behind(bytesBehind)]);
+  if (seconds !== null) facts.push(['Duration', formatPreciseDuration(seconds)]);
+  facts.push(['Replication lag', replicationLagText(bytesBehind)]);
   if (method) facts.push(['Method', METHODS[method.toUpperCase()] ?? method]);
   return facts;
 }
 
-export const behind = (bytes: number | null): string =>
-  bytes === null ? 'unknown' : bytes ? exact('bytes', bytes) : '0 B at the last report';
+export const replicationLagText = (bytes: number | null): string =>
+  bytes === null ? 'unknown' : bytes ? formatExact('bytes', bytes) : '0 B at the last report';
 
-function resyncFacts(event: LogEvent, now: number): Pair[] {
+function resyncFacts(event: LogEvent, now: number): Detail[] {
   const resync = resyncOf(event);
   if (!resync) return [];
-  const { from, to, open, percent, phase, bytes, rate, etaSeconds, primary, broken } = resync;
-  const facts: Pair[] = [];
+  const { from, to, open, percent, phase, bytes, rate, etaSeconds, primary, incomplete } = resync;
+  const facts: Detail[] = [];
   if (primary) facts.push(['From', `redis:${primary}`]);
-  if (open) facts.push(['Progress', `${phaseWord(phase)}, ${percentText(percent)}`]);
-  if (broken) facts.push(['Outcome', 'ended before the replica was in sync']);
+  if (open) facts.push(['Progress', `${phaseLabel(phase)}, ${percentText(percent)}`]);
+  if (incomplete) facts.push(['Outcome', 'ended before the replica was in sync']);
   facts.push([open ? 'Elapsed' : 'Duration', durationText((to ?? now) - from)]);
   if (bytes !== null) facts.push(['Received', format('bytes', bytes)]);
   if (rate) facts.push(['Rate', format('bytesPerSecond', rate)]);
-  if (open && etaSeconds !== null) facts.push(['Remaining', precise(etaSeconds)]);
+  if (open && etaSeconds !== null) facts.push(['Remaining', formatPreciseDuration(etaSeconds)]);
   return facts;
 }
 
-function drillFacts(event: LogEvent): Pair[] {
+function drillFacts(event: LogEvent): Detail[] {
   if (!event.type.startsWith('drill_')) return [];
-  const facts: Pair[] = [['Type', String(event.kind ?? '–').replaceAll('_', ' ')]];
-  if (typeof event.seconds === 'number') facts.push(['Duration', precise(event.seconds)]);
+  const facts: Detail[] = [['Type', String(event.kind ?? '–').replaceAll('_', ' ')]];
+  if (typeof event.seconds === 'number')
+    facts.push(['Duration', formatPreciseDuration(event.seconds)]);
   return facts;
 }
 
 /** Return the phases of a resync with their durations. */
-export function phaseFacts(event: LogEvent, now: number): { name: string; seconds: number }[] {
+export function phaseDurations(event: LogEvent, now: number): { name: string; seconds: number }[] {
   return (resyncOf(event)?.phases ?? []).map(({ name, from, to }) => ({
-    name: phaseWord(name),
+    name: phaseLabel(name),
     seconds: Math.max(0, ((to ?? now) - from) / 1000),
   }));
 }
 
-export const secondsInto = (event: LogEvent, from: number): string => {
+export const offsetText = (event: LogEvent, from: number): string => {
   const seconds = (startOf(event) - from) / 1000;
-  return `${seconds < 0 ? '−' : '+'}${precise(Math.abs(seconds))}`;
+  return `${seconds < 0 ? '−' : '+'}${formatPreciseDuration(Math.abs(seconds))}`;
 };

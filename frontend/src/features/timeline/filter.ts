@@ -1,25 +1,25 @@
 /** Filters of the timeline. Pure. */
 import type { LogEvent } from '@/api/types';
-import { type Group, groupOf, isTold } from './kinds';
+import { type EventGroup, groupOf, isOnTimeline } from './kinds';
 
 export interface TimelineFilter {
   /** Minimum severity. */
   severity?: 'WARNING' | 'ERROR' | undefined;
   node?: number | undefined;
   bdb?: number | undefined;
-  kind?: Group | undefined;
+  kind?: EventGroup | undefined;
 }
 
 const RANK = { DEBUG: 0, INFO: 1, WARNING: 2, ERROR: 3, CRITICAL: 4 } as const;
 
-export function narrow(
+export function filterTimelineEvents(
   events: readonly LogEvent[],
   filter: TimelineFilter,
   nodeOfShard: (shard: string) => number | undefined,
 ): LogEvent[] {
   const { severity, node, bdb, kind } = filter;
   return events.filter((event) => {
-    if (!isTold(event)) return false;
+    if (!isOnTimeline(event)) return false;
     if (severity && RANK[event.severity] < RANK[severity]) return false;
     if (kind && groupOf(event) !== kind) return false;
     // Events of nodes are shown for every database, because they affect the databases on the node.

@@ -46,7 +46,7 @@ function otherIcon(type: string): TablerIcon {
   return type.startsWith('bdb_') ? IconDatabase : IconPointFilled;
 }
 
-export function KindIcon({ type, size = 14 }: { type: string; size?: number }) {
+export function EventTypeIcon({ type, size = 14 }: { type: string; size?: number }) {
   const Icon = ICONS[type] ?? otherIcon(type);
   return <Icon size={size} stroke={1.8} aria-hidden />;
 }

@@ -1,10 +1,10 @@
 /** Incident of the events in `story.fixture.ts`: a node that went down and recovered. For tests. */
-import type { Incident, IncidentInFull } from '@/api/types';
-import { STORY, T0 } from './story.fixture';
+import type { Incident, IncidentWithEvents } from '@/api/types';
+import { OUTAGE_EVENTS, T0 } from './story.fixture';
 
 const EVENT_UIDS = [9, 10, 11, 12, 13, 14, 15, 16, 17];
 
-export const incidentOf = (part: Partial<Incident> = {}): Incident => ({
+export const incidentFixture = (part: Partial<Incident> = {}): Incident => ({
   uid: 10,
   event_uid: 10,
   kind: 'node_down',
@@ -51,7 +51,7 @@ export const incidentOf = (part: Partial<Incident> = {}): Incident => ({
   ...part,
 });
 
-export const incidentInFull = (part: Partial<Incident> = {}): IncidentInFull => ({
-  ...incidentOf(part),
-  events: STORY.filter(({ uid }) => EVENT_UIDS.includes(uid)),
+export const incidentWithEventsFixture = (part: Partial<Incident> = {}): IncidentWithEvents => ({
+  ...incidentFixture(part),
+  events: OUTAGE_EVENTS.filter(({ uid }) => EVENT_UIDS.includes(uid)),
 });

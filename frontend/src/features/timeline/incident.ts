@@ -19,7 +19,7 @@ export function incidentWith(
  * Return related events in ascending order: of the incident, otherwise of the action, shard or
  * replication pair.
  */
-export function related(
+export function relatedEvents(
   event: LogEvent,
   events: readonly LogEvent[],
   incident: Incident | undefined,
@@ -45,7 +45,7 @@ const isEcho = (type: string): boolean =>
   type === 'shard_role_changed' || type === 'replica_link_down' || type === 'replica_in_sync';
 
 /** Extend a window to all events of the incidents in it. Epoch seconds. */
-export function reachOf(
+export function windowWithIncidents(
   incidents: readonly Incident[],
   window: { from: number; to: number },
 ): { from: number; to: number } {

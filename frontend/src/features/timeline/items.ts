@@ -2,8 +2,8 @@
 import { isRunning } from '@/api/actions';
 import { endOf, resyncOf, startOf } from '@/api/story';
 import type { Action, LogEvent } from '@/api/types';
-import { union } from '@/lib/pack';
-import { nameOf, type Tone, toneOf, worst } from './kinds';
+import { mergeOverlapping } from '@/lib/pack';
+import { eventTypeName, type Tone, toneOf, worstTone } from './kinds';
 import { percentText } from './words';
 
 export interface Item {
@@ -23,12 +23,12 @@ export interface Item {
   phases: { name: string; from: number; to: number | null }[];
 }
 
-export type Draft = Omit<Item, 'row'>;
+export type UnplacedItem = Omit<Item, 'row'>;
 
-export function mark(events: readonly LogEvent[]): Draft {
+export function mark(events: readonly LogEvent[]): UnplacedItem {
   const [first] = events;
   const tones = events.map(toneOf);
-  const tone = worst(tones);
+  const tone = worstTone(tones);
   const worstEvent = events[tones.indexOf(tone)] ?? first;
   return {
     id: events.map(({ uid }) => uid).join(),
@@ -46,7 +46,7 @@ export function mark(events: readonly LogEvent[]): Draft {
 }
 
 /** Return the bar of an event. `databases` maps uids to names, which are added to events without a node. */
-export function bar(event: LogEvent, databases: ReadonlyMap<number, string>): Draft {
+export function bar(event: LogEvent, databases: ReadonlyMap<number, string>): UnplacedItem {
   const resync = resyncOf(event);
   const percent = resync?.open ? resync.percent : null;
   return {
@@ -70,42 +70,42 @@ export function bar(event: LogEvent, databases: ReadonlyMap<number, string>): Dr
  * Return the resyncs of a collapsed node. Overlapping resyncs are merged into one bar with their
  * mean progress.
  */
-export function foldedResyncs(
+export function mergedResyncs(
   events: readonly LogEvent[],
   databases: ReadonlyMap<number, string>,
-): Draft[] {
-  return union(events.map((event) => ({ event, from: startOf(event), to: endOf(event) }))).map(
-    ({ from, to, parts }) => {
-      const merged = parts.map(({ event }) => event);
-      const [only] = merged;
-      if (only && merged.length === 1) return bar(only, databases);
-      const percent =
-        merged.reduce((sum, event) => sum + (resyncOf(event)?.percent ?? 0), 0) / merged.length;
-      return {
-        id: merged.map(({ uid }) => uid).join(),
-        shape: 'bar',
-        type: 'resync',
-        tone: worst(merged.map(toneOf)),
-        label: merged.map(descriptionOf).slice(0, 4).join('\n') + moreText(merged.length - 4),
-        text: `${merged.length} resyncs${to === null ? ` ${percentText(percent)}` : ''}`,
-        from,
-        to,
-        count: merged.length,
-        percent: to === null ? percent : null,
-        phases: [],
-      };
-    },
-  );
+): UnplacedItem[] {
+  return mergeOverlapping(
+    events.map((event) => ({ event, from: startOf(event), to: endOf(event) })),
+  ).map(({ from, to, parts }) => {
+    const merged = parts.map(({ event }) => event);
+    const [only] = merged;
+    if (only && merged.length === 1) return bar(only, databases);
+    const percent =
+      merged.reduce((sum, event) => sum + (resyncOf(event)?.percent ?? 0), 0) / merged.length;
+    return {
+      id: merged.map(({ uid }) => uid).join(),
+      shape: 'bar',
+      type: 'resync',
+      tone: worstTone(merged.map(toneOf)),
+      label: merged.map(descriptionOf).slice(0, 4).join('\n') + moreText(merged.length - 4),
+      text: `${merged.length} resyncs${to === null ? ` ${percentText(percent)}` : ''}`,
+      from,
+      to,
+      count: merged.length,
+      percent: to === null ? percent : null,
+      phases: [],
+    };
+  });
 }
 
 function titleOf(event: LogEvent, databases: ReadonlyMap<number, string>): string {
   const { bdb_uid } = event;
-  const name = nameOf(event);
+  const name = eventTypeName(event);
   if (bdb_uid === undefined || event.node_uid !== undefined) return name;
   return `${name}, ${databases.get(bdb_uid) ?? `database ${bdb_uid}`}`;
 }
 
-const descriptionOf = (event: LogEvent): string => event.description || nameOf(event);
+const descriptionOf = (event: LogEvent): string => event.description || eventTypeName(event);
 const moreText = (count: number): string => (count > 0 ? `\nand ${count} more` : '');
 
 const ACTION_TONES: Record<Action['status'], Tone> = {
@@ -116,7 +116,7 @@ const ACTION_TONES: Record<Action['status'], Tone> = {
   cancelled: 'attention',
 };
 
-export function actionBar(action: Action): Draft {
+export function actionBar(action: Action): UnplacedItem {
   const name = action.additional_info?.description || action.name;
   const running = isRunning(action);
   return {

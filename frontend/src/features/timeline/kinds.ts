@@ -4,7 +4,7 @@ import type { LogEvent } from '@/api/types';
 
 export type Tone = 'ok' | 'attention' | 'broken' | 'progress' | 'neutral' | 'drill';
 
-export const GROUPS = {
+export const EVENT_GROUPS = {
   outages: 'Outages',
   failovers: 'Failovers',
   resyncs: 'Resyncs',
@@ -13,11 +13,11 @@ export const GROUPS = {
   changes: 'Changes',
   actions: 'Actions',
 } as const;
-export type Group = keyof typeof GROUPS;
+export type EventGroup = keyof typeof EVENT_GROUPS;
 
 interface Kind {
   name: string;
-  group: Group;
+  group: EventGroup;
   /** Default: derived from the severity. */
   tone?: Tone;
 }
@@ -51,12 +51,12 @@ const KINDS: Record<string, Kind> = {
  */
 const HIDDEN = new Set(['login', 'login_failed', 'authentication_err', 'join_token_created']);
 
-export const isTold = (event: LogEvent): boolean => !HIDDEN.has(event.type);
+export const isOnTimeline = (event: LogEvent): boolean => !HIDDEN.has(event.type);
 
 const ALARM = 'alarm_';
 const isAlarm = ({ type }: LogEvent): boolean => type.startsWith(ALARM);
 
-export function nameOf(event: LogEvent): string {
+export function eventTypeName(event: LogEvent): string {
   const known = KINDS[event.type]?.name;
   if (known) return known;
   if (isAlarm(event))
@@ -68,7 +68,7 @@ export function nameOf(event: LogEvent): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
-export const groupOf = (event: LogEvent): Group =>
+export const groupOf = (event: LogEvent): EventGroup =>
   KINDS[event.type]?.group ?? (isAlarm(event) ? 'alarms' : 'changes');
 
 export function toneOf(event: LogEvent): Tone {
@@ -89,5 +89,5 @@ const RANK: Record<Tone, number> = {
   neutral: 0,
 };
 
-export const worst = (tones: readonly Tone[]): Tone =>
+export const worstTone = (tones: readonly Tone[]): Tone =>
   tones.reduce<Tone>((found, tone) => (RANK[tone] > RANK[found] ? tone : found), 'neutral');

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Action, Node, Shard } from '@/api/types';
-import { clusters, rowsOf, union } from '@/lib/pack';
+import { assignRows, clusterTimes, mergeOverlapping } from '@/lib/pack';
 import { toCsv } from './export';
-import { narrow } from './filter';
+import { filterTimelineEvents } from './filter';
 import { lanesOf } from './lanes';
-import { event, resync, STORY, T0 } from './story.fixture';
+import { event, OUTAGE_EVENTS, resync, T0 } from './story.fixture';
 import { ticksOf } from './ticks';
 
 const NODES = [1, 2, 3].map((uid) => ({ uid, addr: `10.0.0.${uid}` }) as Node);
@@ -14,7 +14,7 @@ const SHARDS = Object.entries(HOMES).map(
 );
 const lanes = (part: Partial<Parameters<typeof lanesOf>[0]> = {}) =>
   lanesOf({
-    events: STORY,
+    events: OUTAGE_EVENTS,
     actions: [],
     nodes: NODES,
     shards: SHARDS,
@@ -68,7 +68,7 @@ describe('lanesOf', () => {
 
   it('places overlapping spans in separate rows below the marks', () => {
     const again = event(30, 10, { type: 'node_failed', node_uid: 2, ended_ms: T0 + 60_000 });
-    const lane = named('node 2', lanes({ events: [...STORY, again] }));
+    const lane = named('node 2', lanes({ events: [...OUTAGE_EVENTS, again] }));
     expect(lane?.rows).toBe(3);
     expect(lane?.items.find(({ id }) => id === '30')?.row).toBe(2);
   });
@@ -101,12 +101,12 @@ describe('pack', () => {
       { from: 3, to: 9 },
       { from: 4, to: 5 },
     ];
-    expect(rowsOf(bars, 1)).toEqual([0, 1, 1, 2]);
+    expect(assignRows(bars, 1)).toEqual([0, 1, 1, 2]);
   });
 
   it('reserves a minimum width for short spans', () => {
     expect(
-      rowsOf(
+      assignRows(
         [
           { from: 0, to: 1 },
           { from: 2, to: 3 },
@@ -117,8 +117,8 @@ describe('pack', () => {
   });
 
   it('merges instants closer than the width of a mark, and overlapping spans', () => {
-    expect(clusters([0, 1, 4, 5, 20], 5)).toEqual([[0, 1, 2], [3], [4]]);
-    const joined = union([
+    expect(clusterTimes([0, 1, 4, 5, 20], 5)).toEqual([[0, 1, 2], [3], [4]]);
+    const joined = mergeOverlapping([
       { from: 3, to: 5 },
       { from: 0, to: 3 },
       { from: 9, to: null },
@@ -131,11 +131,13 @@ describe('pack', () => {
   });
 });
 
-describe('narrow', () => {
-  const uids = (filter: Parameters<typeof narrow>[1]) =>
-    narrow(STORY, filter, (shard) => HOMES[Number(shard) as keyof typeof HOMES]).map(
-      ({ uid }) => uid,
-    );
+describe('filterTimelineEvents', () => {
+  const uids = (filter: Parameters<typeof filterTimelineEvents>[1]) =>
+    filterTimelineEvents(
+      OUTAGE_EVENTS,
+      filter,
+      (shard) => HOMES[Number(shard) as keyof typeof HOMES],
+    ).map(({ uid }) => uid);
 
   it('applies all filters that are set', () => {
     expect(uids({ severity: 'WARNING' })).toEqual([10, 11, 12, 21]);

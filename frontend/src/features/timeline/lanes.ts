@@ -1,8 +1,8 @@
 /** Lanes of events and actions: cluster, nodes with their shards, and actions. Pure. */
 import { failoverOf, isSpan, startOf } from '@/api/story';
 import type { Action, LogEvent, Node, Shard } from '@/api/types';
-import { clusters, rowsOf } from '@/lib/pack';
-import { actionBar, bar, type Draft, foldedResyncs, type Item, mark } from './items';
+import { assignRows, clusterTimes } from '@/lib/pack';
+import { actionBar, bar, type Item, mark, mergedResyncs, type UnplacedItem } from './items';
 
 export interface Lane {
   id: string;
@@ -11,7 +11,7 @@ export interface Lane {
   depth: 0 | 1;
   node: number | null;
   /** Whether the lanes of its shards are shown; null if no shard of the node has events. */
-  open: boolean | null;
+  isExpanded: boolean | null;
   rows: number;
   items: Item[];
 }
@@ -50,7 +50,7 @@ export function lanesOf(input: LaneInput): Lane[] {
     found.push({
       ...lane(`node ${uid}`, `Node ${uid}`, addr, all, databases, gap, !open),
       node: uid,
-      open: shardsWithEvents.length ? open : null,
+      isExpanded: shardsWithEvents.length ? open : null,
     });
     if (!open) continue;
     for (const shard of shardsWithEvents) {
@@ -103,29 +103,29 @@ function lane(
   const instants = events
     .filter((event) => !isSpan(event) && !resyncs.includes(event))
     .sort((a, b) => startOf(a) - startOf(b));
-  const marks = clusters(instants.map(startOf), gap).map((group) =>
+  const marks = clusterTimes(instants.map(startOf), gap).map((group) =>
     mark(group.flatMap((index) => instants[index] ?? [])),
   );
   const bars = [
     ...spans.map((event) => bar(event, databases)),
-    ...foldedResyncs(resyncs, databases),
+    ...mergedResyncs(resyncs, databases),
   ];
   return arrange({ id, title, detail }, marks, bars, gap);
 }
 
 function arrange(
   names: Pick<Lane, 'id' | 'title' | 'detail'>,
-  marks: readonly Draft[],
-  bars: readonly Draft[],
+  marks: readonly UnplacedItem[],
+  bars: readonly UnplacedItem[],
   gap: number,
 ): Lane {
   const above = marks.length ? 1 : 0;
   // Bars can be much narrower than marks with a number.
-  const rows = rowsOf(bars, gap / 4);
+  const rows = assignRows(bars, gap / 4);
   const items = [
     ...bars.map((item, index) => ({ ...item, row: above + (rows[index] ?? 0) })),
     ...marks.map((item) => ({ ...item, row: 0 })),
   ].sort((a, b) => a.from - b.from);
   const height = Math.max(1, above + (rows.length ? Math.max(...rows) + 1 : 0));
-  return { ...names, depth: 0, node: null, open: null, rows: height, items };
+  return { ...names, depth: 0, node: null, isExpanded: null, rows: height, items };
 }

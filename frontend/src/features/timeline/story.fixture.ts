@@ -63,7 +63,7 @@ export const resync = (uid: number, shard: number, from: number, part: Partial<L
     ...part,
   });
 
-export const STORY: LogEvent[] = [
+export const OUTAGE_EVENTS: LogEvent[] = [
   event(9, -2, { type: 'drill_started', node_uid: 2, originator: 'ann', kind: 'reboot' }),
   failed(),
   failover(11, 2, 8),

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { clock, stamp } from '@/lib/time';
+import { clock, formatDateTime } from '@/lib/time';
 import { ticksOf } from './ticks';
 
 const at = (text: string) => Date.parse(text) / 1000;
@@ -10,7 +10,7 @@ function labels(timeZone: string, from: string, to: string, most: number): strin
   process.env.TZ = timeZone;
   return ticksOf(at(from), at(to), most, 'local')
     .at.filter((second) => second >= at(from) && second <= at(to))
-    .map((second) => stamp(second * 1000, 'local').slice(5, 16));
+    .map((second) => formatDateTime(second * 1000, 'local').slice(5, 16));
 }
 
 describe('ticksOf', () => {

@@ -1,12 +1,12 @@
 /** Texts of incidents. The summary of the consequences comes from the console. Pure. */
 import type { Incident, IncidentDatabase } from '@/api/types';
 import { plural } from '@/lib/format';
-import { precise } from '@/lib/time';
+import { formatPreciseDuration } from '@/lib/time';
 
 export const percentText = (percent: number): string => `${Math.floor(percent)}\u00a0%`;
 
 /** "node 2", "primary redis:5 of demo" */
-export function lostOf({ node_uid, shard_uid, databases: [database] }: Incident): string {
+export function failedComponent({ node_uid, shard_uid, databases: [database] }: Incident): string {
   if (shard_uid === undefined) return `node ${node_uid}`;
   return `primary redis:${shard_uid}${database ? ` of ${databaseName(database)}` : ''}`;
 }
@@ -14,19 +14,19 @@ export function lostOf({ node_uid, shard_uid, databases: [database] }: Incident)
 /** "Node 2 was down for 41 s; demo was not served for 0.63 s; …" */
 export function headline(incident: Incident, now: number): string {
   const { detected_ms, returned_ms, summary } = incident;
-  const lost = lostOf(incident);
-  const lasted = precise(((returned_ms ?? now) - detected_ms) / 1000);
+  const lost = failedComponent(incident);
+  const lasted = formatPreciseDuration(((returned_ms ?? now) - detected_ms) / 1000);
   const component = `${lost.charAt(0).toUpperCase()}${lost.slice(1)}`;
   const verb = returned_ms === undefined ? 'has been down for' : 'was down for';
   return [`${component} ${verb} ${lasted}`, ...summary].join('; ');
 }
 
 /** Text for the longest time that a slot was not served by any endpoint, as measured for clients. */
-export function unservedWords(database: IncidentDatabase, now: number): string {
+export function unservedText(database: IncidentDatabase, now: number): string {
   const { unserved_ms, unserved_since_ms } = database;
   if (unserved_since_ms !== undefined)
-    return `for ${precise((now - unserved_since_ms) / 1000)} so far`;
-  return unserved_ms === null ? 'unknown' : `for ${precise(unserved_ms / 1000)}`;
+    return `for ${formatPreciseDuration((now - unserved_since_ms) / 1000)} so far`;
+  return unserved_ms === null ? 'unknown' : `for ${formatPreciseDuration(unserved_ms / 1000)}`;
 }
 
 export const databaseName = ({ uid, name }: IncidentDatabase): string => name ?? `database ${uid}`;
@@ -43,7 +43,7 @@ export function resyncSeconds({ resyncs }: Pick<Incident, 'resyncs'>): number | 
 }
 
 /** Text for an incident without resyncs. Short resyncs can finish before they are recorded. */
-export const noResync = (revived: number): string =>
+export const noResyncText = (revived: number): string =>
   revived
     ? `${plural(revived, 'replica')} came back in sync. The resyncs were too short to be tracked.`
     : 'No replica was resynced.';

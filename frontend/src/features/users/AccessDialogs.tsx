@@ -6,9 +6,9 @@ import { removeAcl, removeRole, saveAcl, saveRole } from '@/api/access';
 import { bdbsQuery } from '@/api/bdbs';
 import { sessionQuery } from '@/api/session';
 import type { Acl, Role } from '@/api/types';
-import { Ask } from '@/ui/Ask';
-import { type Management, mayBeLimited, reachOf, rolesFor } from './roles';
-import { useThenAskAgain } from './useThenAskAgain';
+import { SubmitDialog } from '@/ui/Ask';
+import { databaseUidsOf, isLimitable, type Management, rolesFor } from './roles';
+import { useInvalidateUsers } from './useThenAskAgain';
 
 interface Closing {
   onClose: () => void;
@@ -16,16 +16,16 @@ interface Closing {
 
 /** Adds a role if `role` is undefined. */
 export function EditRole({ role, onClose }: Closing & { role?: Role }) {
-  const then = useThenAskAgain();
+  const then = useInvalidateUsers();
   const manager = useQuery(sessionQuery).data;
   const [name, setName] = useState(role?.name ?? '');
   const [management, setManagement] = useState(role?.management ?? 'none');
-  const [bdbs, setBdbs] = useState(() => (role ? reachOf(role).map(String) : []));
+  const [bdbs, setBdbs] = useState(() => (role ? databaseUidsOf(role).map(String) : []));
   const [reach, setReach] = useState(bdbs.length ? 'some' : 'all');
-  const isLimited = mayBeLimited(management) && reach === 'some';
+  const isLimited = isLimitable(management) && reach === 'some';
   const resources = isLimited ? [{ type: 'db' as const, uids: bdbs.map(Number) }] : [];
   return (
-    <Ask
+    <SubmitDialog
       title={role ? `Edit role ${role.name}` : 'Add role'}
       action={role ? 'Save' : 'Add role'}
       disabled={!name.trim() || (isLimited && !bdbs.length)}
@@ -50,7 +50,7 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
         value={management}
         onChange={(event) => setManagement(event.currentTarget.value)}
       />
-      {mayBeLimited(management) && (
+      {isLimitable(management) && (
         <NativeSelect
           label="Applies to"
           data={[
@@ -66,7 +66,7 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
         Access to data is set per database: <em>Change access…</em> on the Configuration tab of the
         database.
       </span>
-    </Ask>
+    </SubmitDialog>
   );
 }
 
@@ -93,9 +93,9 @@ function Databases(props: { chosen: string[]; onChange: (uids: string[]) => void
 }
 
 export function RemoveRole({ role, onClose }: Closing & { role: Role }) {
-  const then = useThenAskAgain();
+  const then = useInvalidateUsers();
   return (
-    <Ask
+    <SubmitDialog
       title={`Remove role ${role.name}?`}
       action="Remove role"
       onConfirm={() => then(removeRole(role.uid))}
@@ -104,17 +104,17 @@ export function RemoveRole({ role, onClose }: Closing & { role: Role }) {
       <span>
         First change the users who have this role and the databases that give access to it.
       </span>
-    </Ask>
+    </SubmitDialog>
   );
 }
 
 /** Adds an access list if `acl` is undefined. */
 export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
-  const then = useThenAskAgain();
+  const then = useInvalidateUsers();
   const [name, setName] = useState(acl?.name ?? '');
   const [rules, setRules] = useState(acl?.acl ?? '');
   return (
-    <Ask
+    <SubmitDialog
       title={acl ? `Edit access list ${acl.name}` : 'Add access list'}
       action={acl ? 'Save' : 'Add access list'}
       disabled={!name.trim() || !rules.trim()}
@@ -143,20 +143,20 @@ export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
         {acl && 'All databases that use this list apply the change within seconds. '}
         Administrative commands of the engine (@admin) are never allowed.
       </span>
-    </Ask>
+    </SubmitDialog>
   );
 }
 
 export function RemoveAcl({ acl, onClose }: Closing & { acl: Acl }) {
-  const then = useThenAskAgain();
+  const then = useInvalidateUsers();
   return (
-    <Ask
+    <SubmitDialog
       title={`Remove access list ${acl.name}?`}
       action="Remove access list"
       onConfirm={() => then(removeAcl(acl.uid))}
       onClose={onClose}
     >
       <span>First change the databases that use this list.</span>
-    </Ask>
+    </SubmitDialog>
   );
 }

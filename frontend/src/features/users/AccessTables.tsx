@@ -3,16 +3,16 @@ import { ActionIcon, Alert, Menu } from '@mantine/core';
 import { IconDotsVertical, IconEdit, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { aclsQuery, isOwn, rolesQuery } from '@/api/access';
+import { aclsQuery, isCustom, rolesQuery } from '@/api/access';
 import { bdbsQuery } from '@/api/bdbs';
 import { messageOf } from '@/api/http';
 import type { Acl, Role } from '@/api/types';
 import { usersQuery } from '@/api/users';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { EditAcl, EditRole, RemoveAcl, RemoveRole } from './AccessDialogs';
-import { reachOf, roleLabel } from './roles';
+import { databaseUidsOf, roleLabel } from './roles';
 
-interface Asking<T> {
+interface OpenDialog<T> {
   what: 'change' | 'remove';
   row: T;
 }
@@ -21,8 +21,8 @@ export function RoleTable() {
   const { data: roles, error } = useQuery(rolesQuery);
   const { data: users = [] } = useQuery(usersQuery);
   const { data: bdbs } = useQuery(bdbsQuery);
-  const [asking, setAsking] = useState<Asking<Role> | null>(null);
-  const close = () => setAsking(null);
+  const [openDialog, setOpenDialog] = useState<OpenDialog<Role> | null>(null);
+  const close = () => setOpenDialog(null);
   if (!roles && error) return <Alert color="red">{messageOf(error)}</Alert>;
   const count = (role: Role) => users.filter(({ role_uids }) => role_uids[0] === role.uid).length;
   const nameOf = (uid: number) =>
@@ -38,40 +38,42 @@ export function RoleTable() {
     {
       id: 'databases',
       header: 'Databases',
-      cell: (role) => reachOf(role).map(nameOf).join(', ') || 'All',
+      cell: (role) => databaseUidsOf(role).map(nameOf).join(', ') || 'All',
     },
     { id: 'users', header: 'Users', align: 'right', sort: count, cell: count },
-    menuOf((what, row) => setAsking({ what, row })),
+    menuOf((what, row) => setOpenDialog({ what, row })),
   ];
   return (
     <>
       <DataTable label="Roles" columns={columns} rows={roles} rowKey={({ uid }) => uid} />
-      {asking?.what === 'change' && <EditRole role={asking.row} onClose={close} />}
-      {asking?.what === 'remove' && <RemoveRole role={asking.row} onClose={close} />}
+      {openDialog?.what === 'change' && <EditRole role={openDialog.row} onClose={close} />}
+      {openDialog?.what === 'remove' && <RemoveRole role={openDialog.row} onClose={close} />}
     </>
   );
 }
 
 export function AclTable() {
   const { data: acls, error } = useQuery(aclsQuery);
-  const [asking, setAsking] = useState<Asking<Acl> | null>(null);
-  const close = () => setAsking(null);
+  const [openDialog, setOpenDialog] = useState<OpenDialog<Acl> | null>(null);
+  const close = () => setOpenDialog(null);
   if (!acls && error) return <Alert color="red">{messageOf(error)}</Alert>;
   const columns: Column<Acl>[] = [
     { id: 'name', header: 'Access list', sort: ({ name }) => name, cell: ({ name }) => name },
     { id: 'acl', header: 'Rules', cell: ({ acl }) => <code>{acl}</code> },
-    menuOf((what, row) => setAsking({ what, row })),
+    menuOf((what, row) => setOpenDialog({ what, row })),
   ];
   return (
     <>
       <DataTable label="Access lists" columns={columns} rows={acls} rowKey={({ uid }) => uid} />
-      {asking?.what === 'change' && <EditAcl acl={asking.row} onClose={close} />}
-      {asking?.what === 'remove' && <RemoveAcl acl={asking.row} onClose={close} />}
+      {openDialog?.what === 'change' && <EditAcl acl={openDialog.row} onClose={close} />}
+      {openDialog?.what === 'remove' && <RemoveAcl acl={openDialog.row} onClose={close} />}
     </>
   );
 }
 
-function menuOf<T extends Acl | Role>(ask: (what: 'change' | 'remove', row: T) => void): Column<T> {
+function menuOf<T extends Acl | Role>(
+  onOpen: (what: 'change' | 'remove', row: T) => void,
+): Column<T> {
   return {
     id: 'menu',
     header: '',
@@ -85,19 +87,19 @@ function menuOf<T extends Acl | Role>(ask: (what: 'change' | 'remove', row: T) =
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          {!isOwn(row) && <Menu.Label>Built in, cannot be changed</Menu.Label>}
+          {!isCustom(row) && <Menu.Label>Built in, cannot be changed</Menu.Label>}
           <Menu.Item
             leftSection={<IconEdit size={15} />}
-            disabled={!isOwn(row)}
-            onClick={() => ask('change', row)}
+            disabled={!isCustom(row)}
+            onClick={() => onOpen('change', row)}
           >
             Edit…
           </Menu.Item>
           <Menu.Item
             color="var(--broken)"
             leftSection={<IconTrash size={15} />}
-            disabled={!isOwn(row)}
-            onClick={() => ask('remove', row)}
+            disabled={!isCustom(row)}
+            onClick={() => onOpen('remove', row)}
           >
             Remove…
           </Menu.Item>

@@ -2,9 +2,9 @@
 import { Radio, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { isOwn, rolesQuery } from '@/api/access';
+import { isCustom, rolesQuery } from '@/api/access';
 import { sessionQuery } from '@/api/session';
-import { ownRolesFor, rolesFor } from './roles';
+import { customRolesFor, rolesFor } from './roles';
 import classes from './users.module.css';
 
 interface Props {
@@ -18,10 +18,10 @@ interface Props {
 
 export function RoleField({ value, onChange, fixed, without }: Props) {
   const manager = useQuery(sessionQuery).data;
-  const own = useQuery(rolesQuery).data?.filter(isOwn) ?? [];
+  const own = useQuery(rolesQuery).data?.filter(isCustom) ?? [];
   const offered = [
     ...rolesFor(manager).filter((role) => role.value !== without),
-    ...ownRolesFor(
+    ...customRolesFor(
       manager,
       own.filter(({ management }) => management !== without),
     ),

@@ -5,7 +5,12 @@ import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import type { ReactElement } from 'react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { User } from '@/api/types';
-import { RecoveryCodes, SecondFactorOff, SwitchOff, SwitchOn } from './SecondFactor';
+import {
+  DisableSecondFactor,
+  DisableSecondFactorOf,
+  EnableSecondFactor,
+  RecoveryCodes,
+} from './SecondFactor';
 
 const answered = vi.fn();
 const onClose = vi.fn();
@@ -38,7 +43,7 @@ it('turns on with the displayed secret and returns the recovery codes', async ()
     ),
   );
   const onDone = vi.fn();
-  open(<SwitchOn onDone={onDone} onClose={onClose} />);
+  open(<EnableSecondFactor onDone={onDone} onClose={onClose} />);
   expect(await screen.findByText('ABCD')).toBeTruthy();
   expect(screen.getByRole('img', { hidden: true })).toBeTruthy();
   type(/Code/, '123456');
@@ -60,7 +65,7 @@ it('requires a code of the previous app to change the app', async () => {
     ),
   );
   const onDone = vi.fn();
-  open(<SwitchOn replaces onDone={onDone} onClose={onClose} />);
+  open(<EnableSecondFactor replaces onDone={onDone} onClose={onClose} />);
   await screen.findByText('ABCD');
   type(/Code from the app/, '123456');
   type(/Your password/, 'correct horse');
@@ -83,7 +88,7 @@ it('stays open and shows the error', async () => {
       : Response.json({ description: 'This is not the code.' }, { status: 406 }),
   );
   const onDone = vi.fn();
-  open(<SwitchOn onDone={onDone} onClose={onClose} />);
+  open(<EnableSecondFactor onDone={onDone} onClose={onClose} />);
   await screen.findByText('ABCD');
   type(/Code/, '1');
   type(/Your password/, 'correct horse');
@@ -95,7 +100,7 @@ it('stays open and shows the error', async () => {
 
 it('turns off with the password and a code', async () => {
   answered.mockImplementation(async () => Response.json({}));
-  open(<SwitchOff onClose={onClose} />);
+  open(<DisableSecondFactor onClose={onClose} />);
   type(/Your password/, 'correct horse');
   type(/Current code/, 'aa-bb');
   click('Turn off');
@@ -107,7 +112,7 @@ it('turns off with the password and a code', async () => {
 
 it('turns off for another user without their password', async () => {
   answered.mockImplementation(async () => Response.json({}));
-  open(<SecondFactorOff user={{ uid: 7, email: 'ann' } as User} onClose={onClose} />);
+  open(<DisableSecondFactorOf user={{ uid: 7, email: 'ann' } as User} onClose={onClose} />);
   click('Turn off');
   await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
   expect(ordered()[0]).toEqual(['DELETE', '/v1/users/7/second_factor', null]);

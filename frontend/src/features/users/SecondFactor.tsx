@@ -3,12 +3,17 @@ import { Alert, Button, Group, Modal, PasswordInput, Stack } from '@mantine/core
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { messageOf } from '@/api/http';
-import { newSecretQuery, switchOff, switchOffOf, switchOn } from '@/api/secondFactor';
+import {
+  disableSecondFactor,
+  disableSecondFactorOf,
+  enableSecondFactor,
+  newSecretQuery,
+} from '@/api/secondFactor';
 import { sessionQuery } from '@/api/session';
 import type { User } from '@/api/types';
-import { AppSecret, CodeField, CodesToKeep } from '@/ui/AppCode';
-import { Ask } from '@/ui/Ask';
-import { useThenAskAgain } from './useThenAskAgain';
+import { AuthenticatorSecret, CodeField, RecoveryCodeList } from '@/ui/AppCode';
+import { SubmitDialog } from '@/ui/Ask';
+import { useInvalidateUsers } from './useThenAskAgain';
 
 interface Closing {
   onClose: () => void;
@@ -21,7 +26,7 @@ interface SwitchOnProps extends Closing {
 }
 
 /** For the signed-in user, with any role. */
-export function SwitchOn({ replaces = false, onDone, onClose }: SwitchOnProps) {
+export function EnableSecondFactor({ replaces = false, onDone, onClose }: SwitchOnProps) {
   const client = useQueryClient();
   const { data, error } = useQuery(newSecretQuery);
   const [code, setCode] = useState('');
@@ -30,7 +35,7 @@ export function SwitchOn({ replaces = false, onDone, onClose }: SwitchOnProps) {
   const confirm = async () => {
     if (!data) return;
     try {
-      const { recovery_codes } = await switchOn({
+      const { recovery_codes } = await enableSecondFactor({
         password,
         secret: data.secret,
         code,
@@ -50,7 +55,7 @@ export function SwitchOn({ replaces = false, onDone, onClose }: SwitchOnProps) {
     );
   }
   return (
-    <Ask
+    <SubmitDialog
       title={replaces ? 'Change authenticator app' : 'Turn on two-factor authentication'}
       action={replaces ? 'Change app' : 'Turn on'}
       disabled={!data || !code.trim() || !password || (replaces && !present.trim())}
@@ -63,11 +68,11 @@ export function SwitchOn({ replaces = false, onDone, onClose }: SwitchOnProps) {
           : 'Signing in then requires a code from an authenticator app in addition to your password. Programs that use your name and password are rejected: give them service tokens.'}
       </span>
       <span>1. Scan this QR code with your authenticator app:</span>
-      <AppSecret given={data} />
+      <AuthenticatorSecret secret={data} />
       <CodeField label="2. Code from the app" value={code} onChange={setCode} />
       {replaces && <PresentField value={present} onChange={setPresent} />}
       <OwnPasswordField value={password} onChange={setPassword} />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
@@ -82,7 +87,7 @@ export function RecoveryCodes({ codes, onClose }: Closing & { codes: readonly st
       closeOnClickOutside={false}
     >
       <Stack gap="sm">
-        <CodesToKeep codes={codes} />
+        <RecoveryCodeList codes={codes} />
         <Group justify="flex-end">
           <Button onClick={onClose} data-autofocus>
             Done
@@ -94,16 +99,16 @@ export function RecoveryCodes({ codes, onClose }: Closing & { codes: readonly st
 }
 
 /** For the signed-in user. */
-export function SwitchOff({ onClose }: Closing) {
+export function DisableSecondFactor({ onClose }: Closing) {
   const client = useQueryClient();
   const [password, setPassword] = useState('');
   const [present, setPresent] = useState('');
   const confirm = async () => {
-    await switchOff({ password, present_code: present });
+    await disableSecondFactor({ password, present_code: present });
     await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
   };
   return (
-    <Ask
+    <SubmitDialog
       title="Turn off two-factor authentication?"
       action="Turn off"
       severe
@@ -114,26 +119,26 @@ export function SwitchOff({ onClose }: Closing) {
       <span>Signing in then requires only your password. The recovery codes become invalid.</span>
       <OwnPasswordField value={password} onChange={setPassword} autoFocus />
       <PresentField value={present} onChange={setPresent} />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
 /** For a user who has lost the phone and the recovery codes. */
-export function SecondFactorOff({ user, onClose }: Closing & { user: User }) {
-  const then = useThenAskAgain();
+export function DisableSecondFactorOf({ user, onClose }: Closing & { user: User }) {
+  const then = useInvalidateUsers();
   return (
-    <Ask
+    <SubmitDialog
       title={`Turn off two-factor authentication of ${user.email}?`}
       action="Turn off"
       severe
-      onConfirm={() => then(switchOffOf(user.uid))}
+      onConfirm={() => then(disableSecondFactorOf(user.uid))}
       onClose={onClose}
     >
       <span>
         The password is then sufficient to sign in or to set up another app. Make sure that the
         request comes from {user.email}.
       </span>
-    </Ask>
+    </SubmitDialog>
   );
 }
 

@@ -4,11 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { rolesQuery } from '@/api/access';
 import { createServiceToken } from '@/api/serviceTokens';
-import type { MadeServiceToken } from '@/api/types';
-import { Ask } from '@/ui/Ask';
+import type { CreatedServiceToken } from '@/api/types';
+import { SubmitDialog } from '@/ui/Ask';
 import { CopyBlock } from '@/ui/Copy';
 import { RoleField } from './RoleField';
-import { roleGiven } from './roles';
+import { roleFields } from './roles';
 
 const DAY = 86_400;
 const LIFETIMES = [
@@ -19,7 +19,7 @@ const LIFETIMES = [
 ];
 
 interface Adding {
-  onMade: (made: MadeServiceToken) => Promise<void>;
+  onMade: (made: CreatedServiceToken) => Promise<void>;
   onClose: () => void;
 }
 
@@ -31,13 +31,13 @@ export function AddServiceToken({ onMade, onClose }: Adding) {
   const add = async () => {
     const token = {
       name: name.trim(),
-      ...roleGiven(role, roles),
+      ...roleFields(role, roles),
       ...(life && { ttl: Number(life) }),
     };
     await onMade(await createServiceToken(token));
   };
   return (
-    <Ask
+    <SubmitDialog
       title="Add service token"
       action="Add token"
       disabled={!name.trim()}
@@ -61,11 +61,17 @@ export function AddServiceToken({ onMade, onClose }: Adding) {
         value={life}
         onChange={(event) => setLife(event.currentTarget.value)}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
-export function ShownOnce({ made, onClose }: { made: MadeServiceToken; onClose: () => void }) {
+export function CreatedTokenDialog({
+  made,
+  onClose,
+}: {
+  made: CreatedServiceToken;
+  onClose: () => void;
+}) {
   return (
     <Modal
       opened

@@ -7,14 +7,14 @@ import { rolesQuery } from '@/api/access';
 import { messageOf } from '@/api/http';
 import { removeServiceToken, serviceTokensQuery } from '@/api/serviceTokens';
 import { sessionQuery } from '@/api/session';
-import type { MadeServiceToken, Role, ServiceToken } from '@/api/types';
+import type { CreatedServiceToken, Role, ServiceToken } from '@/api/types';
 import { Ago, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import { roleName } from './roles';
-import { AddServiceToken, ShownOnce } from './ServiceTokenDialogs';
+import { AddServiceToken, CreatedTokenDialog } from './ServiceTokenDialogs';
 import classes from './users.module.css';
 
 export function ServiceTokens() {
@@ -23,7 +23,7 @@ export function ServiceTokens() {
   const { data: session } = useQuery(sessionQuery);
   const { data: roles = [] } = useQuery(rolesQuery);
   const [adding, setAdding] = useState(false);
-  const [made, setMade] = useState<MadeServiceToken | null>(null);
+  const [made, setMade] = useState<CreatedServiceToken | null>(null);
   const [removing, setRemoving] = useState<ServiceToken | null>(null);
   const reload = () => client.invalidateQueries({ queryKey: serviceTokensQuery.queryKey });
   return (
@@ -63,7 +63,7 @@ export function ServiceTokens() {
           onClose={() => setAdding(false)}
         />
       )}
-      {made && <ShownOnce made={made} onClose={() => setMade(null)} />}
+      {made && <CreatedTokenDialog made={made} onClose={() => setMade(null)} />}
       {removing && (
         <ConfirmByTyping
           title={`Remove service token ${removing.name}?`}

@@ -6,7 +6,7 @@ import { endSession, endSessions, sessionsQuery } from '@/api/sessions';
 import type { UserSession } from '@/api/types';
 import { Ago, Stamp } from '@/ui/Ago';
 import { type Column, DataTable } from '@/ui/DataTable';
-import { Refused } from '@/ui/Refused';
+import { RequestError } from '@/ui/Refused';
 import { useSubmit } from '@/ui/useSubmit';
 import { browserName } from './browserName';
 import classes from './users.module.css';
@@ -22,7 +22,7 @@ export function Sessions({ user, own = false, onClose }: Props) {
   const client = useQueryClient();
   const query = sessionsQuery(user.uid);
   const { data: sessions, error } = useQuery(query);
-  const { submit, busy, refusal } = useSubmit(async (which?: number) => {
+  const { submit, busy, failure } = useSubmit(async (which?: number) => {
     await (which === undefined ? endSessions(user.uid) : endSession(user.uid, which));
     await client.invalidateQueries({ queryKey: query.queryKey });
   });
@@ -52,7 +52,7 @@ export function Sessions({ user, own = false, onClose }: Props) {
             empty={<p className={classes.none}>Not signed in anywhere.</p>}
           />
         )}
-        <Refused refusal={refusal} />
+        <RequestError failure={failure} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" disabled={!others} loading={busy} onClick={() => submit()}>
             {own ? 'End all other sessions' : 'End all sessions'}

@@ -4,15 +4,15 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { rolesQuery } from '@/api/access';
 import { sessionQuery } from '@/api/session';
-import { offerQuery } from '@/api/sso';
+import { ssoStatusQuery } from '@/api/sso';
 import type { Session, User } from '@/api/types';
 import { changeUser, createUser, removeUser, usersQuery } from '@/api/users';
-import { Ask } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/Ask';
 import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
 import { PasswordField } from './PasswordField';
 import { RoleField } from './RoleField';
-import { lastAdminFault, roleChosen, roleGiven, roleLabel } from './roles';
-import { useThenAskAgain } from './useThenAskAgain';
+import { lastAdminReason, roleFields, roleFormValue, roleLabel } from './roles';
+import { useInvalidateUsers } from './useThenAskAgain';
 
 interface Closing {
   onClose: () => void;
@@ -23,23 +23,23 @@ interface OfUser extends Closing {
 }
 
 export function AddUser({ onClose }: Closing) {
-  const then = useThenAskAgain();
+  const then = useInvalidateUsers();
   const [email, setEmail] = useState('');
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const [role, setRole] = useState('db_viewer');
   const [method, setMethod] = useState('regular');
   const { data: roles = [] } = useQuery(rolesQuery);
-  const offer = useQuery(offerQuery).data?.name;
+  const offer = useQuery(ssoStatusQuery).data?.name;
   const usesSso = method === 'sso';
   const newUser = {
     email,
     name,
     ...(usesSso ? { auth_method: 'sso' as const } : { password }),
-    ...roleGiven(role, roles),
+    ...roleFields(role, roles),
   };
   return (
-    <Ask
+    <SubmitDialog
       title="Add user"
       action="Add user"
       disabled={!email || (!usesSso && !password)}
@@ -71,23 +71,23 @@ export function AddUser({ onClose }: Closing) {
       )}
       {!usesSso && <PasswordField label="Password" value={password} onChange={setPassword} />}
       <RoleField value={role} onChange={setRole} />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
 export function ChangeUser({ user, onClose }: OfUser) {
-  const then = useThenAskAgain();
+  const then = useInvalidateUsers();
   const { data: users = [] } = useQuery(usersQuery);
   const { data: roles = [] } = useQuery(rolesQuery);
   const [name, setName] = useState(user.name);
-  const [role, setRole] = useState(() => roleChosen(user));
-  const fixed = lastAdminFault(user, users);
+  const [role, setRole] = useState(() => roleFormValue(user));
+  const fixed = lastAdminReason(user, users);
   const changes = {
     ...(name !== user.name && { name }),
-    ...(role !== roleChosen(user) && roleGiven(role, roles)),
+    ...(role !== roleFormValue(user) && roleFields(role, roles)),
   };
   return (
-    <Ask
+    <SubmitDialog
       title={`Edit ${user.email}`}
       action="Save"
       disabled={!Object.keys(changes).length}
@@ -96,12 +96,12 @@ export function ChangeUser({ user, onClose }: OfUser) {
     >
       <NameField value={name} onChange={setName} autoFocus />
       <RoleField value={role} onChange={setRole} fixed={fixed} />
-    </Ask>
+    </SubmitDialog>
   );
 }
 
 export function RemoveUser({ user, onClose }: OfUser) {
-  const then = useThenAskAgain();
+  const then = useInvalidateUsers();
   return (
     <ConfirmByTyping
       title={`Remove ${user.email}?`}
@@ -124,7 +124,7 @@ export function OwnPassword({ session, onClose }: Closing & { session: Session }
     await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
   };
   return (
-    <Ask
+    <SubmitDialog
       title="Change your password"
       action="Change password"
       disabled={!password || password !== again}
@@ -144,7 +144,7 @@ export function OwnPassword({ session, onClose }: Closing & { session: Session }
         error={again && password !== again ? 'The passwords do not match' : undefined}
         onChange={(event) => setAgain(event.currentTarget.value)}
       />
-    </Ask>
+    </SubmitDialog>
   );
 }
 

@@ -20,8 +20,8 @@ import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
 import { NewPassword } from './NewPassword';
-import { changeFault, removalFault, roleName } from './roles';
-import { SecondFactorOff } from './SecondFactor';
+import { changeDeniedReason, removalDeniedReason, roleName } from './roles';
+import { DisableSecondFactorOf } from './SecondFactor';
 import { Sessions } from './Sessions';
 import { ChangeUser, RemoveUser } from './UserDialogs';
 
@@ -29,11 +29,11 @@ const DIALOGS = {
   change: ChangeUser,
   password: NewPassword,
   sessions: Sessions,
-  factor: SecondFactorOff,
+  factor: DisableSecondFactorOf,
   remove: RemoveUser,
 } as const;
 
-interface Asking {
+interface OpenDialog {
   what: keyof typeof DIALOGS;
   user: User;
 }
@@ -41,13 +41,13 @@ interface Asking {
 export function UserTable() {
   const { data: users, error } = useQuery(usersQuery);
   const { data: session } = useQuery(sessionQuery);
-  const [asking, setAsking] = useState<Asking | null>(null);
+  const [openDialog, setOpenDialog] = useState<OpenDialog | null>(null);
   const { data: roles } = useQuery(rolesQuery);
   const columns = useMemo(
-    () => columnsOf(session, users ?? [], roles ?? [], setAsking),
+    () => columnsOf(session, users ?? [], roles ?? [], setOpenDialog),
     [session, users, roles],
   );
-  const Dialog = asking && DIALOGS[asking.what];
+  const Dialog = openDialog && DIALOGS[openDialog.what];
   if (!users && error) return <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <>
@@ -58,7 +58,7 @@ export function UserTable() {
         rowKey={({ uid }) => uid}
         initialSort={{ id: 'user' }}
       />
-      {Dialog && <Dialog user={asking.user} onClose={() => setAsking(null)} />}
+      {Dialog && <Dialog user={openDialog.user} onClose={() => setOpenDialog(null)} />}
     </>
   );
 }
@@ -67,7 +67,7 @@ function columnsOf(
   session: Session | undefined,
   users: readonly User[],
   roles: readonly Role[],
-  ask: (asking: Asking) => void,
+  onOpen: (openDialog: OpenDialog) => void,
 ): Column<User>[] {
   return [
     {
@@ -86,7 +86,7 @@ function columnsOf(
       header: 'Name',
       optional: true,
       sort: ({ name }) => name,
-      cell: ({ name }) => name || <Dash why="No name was entered" />,
+      cell: ({ name }) => name || <Dash reason="No name was entered" />,
     },
     {
       id: 'role',
@@ -104,8 +104,8 @@ function columnsOf(
       id: 'factor',
       header: 'Two-factor authentication',
       optional: true,
-      sort: factorWords,
-      cell: factorWords,
+      sort: secondFactorText,
+      cell: secondFactorText,
     },
     {
       id: 'seen',
@@ -119,7 +119,7 @@ function columnsOf(
       header: '',
       align: 'right',
       width: 48,
-      cell: (user) => <UserActions user={user} session={session} users={users} ask={ask} />,
+      cell: (user) => <UserActions user={user} session={session} users={users} onOpen={onOpen} />,
     },
   ];
 }
@@ -127,7 +127,7 @@ function columnsOf(
 /** Labels of external authentication methods. Their users have no password and no second factor in Shardboard. */
 const EXTERNAL: Readonly<Record<string, string>> = { sso: 'Single sign-on', ldap: 'LDAP' };
 
-const factorWords = ({ auth_method, second_factor }: User): string =>
+const secondFactorText = ({ auth_method, second_factor }: User): string =>
   EXTERNAL[auth_method] ?? (second_factor ? 'On' : 'Off');
 
 function UserStatus({ status }: { status: string }) {
@@ -155,12 +155,12 @@ interface ActionsProps {
   user: User;
   session: Session | undefined;
   users: readonly User[];
-  ask: (asking: Asking) => void;
+  onOpen: (openDialog: OpenDialog) => void;
 }
 
-function UserActions({ user, session, users, ask }: ActionsProps) {
-  const fault = changeFault(user, session);
-  const stays = removalFault(user, session, users);
+function UserActions({ user, session, users, onOpen }: ActionsProps) {
+  const fault = changeDeniedReason(user, session);
+  const stays = removalDeniedReason(user, session, users);
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -173,7 +173,7 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
         <Menu.Item
           leftSection={<IconEdit size={15} />}
           disabled={fault !== undefined}
-          onClick={() => ask({ what: 'change', user })}
+          onClick={() => onOpen({ what: 'change', user })}
         >
           Edit…
         </Menu.Item>
@@ -184,14 +184,14 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
             fault !== undefined || user.uid === session?.uid || user.auth_method in EXTERNAL
           }
           title={EXTERNAL[user.auth_method] && 'This user has no password in Shardboard'}
-          onClick={() => ask({ what: 'password', user })}
+          onClick={() => onOpen({ what: 'password', user })}
         >
           Passwords…
         </Menu.Item>
         <Menu.Item
           leftSection={<IconDevices size={15} />}
           disabled={fault !== undefined}
-          onClick={() => ask({ what: 'sessions', user })}
+          onClick={() => onOpen({ what: 'sessions', user })}
         >
           Sessions…
         </Menu.Item>
@@ -199,7 +199,7 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
           <Menu.Item
             leftSection={<IconShieldLock size={15} />}
             disabled={fault !== undefined}
-            onClick={() => ask({ what: 'factor', user })}
+            onClick={() => onOpen({ what: 'factor', user })}
           >
             Turn off two-factor authentication…
           </Menu.Item>
@@ -209,7 +209,7 @@ function UserActions({ user, session, users, ask }: ActionsProps) {
           color="var(--broken)"
           leftSection={<IconTrash size={15} />}
           disabled={stays !== undefined}
-          onClick={() => ask({ what: 'remove', user })}
+          onClick={() => onOpen({ what: 'remove', user })}
         >
           Remove…
         </Menu.Item>

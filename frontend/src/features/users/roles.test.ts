@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Role, Session, User } from '@/api/types';
 import {
-  changeFault,
-  lastAdminFault,
-  ownRolesFor,
-  removalFault,
-  roleChosen,
-  roleGiven,
+  changeDeniedReason,
+  customRolesFor,
+  lastAdminReason,
+  removalDeniedReason,
+  roleFields,
+  roleFormValue,
   roleLabel,
   roleName,
   rolesFor,
@@ -23,14 +23,14 @@ const withRole = (role: string, uid?: number) =>
 
 describe('custom roles', () => {
   it('are identified by uid, built-in roles by name', () => {
-    expect(roleChosen(withRole('none', 17))).toBe('17');
-    expect(roleChosen(withRole('db_viewer', 5))).toBe('db_viewer');
-    expect(roleChosen(withRole('user_manager'))).toBe('user_manager');
+    expect(roleFormValue(withRole('none', 17))).toBe('17');
+    expect(roleFormValue(withRole('db_viewer', 5))).toBe('db_viewer');
+    expect(roleFormValue(withRole('user_manager'))).toBe('user_manager');
     const builtIn: Role = { uid: 5, name: 'DB Viewer', management: 'db_viewer', resources: [] };
     const own: Role = { ...builtIn, uid: 18, resources: [{ type: 'db', uids: [1] }] };
-    expect(roleGiven('17', [builtIn, own])).toEqual({ role_uids: [17] });
-    expect(roleGiven('db_viewer', [own, builtIn])).toEqual({ role_uids: [5] });
-    expect(roleGiven('user_manager', [builtIn, own])).toEqual({ role: 'user_manager' });
+    expect(roleFields('17', [builtIn, own])).toEqual({ role_uids: [17] });
+    expect(roleFields('db_viewer', [own, builtIn])).toEqual({ role_uids: [5] });
+    expect(roleFields('user_manager', [builtIn, own])).toEqual({ role: 'user_manager' });
   });
 
   it('are shown with their names', () => {
@@ -40,7 +40,7 @@ describe('custom roles', () => {
 
   it('with the administrator role can only be assigned by administrators', () => {
     const offered = (role: string) =>
-      ownRolesFor({ role } as Session, [readers, chiefs]).map(({ label }) => label);
+      customRolesFor({ role } as Session, [readers, chiefs]).map(({ label }) => label);
     expect(offered('admin')).toEqual(['cache readers', 'chiefs']);
     expect(offered('user_manager')).toEqual(['cache readers']);
   });
@@ -60,24 +60,26 @@ describe('faults', () => {
   const manager = by(2, 'user_manager');
 
   it('does not let user managers change administrators, but lets them change their own account', () => {
-    expect(changeFault(admin, manager)).toMatch(/Only administrators/);
-    expect(changeFault(user(2, 'user_manager'), manager)).toBeUndefined();
-    expect(changeFault(admin, by(1, 'admin'))).toBeUndefined();
+    expect(changeDeniedReason(admin, manager)).toMatch(/Only administrators/);
+    expect(changeDeniedReason(user(2, 'user_manager'), manager)).toBeUndefined();
+    expect(changeDeniedReason(admin, by(1, 'admin'))).toBeUndefined();
   });
 
   it('does not let the last administrator with a password lose the role', () => {
-    expect(lastAdminFault(admin, [admin, user(3, 'none')])).toMatch(/last administrator/);
+    expect(lastAdminReason(admin, [admin, user(3, 'none')])).toMatch(/last administrator/);
     const ssoAdmin: User = { ...user(4, 'admin'), auth_method: 'sso' };
-    expect(lastAdminFault(admin, [admin, ssoAdmin])).toMatch(/with a password/);
-    expect(lastAdminFault(ssoAdmin, [admin, ssoAdmin])).toBeUndefined();
-    expect(lastAdminFault(admin, [admin, user(3, 'admin')])).toBeUndefined();
-    expect(lastAdminFault(user(3, 'none'), [admin])).toBeUndefined();
+    expect(lastAdminReason(admin, [admin, ssoAdmin])).toMatch(/with a password/);
+    expect(lastAdminReason(ssoAdmin, [admin, ssoAdmin])).toBeUndefined();
+    expect(lastAdminReason(admin, [admin, user(3, 'admin')])).toBeUndefined();
+    expect(lastAdminReason(user(3, 'none'), [admin])).toBeUndefined();
   });
 
   it('does not let users remove their own account', () => {
-    expect(removalFault(admin, by(1, 'admin'), [admin])).toMatch(/your own account/);
-    expect(removalFault(admin, manager, [admin, user(3, 'admin')])).toMatch(/Only administrators/);
-    expect(removalFault(user(3, 'none'), manager, [admin])).toBeUndefined();
+    expect(removalDeniedReason(admin, by(1, 'admin'), [admin])).toMatch(/your own account/);
+    expect(removalDeniedReason(admin, manager, [admin, user(3, 'admin')])).toMatch(
+      /Only administrators/,
+    );
+    expect(removalDeniedReason(user(3, 'none'), manager, [admin])).toBeUndefined();
   });
 });
 

@@ -1,5 +1,5 @@
 /** Labels of management roles, and rules for changing users. */
-import { isOwn } from '@/api/access';
+import { isCustom } from '@/api/access';
 import type { NewUser, Role, Session, User } from '@/api/types';
 
 export type Management = NonNullable<NewUser['role']>;
@@ -35,11 +35,11 @@ export const ROLES: readonly { value: string; label: string; what: string }[] = 
 ];
 
 /** Return whether a role with this management role can be limited to some databases. */
-export const mayBeLimited = (management: string): boolean =>
+export const isLimitable = (management: string): boolean =>
   management === 'db_member' || management === 'db_viewer';
 
 /** Return the uids of the databases that a role is limited to; empty if it applies to all databases. */
-export const reachOf = ({ resources }: Pick<Role, 'resources'>): number[] =>
+export const databaseUidsOf = ({ resources }: Pick<Role, 'resources'>): number[] =>
   resources.flatMap(({ uids }) => uids);
 
 export const roleLabel = (role: string): string =>
@@ -50,33 +50,33 @@ export const rolesFor = (manager: Session | undefined) =>
   ROLES.filter(({ value }) => value !== 'admin' || manager?.role === 'admin');
 
 /** Return the custom roles that this manager can assign. */
-export const ownRolesFor = (manager: Session | undefined, roles: readonly Role[]) =>
+export const customRolesFor = (manager: Session | undefined, roles: readonly Role[]) =>
   roles
     .filter(({ management }) => management !== 'admin' || manager?.role === 'admin')
     .map(({ uid, name, management, ...role }) => ({
       value: String(uid),
       label: name,
-      what: `Console: ${roleLabel(management)}${reachOf(role).length ? ' for some databases' : ''}. Data: as configured for each database`,
+      what: `Console: ${roleLabel(management)}${databaseUidsOf(role).length ? ' for some databases' : ''}. Data: as configured for each database`,
     }));
 
 /** Return the form value for a user's role: a management role, or the uid of a custom role. */
-export const roleChosen = ({ role, role_uids: [uid] }: User): string =>
-  uid !== undefined && isOwn({ uid }) ? String(uid) : role;
+export const roleFormValue = ({ role, role_uids: [uid] }: User): string =>
+  uid !== undefined && isCustom({ uid }) ? String(uid) : role;
 
 /** Return the request fields for a form value. Uses the uid if the role has one; otherwise a custom role with the same management role but fewer databases would stay assigned. */
-export function roleGiven(chosen: string, roles: readonly Role[]) {
-  const builtIn = roles.find((role) => !isOwn(role) && role.management === chosen);
+export function roleFields(chosen: string, roles: readonly Role[]) {
+  const builtIn = roles.find((role) => !isCustom(role) && role.management === chosen);
   const uid = builtIn ? builtIn.uid : Number(chosen);
   return uid ? { role_uids: [uid] } : { role: chosen as Management };
 }
 
 /** Return the display name of the role of a user or service token. */
 export const roleName = (user: Pick<User, 'role' | 'role_uids'>, roles: readonly Role[]): string =>
-  roles.find(({ uid }) => isOwn({ uid }) && uid === user.role_uids[0])?.name ??
+  roles.find(({ uid }) => isCustom({ uid }) && uid === user.role_uids[0])?.name ??
   roleLabel(user.role);
 
 /** Return why this manager cannot change the user; undefined if the change is allowed. */
-export function changeFault(user: User, manager: Session | undefined): string | undefined {
+export function changeDeniedReason(user: User, manager: Session | undefined): string | undefined {
   if (user.role === 'admin' && manager?.role !== 'admin' && user.uid !== manager?.uid) {
     return 'Only administrators can change administrators';
   }
@@ -84,18 +84,18 @@ export function changeFault(user: User, manager: Session | undefined): string | 
 }
 
 /** Return why this manager cannot remove the user; undefined if the removal is allowed. */
-export function removalFault(
+export function removalDeniedReason(
   user: User,
   manager: Session | undefined,
   users: readonly User[],
 ): string | undefined {
   if (user.uid === manager?.uid)
     return 'You cannot remove your own account. Ask another administrator';
-  return changeFault(user, manager) ?? lastAdminFault(user, users);
+  return changeDeniedReason(user, manager) ?? lastAdminReason(user, users);
 }
 
 /** Return why the role of this user cannot change: one administrator with a password must remain, for sign-ins without an external provider. */
-export function lastAdminFault(user: User, users: readonly User[]): string | undefined {
+export function lastAdminReason(user: User, users: readonly User[]): string | undefined {
   const isLocalAdmin = ({ role, auth_method }: User) =>
     role === 'admin' && auth_method === 'regular';
   return isLocalAdmin(user) && users.filter(isLocalAdmin).length < 2

@@ -2,11 +2,11 @@
 import { type ReactNode, useCallback, useRef, useState } from 'react';
 import { interval } from '@/lib/dates';
 import { clock, duration } from '@/lib/time';
-import { extremesOf, shadeWords } from './extremes';
+import { describeShades, extremesOf } from './extremes';
 import { isolate } from './isolate';
 import { Legend, type LegendHandle } from './Legend';
-import { useMarksShown } from './marksShown';
-import { type Build, PlotCard, useLatest } from './PlotCard';
+import { useEventMarksVisible } from './marksShown';
+import { type CreatePlot, PlotCard, useLatest } from './PlotCard';
 import { ChartPlot } from './plot';
 import type { Prepared } from './prepare';
 import { Tooltip, type TooltipHandle } from './Tooltip';
@@ -27,17 +27,17 @@ const NO_MARKS: readonly ChartMark[] = [];
 
 export function Chart(props: Props) {
   const { spec, height = 150, compact = false } = props;
-  const marks = (useMarksShown() && props.marks) || NO_MARKS;
+  const marks = (useEventMarksVisible() && props.marks) || NO_MARKS;
   const legend = useRef<LegendHandle>(null);
   const tooltip = useRef<TooltipHandle>(null);
   const [visible, setVisible] = useState<readonly boolean[]>([]);
   const visibleNow = useLatest(visible);
   const [log, setLog] = useState(false);
 
-  const build = useCallback<Build>(
-    (around) => {
+  const build = useCallback<CreatePlot>(
+    (context) => {
       const chart: ChartPlot = new ChartPlot({
-        ...around,
+        ...context,
         spec,
         log,
         visible: () => visibleNow.current,
@@ -46,15 +46,15 @@ export function Chart(props: Props) {
             (row, i) => !spec.series[i]?.limit && row.some((value) => !Number.isNaN(value)),
           );
           const why = spec.source.reason?.() ?? spec.emptyReason;
-          around.sayEmpty({
+          context.showEmpty({
             any,
             pending: spec.source.pending?.() ?? false,
             reason: why ?? 'There are no samples in this time range.',
           });
           const shades = extremesOf(spec, data, visibleNow.current);
-          around.sayResolution(
+          context.showResolution(
             any ? resolutionOf(spec, data, compact) : '',
-            shadeWords(spec.kind, shades),
+            describeShades(spec.kind, shades),
           );
         },
         onCursor: (index, left, own) => {
@@ -66,15 +66,15 @@ export function Chart(props: Props) {
             return;
           }
           const begin = middle - Math.floor(step / 2);
-          legend.current?.show(chart.data, index, clock(begin * 1000, around.zone));
+          legend.current?.show(chart.data, index, clock(begin * 1000, context.zone));
           if (!own) tooltip.current?.hide();
           else {
             const hidden = (at: number) => visibleNow.current[at] === false;
             const values = raw.map((row, at) =>
               hidden(at) ? Number.NaN : (row[index] ?? Number.NaN),
             );
-            const time = interval(begin, step, around.zone);
-            tooltip.current?.show({ left, width: around.width(), time, values });
+            const time = interval(begin, step, context.zone);
+            tooltip.current?.show({ left, width: context.width(), time, values });
           }
         },
       });

@@ -14,15 +14,15 @@ import {
 } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
 import { copyImage, copyText } from '@/lib/clipboard';
-import { stamp } from '@/lib/time';
+import { formatDateTime } from '@/lib/time';
 import { useZone } from '../zone';
-import { showMarks, useMarksShown } from './marksShown';
-import { picture } from './picture';
+import { setEventMarksVisible, useEventMarksVisible } from './marksShown';
+import { renderImage } from './picture';
 import { useTimeAxis } from './TimeAxisContext';
 import type { ChartSpec } from './types';
 
 /** Access to the currently drawn chart. */
-export interface Drawn {
+export interface DrawnChart {
   csv: () => string;
   canvas: () => HTMLCanvasElement;
   /** Seconds of one interval. */
@@ -33,7 +33,7 @@ interface Props {
   of: Pick<ChartSpec, 'title' | 'subject' | 'id' | 'apiCall' | 'promql'> & {
     series?: ChartSpec['series'];
   };
-  drawn: () => Drawn | null;
+  drawn: () => DrawnChart | null;
   /** Whether the y axis is logarithmic; undefined if it cannot be changed. */
   log?: boolean;
   onLog?: ((log: boolean) => void) | undefined;
@@ -46,7 +46,7 @@ export function ChartMenu({ of, drawn, log, onLog, marks, extra }: Props) {
   const [done, setDone] = useState<string | null>(null);
   const axis = useTimeAxis();
   const zone = useZone();
-  const shown = useMarksShown();
+  const shown = useEventMarksVisible();
   const report = (what: string) => {
     setDone(what);
     setTimeout(() => setDone(null), 1500);
@@ -61,9 +61,9 @@ export function ChartMenu({ of, drawn, log, onLog, marks, extra }: Props) {
     const canvas = drawn()?.canvas();
     if (!canvas) return;
     const { from, to } = axis.window();
-    const time = `${stamp(from * 1000, zone)} – ${stamp(to * 1000, zone)}`;
+    const time = `${formatDateTime(from * 1000, zone)} – ${formatDateTime(to * 1000, zone)}`;
     const subtitle = [of.subject, time].filter(Boolean).join(' · ');
-    const blob = await picture(canvas, { title: of.title, subtitle, entries: of.series ?? [] });
+    const blob = await renderImage(canvas, { title: of.title, subtitle, entries: of.series ?? [] });
     report(await copyImage(blob, [of.subject, of.title].filter(Boolean).join(' ')));
   };
   const copy = async (text: string, what: string) => {
@@ -102,7 +102,7 @@ export function ChartMenu({ of, drawn, log, onLog, marks, extra }: Props) {
         {marks && (
           <Menu.Item
             leftSection={shown ? <IconFlagOff size={15} /> : <IconFlag size={15} />}
-            onClick={() => showMarks(!shown)}
+            onClick={() => setEventMarksVisible(!shown)}
           >
             {shown ? 'Hide events on charts' : 'Show events on charts'}
           </Menu.Item>

@@ -17,11 +17,11 @@ interface Props {
   /** Values with labels, from 0. The last one is the top of the axis. */
   levels: readonly number[];
   ticks: readonly { place: number; text: string }[];
-  word: (value: number | undefined) => string;
+  format: (value: number | undefined) => string;
   /** Position of the crosshair, 0 to 1. */
   cross: number | undefined;
   /** Text for the position of the crosshair. */
-  crossWord: string;
+  crosshairLabel: string;
   onPoint: (place: number | undefined) => void;
   /** A highlighted point with its label. */
   mark?: { place: number; value: number; text: string } | undefined;
@@ -36,7 +36,8 @@ const TOP = 10;
 const BOTTOM = 24;
 
 export function CurveFigure(props: Props) {
-  const { label, lines, levels, ticks, word, cross, crossWord, onPoint, mark, children } = props;
+  const { label, lines, levels, ticks, format, cross, crosshairLabel, onPoint, mark, children } =
+    props;
   const top = levels.at(-1) || 1;
   const x = (place: number) => LEFT + place * (WIDTH - LEFT - RIGHT);
   const y = (value: number) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - BOTTOM - TOP);
@@ -64,7 +65,7 @@ export function CurveFigure(props: Props) {
               y2={y(value)}
             />
             <text x={LEFT - 6} y={y(value) + 4} textAnchor="end">
-              {word(value)}
+              {format(value)}
             </text>
           </g>
         ))}
@@ -126,11 +127,11 @@ export function CurveFigure(props: Props) {
           )}
       </svg>
       <figcaption className={classes.legend}>
-        <strong>{crossWord}</strong>
+        <strong>{crosshairLabel}</strong>
         {lines.map(({ name, color, at }) => (
           <span key={name}>
             <i style={{ background: color }} aria-hidden /> {name}
-            {cross !== undefined && `: ${word(at)}`}
+            {cross !== undefined && `: ${format(at)}`}
           </span>
         ))}
         {children}

@@ -8,7 +8,7 @@ interface EmptyReason {
   reason: string;
 }
 
-export function Empty({ ref }: { ref: Ref<HTMLDivElement> }) {
+export function EmptyPlot({ ref }: { ref: Ref<HTMLDivElement> }) {
   return (
     <div ref={ref} className={classes.empty} hidden>
       <strong>No data</strong>
@@ -17,7 +17,10 @@ export function Empty({ ref }: { ref: Ref<HTMLDivElement> }) {
   );
 }
 
-export function sayEmpty(box: HTMLDivElement | null, { any, pending, reason }: EmptyReason): void {
+export function showEmptyReason(
+  box: HTMLDivElement | null,
+  { any, pending, reason }: EmptyReason,
+): void {
   if (!box) return;
   box.hidden = any;
   if (any) return;

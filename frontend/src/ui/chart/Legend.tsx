@@ -1,6 +1,6 @@
 /** Legend with min, avg, max and last. Figures are written to the cells without rendering. */
 import { type Ref, useImperativeHandle, useRef, useState } from 'react';
-import { brief, exact, type Unit, unitWord } from '@/lib/format';
+import { formatExact, formatWithoutUnit, type Unit, unitLabel } from '@/lib/format';
 import classes from './Chart.module.css';
 import { figuresOf, type Prepared } from './prepare';
 import type { ChartSeries } from './types';
@@ -44,8 +44,8 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
         for (const cell of row.querySelectorAll<HTMLElement>('td[data-column]')) {
           const column = cell.dataset.column as Column;
           const value = result[column];
-          write(cell, brief(unit, value));
-          const title = column === 'avg' && noAverage ? noAverage : exact(unit, value);
+          write(cell, formatWithoutUnit(unit, value));
+          const title = column === 'avg' && noAverage ? noAverage : formatExact(unit, value);
           if (cell.title !== title) cell.title = title;
         }
       }
@@ -67,7 +67,7 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
     <table ref={table} className={classes.legend}>
       <thead>
         <tr>
-          <th scope="col">{unitWord(unit) || <span className="sr-only">Series</span>}</th>
+          <th scope="col">{unitLabel(unit) || <span className="sr-only">Series</span>}</th>
           {COLUMNS.map((column) => (
             <th
               key={column}

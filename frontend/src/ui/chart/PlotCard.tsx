@@ -12,25 +12,25 @@ import type { Zone } from '@/lib/time';
 import { useZone } from '../zone';
 import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
-import { Empty, sayEmpty } from './Empty';
+import { EmptyPlot, showEmptyReason } from './Empty';
 import { onScreen } from './onScreen';
-import { sayMark } from './overlay';
+import { showMark } from './overlay';
 import { useTimeAxis } from './TimeAxisContext';
 import type { PlotShell, TimePlot } from './timePlot';
 import type { ChartMark } from './types';
 import 'uplot/dist/uPlot.min.css';
 
 /** Interface between a plot and its card. */
-export interface Around extends PlotShell {
+export interface PlotContext extends PlotShell {
   /** Sets the text for the length of an interval, and its tooltip. */
-  sayResolution: (text: string, title?: string) => void;
-  sayEmpty: (said: { any: boolean; pending: boolean; reason: string }) => void;
+  showResolution: (text: string, title?: string) => void;
+  showEmpty: (said: { any: boolean; pending: boolean; reason: string }) => void;
   /** Pixels. */
   width: () => number;
   zone: Zone;
 }
 
-export type Build = (around: Around) => TimePlot<PlotShell>;
+export type CreatePlot = (context: PlotContext) => TimePlot<PlotShell>;
 
 interface Props {
   id?: string | undefined;
@@ -39,7 +39,7 @@ interface Props {
   marks: readonly ChartMark[];
   source: { subscribe: (listener: () => void) => () => void };
   /** Creates the plot. A different function creates it again. */
-  build: Build;
+  build: CreatePlot;
   /** A change of this value redraws the plot. */
   version?: unknown;
   compact?: boolean;
@@ -74,9 +74,9 @@ export function PlotCard(props: Props) {
       zone,
       width,
       marks: () => marksNow.current,
-      onMark: (mark, left) => sayMark(bubble.current, mark, { left, width: width() }, zone),
-      sayEmpty: (said) => sayEmpty(empty.current, said),
-      sayResolution: (text, about = '') => {
+      onMark: (mark, left) => showMark(bubble.current, mark, { left, width: width() }, zone),
+      showEmpty: (said) => showEmptyReason(empty.current, said),
+      showResolution: (text, about = '') => {
         if (!resolution.current) return;
         resolution.current.textContent = text;
         resolution.current.title = about;
@@ -113,7 +113,7 @@ export function PlotCard(props: Props) {
       <div className={classes.body} style={{ height }}>
         <div ref={host} className={[classes.plot, props.plotClass].filter(Boolean).join(' ')} />
         <div ref={bubble} className={classes.bubble} hidden />
-        <Empty ref={empty} />
+        <EmptyPlot ref={empty} />
         {props.tooltip}
       </div>
       {props.legend}

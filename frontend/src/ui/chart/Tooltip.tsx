@@ -1,8 +1,8 @@
 /** Tooltip of the crosshair: the time, the highest series and the number of others. Written to the DOM without rendering. */
 import { type Ref, useImperativeHandle, useRef } from 'react';
-import { exact, type Unit } from '@/lib/format';
+import { formatExact, type Unit } from '@/lib/format';
 import classes from './Chart.module.css';
-import { besideCrosshair } from './overlay';
+import { positionTooltip } from './overlay';
 import { rankAt } from './rank';
 import type { ChartSeries } from './types';
 
@@ -31,10 +31,10 @@ export function Tooltip({ ref, series, unit }: Props) {
       const rest = [more && `and ${more} more`, silent && `${silent} without data`];
       root.replaceChildren(
         line('time', time),
-        ...top.map((index) => row(series[index], exact(unit, values[index]))),
+        ...top.map((index) => row(series[index], formatExact(unit, values[index]))),
         ...(more || silent ? [line('rest', rest.filter(Boolean).join(', '))] : []),
       );
-      besideCrosshair(root, { left, width }, WIDTH);
+      positionTooltip(root, { left, width }, WIDTH);
     },
     hide: () => {
       if (box.current) box.current.hidden = true;

@@ -1,6 +1,6 @@
 /** Decorations of a plot: event marks, and the current values at the right edge. */
 import uPlot from 'uplot';
-import { brief } from '@/lib/format';
+import { formatWithoutUnit } from '@/lib/format';
 import { resolveColor } from './palette';
 import type { ChartMark, ChartSpec } from './types';
 
@@ -106,7 +106,7 @@ function edgeLabels(plot: uPlot, spec: ChartSpec, late: number): Label[] {
       {
         y: plot.valToPos(value, 'y', true),
         // The axis shows the unit.
-        text: brief(spec.unit, value),
+        text: formatWithoutUnit(spec.unit, value),
         color: stacked ? 'var(--text)' : series.color,
       },
     ];

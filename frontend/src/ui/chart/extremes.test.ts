@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { extremesOf, runs, shadeWords } from './extremes';
+import { describeShades, extremesOf, knownRanges } from './extremes';
 import { prepare } from './prepare';
 
 const of = (...values: number[]) => Float64Array.from(values);
@@ -12,7 +12,7 @@ const columns = {
   step: 60,
   rows: [of(1, 2), of(10, 20)],
   extremes: [{ low: of(0, 1), high: of(5, 6) }, undefined],
-  whole: { low: of(0, 0), high: of(90, 91) },
+  total: { low: of(0, 0), high: of(90, 91) },
 };
 
 describe('extremesOf', () => {
@@ -37,24 +37,24 @@ describe('extremesOf', () => {
   });
 });
 
-describe('shadeWords', () => {
+describe('describeShades', () => {
   it('describes the shade', () => {
     const [shade] = extremesOf({ kind: 'stacked', series }, prepare(columns, 'stacked'), []);
     if (!shade) throw new Error('no shade');
-    expect(shadeWords('stacked', [])).toBe('');
-    expect(shadeWords('stacked', [shade])).toContain('the dotted line is the lowest');
-    expect(shadeWords('lines', [shade])).toContain('from the lowest to the highest');
+    expect(describeShades('stacked', [])).toBe('');
+    expect(describeShades('stacked', [shade])).toContain('the dotted line is the lowest');
+    expect(describeShades('lines', [shade])).toContain('from the lowest to the highest');
     const upward = { ...shade, low: of(Number.NaN, Number.NaN) };
-    expect(shadeWords('lines', [upward])).not.toContain('lowest');
+    expect(describeShades('lines', [upward])).not.toContain('lowest');
   });
 });
 
-describe('runs', () => {
+describe('knownRanges', () => {
   it('splits at unknown values', () => {
-    expect(runs([null, 1, 2, null, 0, null])).toEqual([
+    expect(knownRanges([null, 1, 2, null, 0, null])).toEqual([
       [1, 3],
       [4, 5],
     ]);
-    expect(runs([])).toEqual([]);
+    expect(knownRanges([])).toEqual([]);
   });
 });

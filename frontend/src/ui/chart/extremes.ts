@@ -17,14 +17,14 @@ export interface Shade extends Extremes {
 /** Return the shades of all visible lines, or one of a stack if none of its layers is hidden. */
 export function extremesOf(
   { kind, series }: Pick<ChartSpec, 'kind' | 'series'>,
-  { step, drawn, extremes, whole }: Prepared,
+  { step, drawn, extremes, total }: Prepared,
   visible: readonly boolean[],
 ): Shade[] {
   if (step === 1) return [];
   if (kind === 'stacked') {
     const middle = drawn.at(-1);
     const isWhole = series.every((_, index) => visible[index] !== false);
-    return whole && middle && isWhole ? [{ ...whole, middle, color: 'var(--text-dim)' }] : [];
+    return total && middle && isWhole ? [{ ...total, middle, color: 'var(--text-dim)' }] : [];
   }
   return series.flatMap(({ color }, index) => {
     const found = extremes?.[index];
@@ -34,7 +34,7 @@ export function extremesOf(
 }
 
 /** Return a description of the shade; empty if there is none. */
-export function shadeWords(kind: ChartSpec['kind'], shades: readonly Shade[]): string {
+export function describeShades(kind: ChartSpec['kind'], shades: readonly Shade[]): string {
   if (!shades.length) return '';
   const isKnown = (value: number) => !Number.isNaN(value);
   if (!shades.some(({ low }) => low.some(isKnown)))
@@ -60,13 +60,14 @@ export function drawExtremes(
   for (const shade of extremesOf(spec, data, visible)) {
     ctx.fillStyle = resolveColor(shade.color);
     ctx.strokeStyle = ctx.fillStyle;
-    for (const run of runs(shade.middle)) fill(plot, shade, data.x, run, spec.kind === 'stacked');
+    for (const run of knownRanges(shade.middle))
+      fill(plot, shade, data.x, run, spec.kind === 'stacked');
   }
   ctx.restore();
 }
 
 /** Return ranges of consecutive known values as [first, end) indices. Pure. */
-export function runs(middle: readonly (number | null)[]): [number, number][] {
+export function knownRanges(middle: readonly (number | null)[]): [number, number][] {
   const found: [number, number][] = [];
   middle.forEach((value, index) => {
     if (value === null) return;

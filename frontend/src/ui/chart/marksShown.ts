@@ -14,9 +14,9 @@ function stored(): boolean {
 
 const store = createStore(stored());
 
-export const useMarksShown = (): boolean => useSyncExternalStore(store.subscribe, store.get);
+export const useEventMarksVisible = (): boolean => useSyncExternalStore(store.subscribe, store.get);
 
-export function showMarks(shown: boolean): void {
+export function setEventMarksVisible(shown: boolean): void {
   store.set(shown);
   try {
     localStorage.setItem(KEY, shown ? 'shown' : 'hidden');

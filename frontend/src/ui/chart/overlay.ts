@@ -8,7 +8,7 @@ const OFFSET = 12;
 const HALF = 130;
 
 /** Show the box to the right of the crosshair, or to its left if `room` pixels are not available. */
-export function besideCrosshair(
+export function positionTooltip(
   box: HTMLElement,
   { left, width }: { left: number; width: number },
   room: number,
@@ -20,7 +20,7 @@ export function besideCrosshair(
 }
 
 /** Show the label of the mark under the pointer in a plot of `width` pixels; hide it if there is none. */
-export function sayMark(
+export function showMark(
   label: HTMLElement | null,
   mark: ChartMark | null,
   { left, width }: { left: number; width: number },

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { placed } from './picture';
+import { layoutLegend } from './picture';
 
-describe('placed', () => {
+describe('layoutLegend', () => {
   it('places entries side by side, and continues in the next row', () => {
-    expect(placed([40, 40, 40], 200)).toEqual([
+    expect(layoutLegend([40, 40, 40], 200)).toEqual([
       { x: 12, row: 0 },
       { x: 85, row: 0 },
       { x: 12, row: 1 },
@@ -11,7 +11,7 @@ describe('placed', () => {
   });
 
   it('places an entry that is wider than the image in a separate row', () => {
-    expect(placed([20, 900, 20], 200).map(({ row }) => row)).toEqual([0, 1, 2]);
-    expect(placed([], 200)).toEqual([]);
+    expect(layoutLegend([20, 900, 20], 200).map(({ row }) => row)).toEqual([0, 1, 2]);
+    expect(layoutLegend([], 200)).toEqual([]);
   });
 });

@@ -16,14 +16,14 @@ const GAP = 18;
 const FONT = 'system-ui, sans-serif';
 
 /** Render a chart with its caption to a PNG, with a solid background and the resolution of the plot. */
-export function picture(plot: HTMLCanvasElement, caption: Caption): Promise<Blob> {
+export function renderImage(plot: HTMLCanvasElement, caption: Caption): Promise<Blob> {
   const ratio = window.devicePixelRatio || 1;
   const out = document.createElement('canvas');
   const context = out.getContext('2d');
   if (!context) return Promise.reject(new Error('no image'));
   const width = plot.width / ratio;
   context.font = `12px ${FONT}`;
-  const places = placed(
+  const places = layoutLegend(
     caption.entries.map(({ label }) => context.measureText(label).width),
     width,
   );
@@ -50,7 +50,7 @@ export function picture(plot: HTMLCanvasElement, caption: Caption): Promise<Blob
 }
 
 /** Return the positions of legend entries, in as many rows as necessary. */
-export function placed(
+export function layoutLegend(
   widths: readonly number[],
   width: number,
 ): readonly { x: number; row: number }[] {

@@ -5,7 +5,15 @@ import { drawBands, drawEdgeValues, drawMarks, EDGE_WIDTH } from './decorate';
 import { drawExtremes, extremesOf } from './extremes';
 import { decades, positive } from './logScale';
 import { resolveColor } from './palette';
-import { isBlank, lateness, NOTHING, niceCeiling, type Prepared, prepare, toCsv } from './prepare';
+import {
+  EMPTY_DATA,
+  isBlank,
+  maxLateIntervals,
+  niceCeiling,
+  type Prepared,
+  prepare,
+  toCsv,
+} from './prepare';
 import {
   axisStyle,
   crosshair,
@@ -32,7 +40,7 @@ export interface PlotOptions extends PlotShell {
 }
 
 export class ChartPlot extends TimePlot<PlotOptions> {
-  data: Prepared = NOTHING;
+  data: Prepared = EMPTY_DATA;
   private y: [number, number] = [0, 1];
 
   update(): void {
@@ -165,14 +173,14 @@ export class ChartPlot extends TimePlot<PlotOptions> {
 
   private moved(): void {
     this.cursor();
-    this.sayMark();
+    this.showMark();
   }
 
   private decorate(plot: uPlot): void {
     const { spec, axis, marks } = this.options;
     plot.ctx.save();
     drawMarks(plot, marks(), axis.window());
-    drawEdgeValues(plot, spec, lateness(this.data.step));
+    drawEdgeValues(plot, spec, maxLateIntervals(this.data.step));
     plot.ctx.restore();
   }
 }

@@ -10,17 +10,17 @@ export interface Prepared {
   /** Measured values. */
   raw: Float64Array[];
   extremes: Columns['extremes'];
-  whole: Columns['whole'];
+  total: Columns['total'];
   weights: Columns['weights'];
 }
 
-export const NOTHING: Prepared = {
+export const EMPTY_DATA: Prepared = {
   x: [],
   step: 1,
   drawn: [],
   raw: [],
   extremes: undefined,
-  whole: undefined,
+  total: undefined,
   weights: undefined,
 };
 
@@ -29,7 +29,7 @@ export function prepare(
   kind: 'lines' | 'stacked',
   shown = columns.rows,
 ): Prepared {
-  const { from, step, rows, extremes, whole, weights } = columns;
+  const { from, step, rows, extremes, total, weights } = columns;
   const half = Math.floor(step / 2);
   const x = Array.from({ length: rows[0]?.length ?? 0 }, (_, index) => from + index * step + half);
   return {
@@ -37,7 +37,7 @@ export function prepare(
     step,
     raw: rows,
     extremes,
-    whole,
+    total,
     weights,
     drawn: kind === 'lines' ? shown.map(withGaps) : stack(shown, x.length),
   };
@@ -78,12 +78,17 @@ export interface Figures {
 }
 
 /** Return how many intervals old the last value can be. Samples can arrive late. */
-export const lateness = (step: number): number => (step === 1 ? 4 : 2);
+export const maxLateIntervals = (step: number): number => (step === 1 ? 4 : 2);
 
 /** Return the figures of one series of a chart. */
 export function figuresOf(data: Prepared, index: number): Figures {
   const values = data.raw[index] ?? new Float64Array();
-  return figures(values, lateness(data.step), data.extremes?.[index], data.weights?.[index]);
+  return figures(
+    values,
+    maxLateIntervals(data.step),
+    data.extremes?.[index],
+    data.weights?.[index],
+  );
 }
 
 const known = (extreme: number | undefined, value: number): number =>
@@ -92,7 +97,7 @@ const known = (extreme: number | undefined, value: number): number =>
 /** Return min, avg, max and last; NaN if there are no samples. `last` considers only the most recent intervals. */
 export function figures(
   values: Float64Array,
-  within = lateness(1),
+  within = maxLateIntervals(1),
   extremes?: Extremes,
   weights?: Float64Array,
 ): Figures {

@@ -144,7 +144,7 @@ export abstract class TimePlot<Options extends PlotShell> {
   }
 
   /** Show the mark under the pointer. Plots with a synchronized crosshair show none. */
-  protected sayMark(): void {
+  protected showMark(): void {
     const { marks, onMark } = this.options;
     this.near = this.isOwn ? markAt(this.plot, marks(), this.plot.cursor.left ?? -1) : null;
     this.plot.over.style.cursor = this.near?.open ? 'pointer' : '';

@@ -17,7 +17,7 @@ export interface Columns {
   /** Lowest and highest second of each interval per series, if known. */
   extremes?: readonly (Extremes | undefined)[] | undefined;
   /** The same for the sum of a stack. */
-  whole?: Extremes | undefined;
+  total?: Extremes | undefined;
   /** Weight of each interval in an average, per series; undefined for equal weights. */
   weights?: readonly (Float64Array | undefined)[] | undefined;
 }

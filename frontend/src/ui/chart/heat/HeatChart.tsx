@@ -2,7 +2,7 @@
 import { type ReactNode, useCallback, useMemo, useRef } from 'react';
 import { interval } from '@/lib/dates';
 import { duration } from '@/lib/time';
-import { type Build, PlotCard } from '../PlotCard';
+import { type CreatePlot, PlotCard } from '../PlotCard';
 import type { ChartMark } from '../types';
 import { HeatLegend, type HeatLegendHandle } from './HeatLegend';
 import { HeatTooltip, type HeatTooltipHandle } from './HeatTooltip';
@@ -26,22 +26,22 @@ export function HeatChart({ id, title, source, marks, height, emptyReason, actio
   const tooltip = useRef<HeatTooltipHandle>(null);
   const menu = useMemo(() => ({ of: { id, title, apiCall: source.apiCall } }), [id, title, source]);
 
-  const build = useCallback<Build>(
-    (around) => {
+  const build = useCallback<CreatePlot>(
+    (context) => {
       const chart: HeatPlot = new HeatPlot({
-        ...around,
+        ...context,
         source,
         onData: (heat, extent, scale) => {
           legend.current?.show(heat, extent && scale);
           const counted = heat.columns.some((column) => column?.seconds);
-          around.sayEmpty({
+          context.showEmpty({
             any: extent !== null,
             pending: source.pending?.() ?? false,
             reason:
               source.reason() ??
               (counted ? emptyReason : 'Requests were not counted in this time range.'),
           });
-          around.sayResolution(heat.step > 1 && extent ? `${duration(heat.step)} columns` : '');
+          context.showResolution(heat.step > 1 && extent ? `${duration(heat.step)} columns` : '');
         },
         onCursor: (at) => {
           if (!at || at.row === null) {
@@ -50,8 +50,8 @@ export function HeatChart({ id, title, source, marks, height, emptyReason, actio
           }
           const { step, perDecade } = chart.heat;
           const { left, column, row, from } = at;
-          const time = interval(from, step, around.zone);
-          tooltip.current?.show({ left, width: around.width(), time, column, row, perDecade });
+          const time = interval(from, step, context.zone);
+          tooltip.current?.show({ left, width: context.width(), time, column, row, perDecade });
         },
       });
       return chart;

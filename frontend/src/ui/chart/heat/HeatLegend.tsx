@@ -1,14 +1,14 @@
 /** Legend of a heat map: color scale and summary figures. Written to the DOM without rendering. */
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { format } from '@/lib/format';
-import { type ColourScale, marksOf, STOPS } from './colours';
+import { type ColorScale, STOPS, scaleLabels } from './colours';
 import { summaryOf } from './grid';
-import { rangeWord } from './HeatTooltip';
+import { rangeLabel } from './HeatTooltip';
 import classes from './heat.module.css';
 import type { Heat } from './types';
 
 export interface HeatLegendHandle {
-  show: (heat: Heat, scale: ColourScale | null) => void;
+  show: (heat: Heat, scale: ColorScale | null) => void;
 }
 
 export function HeatLegend({ ref }: { ref: Ref<HeatLegendHandle> }) {
@@ -20,8 +20,8 @@ export function HeatLegend({ ref }: { ref: Ref<HeatLegendHandle> }) {
       const found = summaryOf(heat.columns);
       figures.current?.replaceChildren(
         figure('Requests', found ? format('count', found.requests) : '–'),
-        figure('Most at', found ? rangeWord(found.most, heat.perDecade) : '–'),
-        figure('Slowest', found ? rangeWord(found.slowest, heat.perDecade) : '–'),
+        figure('Most at', found ? rangeLabel(found.most, heat.perDecade) : '–'),
+        figure('Slowest', found ? rangeLabel(found.slowest, heat.perDecade) : '–'),
       );
     },
   }));
@@ -40,8 +40,8 @@ export function HeatLegend({ ref }: { ref: Ref<HeatLegendHandle> }) {
   );
 }
 
-function labels(scale: ColourScale): HTMLElement[] {
-  return marksOf(scale).map(({ rate, place }) => {
+function labels(scale: ColorScale): HTMLElement[] {
+  return scaleLabels(scale).map(({ rate, place }) => {
     const label = document.createElement('span');
     label.style.left = `${place * 100}%`;
     label.textContent = format('count', rate);

@@ -1,8 +1,8 @@
 /** Tooltip of a heat map: time, latency, number of requests and their share. Written to the DOM without rendering. */
 import { type Ref, useImperativeHandle, useRef } from 'react';
-import { exact, format } from '@/lib/format';
+import { format, formatExact } from '@/lib/format';
 import classes from '../Chart.module.css';
-import { besideCrosshair } from '../overlay';
+import { positionTooltip } from '../overlay';
 import { countAt, requestsOf, rowStart } from './grid';
 import type { HeatColumn } from './types';
 
@@ -28,7 +28,7 @@ export function HeatTooltip({ ref }: { ref: Ref<HeatTooltipHandle> }) {
       const root = box.current;
       if (!root) return;
       root.replaceChildren(line(time), ...body(column, row, perDecade));
-      besideCrosshair(root, { left, width }, WIDTH);
+      positionTooltip(root, { left, width }, WIDTH);
     },
     hide: () => {
       if (box.current) box.current.hidden = true;
@@ -47,24 +47,24 @@ function body(column: HeatColumn | undefined, row: number, perDecade: number): H
     .slice(Math.max(0, row + 1 - column.row))
     .reduce((sum, each) => sum + each, 0);
   return [
-    pair('Latency', rangeWord(row, perDecade)),
-    pair('Requests', countWord(count, column.seconds)),
-    pair(`Share of ${exact('count', all)}`, shareWord(count / all)),
-    pair('Slower', shareWord(slower / all)),
+    pair('Latency', rangeLabel(row, perDecade)),
+    pair('Requests', countText(count, column.seconds)),
+    pair(`Share of ${formatExact('count', all)}`, shareText(count / all)),
+    pair('Slower', shareText(slower / all)),
   ];
 }
 
 /** 200 µs–224 µs */
-export const rangeWord = (row: number, perDecade: number): string =>
+export const rangeLabel = (row: number, perDecade: number): string =>
   [row, row + 1].map((each) => format('microseconds', rowStart(each, perDecade))).join('–');
 
 /** Format a request count, with the rate if the column is longer than a second. */
-const countWord = (count: number, seconds: number): string =>
+const countText = (count: number, seconds: number): string =>
   seconds === 1
-    ? exact('count', count)
-    : `${exact('count', count)}, ${format('perSecond', count / seconds)}`;
+    ? formatExact('count', count)
+    : `${formatExact('count', count)}, ${format('perSecond', count / seconds)}`;
 
-const shareWord = (share: number): string => format('ratio', share);
+const shareText = (share: number): string => format('ratio', share);
 
 function line(text: string): HTMLElement {
   const element = document.createElement('div');

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { colourScale, marksOf, shades, shareOf } from './colours';
+import { colorScale, scaleLabels, shades, shareOf } from './colours';
 
-describe('colourScale', () => {
+describe('colorScale', () => {
   it('extends from a power of ten to a round number', () => {
-    expect(colourScale([1, 4_300])).toEqual({ low: 1, high: 5_000 });
-    expect(colourScale([3, 1_100])).toEqual({ low: 1, high: 2_000 });
-    expect(colourScale([0.3, 99])).toEqual({ low: 0.1, high: 100 });
-    expect(colourScale([1, 1])).toEqual({ low: 1, high: 10 });
-    expect(colourScale([7, 7])).toEqual({ low: 1, high: 10 });
+    expect(colorScale([1, 4_300])).toEqual({ low: 1, high: 5_000 });
+    expect(colorScale([3, 1_100])).toEqual({ low: 1, high: 2_000 });
+    expect(colorScale([0.3, 99])).toEqual({ low: 0.1, high: 100 });
+    expect(colorScale([1, 1])).toEqual({ low: 1, high: 10 });
+    expect(colorScale([7, 7])).toEqual({ low: 1, high: 10 });
   });
 
   it('is limited to six powers of ten', () => {
-    expect(colourScale([0.0001, 90_000])).toEqual({ low: 0.1, high: 100_000 });
+    expect(colorScale([0.0001, 90_000])).toEqual({ low: 0.1, high: 100_000 });
   });
 });
 
@@ -25,7 +25,7 @@ describe('shareOf', () => {
   });
 
   it('matches the labels of the legend', () => {
-    expect(marksOf(scale)).toEqual([
+    expect(scaleLabels(scale)).toEqual([
       { rate: 1, place: 0 },
       { rate: 10, place: 0.25 },
       { rate: 100, place: 0.5 },
@@ -35,7 +35,7 @@ describe('shareOf', () => {
   });
 
   it('labels the end of the scale if there is space', () => {
-    const rates = (high: number) => marksOf({ low: 1, high }).map(({ rate }) => rate);
+    const rates = (high: number) => scaleLabels({ low: 1, high }).map(({ rate }) => rate);
     expect(rates(500)).toEqual([1, 10, 100, 500]);
     expect(rates(200)).toEqual([1, 10, 100, 200]);
     expect(rates(2_000)).toEqual([1, 10, 100, 1_000]);

@@ -10,13 +10,13 @@ const DECADES = 6;
 /** Share of the legend's width that a label needs. */
 const ROOM = 0.12;
 
-export interface ColourScale {
+export interface ColorScale {
   low: number;
   high: number;
 }
 
 /** Return a scale from a power of ten at or below the lowest rate to a round number at or above the highest. */
-export function colourScale([lowest, highest]: readonly [number, number]): ColourScale {
+export function colorScale([lowest, highest]: readonly [number, number]): ColorScale {
   const power = Math.floor(Math.log10(lowest));
   const high = roundNumbers(Math.max(highest, 10 ** (power + 1)), highest * 100)[0] ?? highest;
   const bottom = Math.max(power, Math.ceil(Math.log10(high)) - DECADES);
@@ -24,13 +24,13 @@ export function colourScale([lowest, highest]: readonly [number, number]): Colou
 }
 
 /** Return the position of a rate on the scale, 0 to 1. */
-export function shareOf(rate: number, { low, high }: ColourScale): number {
+export function shareOf(rate: number, { low, high }: ColorScale): number {
   const place = Math.log10(rate / low) / Math.log10(high / low);
   return Math.min(1, Math.max(0, place));
 }
 
 /** Return the labels of a legend: powers of ten, and the end of the scale if there is space. */
-export function marksOf(scale: ColourScale): { rate: number; place: number }[] {
+export function scaleLabels(scale: ColorScale): { rate: number; place: number }[] {
   const tens = roundNumbers(scale.low, scale.high).filter(isPowerOfTen);
   const marks = tens.map((rate) => ({ rate, place: shareOf(rate, scale) }));
   const free = 1 - (marks.at(-1)?.place ?? 0);
@@ -46,11 +46,11 @@ const parsed = (hex: string): Rgb => {
 
 /** Return `count` colors from the first to the last of `stops` (#rrggbb), interpolated like a CSS gradient. */
 export function shades(stops: readonly string[], count: number): string[] {
-  const colours = stops.map(parsed);
+  const colors = stops.map(parsed);
   return Array.from({ length: count }, (_, index) => {
-    const place = (index / (count - 1)) * (colours.length - 1);
-    const left = Math.min(Math.floor(place), colours.length - 2);
-    const [a, b] = [colours[left] ?? [0, 0, 0], colours[left + 1] ?? [0, 0, 0]];
+    const place = (index / (count - 1)) * (colors.length - 1);
+    const left = Math.min(Math.floor(place), colors.length - 2);
+    const [a, b] = [colors[left] ?? [0, 0, 0], colors[left + 1] ?? [0, 0, 0]];
     const mixed = a.map((part, at) => Math.round(part + ((b[at] ?? part) - part) * (place - left)));
     return `rgb(${mixed.join(' ')})`;
   });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  around,
   columnAt,
   countAt,
   extentOf,
@@ -8,6 +7,7 @@ import {
   placeOf,
   ratesOf,
   requestsOf,
+  roundBounds,
   roundNumbers,
   rowOf,
   rowStart,
@@ -91,11 +91,11 @@ describe('gaps', () => {
 
 describe('axis', () => {
   it('ends at round numbers', () => {
-    expect(around(112, 1_258)).toEqual([100, 2_000]);
-    expect(around(100, 1_000)).toEqual([100, 1_000]);
-    expect(around(89, 91)).toEqual([50, 100]);
-    expect(around(100, 100)).toEqual([100, 200]);
-    expect(around(0.5, 3)).toEqual([0.5, 5]);
+    expect(roundBounds(112, 1_258)).toEqual([100, 2_000]);
+    expect(roundBounds(100, 1_000)).toEqual([100, 1_000]);
+    expect(roundBounds(89, 91)).toEqual([50, 100]);
+    expect(roundBounds(100, 100)).toEqual([100, 200]);
+    expect(roundBounds(0.5, 3)).toEqual([0.5, 5]);
   });
 
   it('has as many labels as there is space for', () => {

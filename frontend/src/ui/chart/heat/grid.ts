@@ -65,7 +65,7 @@ export const isPowerOfTen = (value: number): boolean =>
   Number.isInteger(Number(Math.log10(value).toFixed(6)));
 
 /** Return the round numbers around a range, so that an axis does not change with every sample. */
-export function around(low: number, high: number): [number, number] {
+export function roundBounds(low: number, high: number): [number, number] {
   const near = roundNumbers(low / 10, high * 10);
   const [from = low, to = high] = [
     near.findLast((value) => value <= low * 1.001),

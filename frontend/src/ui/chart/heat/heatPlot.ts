@@ -14,13 +14,13 @@ import {
   yAxisSize,
   zoomTo,
 } from '../timePlot';
-import { type ColourScale, colourScale, STOPS, shades } from './colours';
+import { type ColorScale, colorScale, STOPS, shades } from './colours';
 import {
-  around,
   columnAt,
   type Extent,
   extentOf,
   placeOf,
+  roundBounds,
   rowOf,
   rowStart,
   ticks,
@@ -34,7 +34,7 @@ const SHADES = 32;
 const LABEL_ROOM = 26;
 const NOTHING: Heat = { from: 0, step: 1, perDecade: 20, columns: [] };
 
-export interface Pointed {
+export interface PointedCell {
   /** Epoch second at which the column starts. */
   from: number;
   column: HeatColumn | undefined;
@@ -46,16 +46,16 @@ export interface Pointed {
 
 export interface HeatPlotOptions extends PlotShell {
   source: HeatSource;
-  onData: (heat: Heat, extent: Extent | null, scale: ColourScale) => void;
-  onCursor: (at: Pointed | null) => void;
+  onData: (heat: Heat, extent: Extent | null, scale: ColorScale) => void;
+  onCursor: (at: PointedCell | null) => void;
 }
 
 export class HeatPlot extends TimePlot<HeatPlotOptions> {
   heat: Heat = NOTHING;
   private readonly cell = document.createElement('div');
-  private readonly colours = shades(STOPS.map(resolveColor), SHADES);
+  private readonly colors = shades(STOPS.map(resolveColor), SHADES);
   private y: [number, number] = [100, 1_000];
-  private scale: ColourScale = { low: 1, high: 1_000 };
+  private scale: ColorScale = { low: 1, high: 1_000 };
   private isEmpty = true;
 
   constructor(options: HeatPlotOptions) {
@@ -74,8 +74,8 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
     this.isEmpty = !extent;
     if (extent) {
       const [lowest, highest] = extent.rows;
-      this.y = around(rowStart(lowest, perDecade), rowStart(highest + 1, perDecade));
-      this.scale = colourScale(extent.rates);
+      this.y = roundBounds(rowStart(lowest, perDecade), rowStart(highest + 1, perDecade));
+      this.scale = colorScale(extent.rates);
     }
     const middles = columns.map((_, index) => placeOf(this.heat.from + (index + 0.5) * step));
     this.plot.setData([middles, middles.map(() => null)], true);
@@ -132,7 +132,7 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
       surface: resolveColor('var(--surface)'),
       text: this.isEmpty ? null : resolveColor('var(--text-dim)'),
     });
-    paintCells(plot, this.heat, { scale: this.scale, shades: this.colours });
+    paintCells(plot, this.heat, { scale: this.scale, shades: this.colors });
     plot.ctx.save();
     drawMarks(plot, marks(), axis.window());
     plot.ctx.restore();
@@ -140,7 +140,7 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
 
   private moved(): void {
     this.point();
-    this.sayMark();
+    this.showMark();
   }
 
   /** Report the cell under the crosshair. */

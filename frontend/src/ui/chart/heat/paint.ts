@@ -1,6 +1,6 @@
 /** Painting of a heat map: cells, and hatching for gaps. */
 import uPlot from 'uplot';
-import { type ColourScale, shareOf } from './colours';
+import { type ColorScale, shareOf } from './colours';
 import { gapsOf, placeOf, ratesOf, rowStart } from './grid';
 import type { Heat } from './types';
 
@@ -8,7 +8,7 @@ import type { Heat } from './types';
 const WORDS_WIDTH = 64;
 
 interface CellStyle {
-  scale: ColourScale;
+  scale: ColorScale;
   /** Colors from few to many requests. */
   shades: readonly string[];
 }
@@ -34,14 +34,14 @@ export function paintCells(plot: uPlot, heat: Heat, { scale, shades }: CellStyle
   });
 }
 
-interface GapColours {
+interface GapColors {
   line: string;
   surface: string;
   /** Null if no label is needed. */
   text: string | null;
 }
 
-export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapColours): void {
+export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapColors): void {
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
   for (const [from, to] of gapsOf(heat)) {
