@@ -2,8 +2,8 @@
 import { MantineProvider } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
+import { clearUserData } from '@/api/access/session';
 import { onSessionEnded } from '@/api/http';
-import { clearUserData } from '@/api/session';
 import { prefetch, preloadPages } from './prefetch';
 import { createQueryClient } from './queryClient';
 import { createAppRouter } from './router';

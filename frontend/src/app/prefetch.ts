@@ -1,12 +1,12 @@
 /** Prefetching of data that every page shows, and of the code of all pages. */
 import type { QueryClient } from '@tanstack/react-query';
 import type { AnyRoute, AnyRouter } from '@tanstack/react-router';
-import { actionsQuery } from '@/api/actions';
-import { bdbsQuery } from '@/api/bdbs';
-import { eventsQuery } from '@/api/events';
-import { healthQuery } from '@/api/health';
-import { nodesQuery } from '@/api/nodes';
-import { shardsQuery } from '@/api/shards';
+import { eventsQuery } from '@/api/alerting/events';
+import { healthQuery } from '@/api/alerting/health';
+import { actionsQuery } from '@/api/cluster/actions';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { shardsQuery } from '@/api/databases/shards';
 
 export function prefetch(client: QueryClient): void {
   void client.prefetchQuery(bdbsQuery);

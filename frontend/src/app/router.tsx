@@ -8,8 +8,8 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
+import { sessionQuery } from '@/api/access/session';
 import { ApiError } from '@/api/http';
-import { sessionQuery } from '@/api/session';
 import { Frame } from './layout/Frame';
 import { NotFoundPage, RouteError } from './routes/fallback';
 import { LoginPage } from './routes/login';
@@ -68,19 +68,19 @@ const databases = createRoute({
   getParentRoute: () => shell,
   path: 'databases',
   validateSearch: databasesSearch,
-  component: lazyRouteComponent(() => import('./routes/databases'), 'DatabasesPage'),
+  component: lazyRouteComponent(() => import('./routes/databases/list'), 'DatabasesPage'),
 });
 
 const databaseNew = createRoute({
   getParentRoute: () => shell,
   path: 'databases/new',
-  component: lazyRouteComponent(() => import('./routes/database-new'), 'DatabaseNewPage'),
+  component: lazyRouteComponent(() => import('./routes/databases/new'), 'DatabaseNewPage'),
 });
 
 const database = createRoute({
   getParentRoute: () => shell,
   path: 'databases/$uid',
-  component: lazyRouteComponent(() => import('./routes/database'), 'DatabasePage'),
+  component: lazyRouteComponent(() => import('./routes/databases/page'), 'DatabasePage'),
 });
 
 const databaseIndex = createRoute({
@@ -95,27 +95,27 @@ const databaseMetrics = createRoute({
   getParentRoute: () => database,
   path: 'metrics',
   validateSearch: metricsSearch,
-  component: lazyRouteComponent(() => import('./routes/database-metrics'), 'DatabaseMetricsTab'),
+  component: lazyRouteComponent(() => import('./routes/databases/metrics'), 'DatabaseMetricsTab'),
 });
 
 const databaseShards = createRoute({
   getParentRoute: () => database,
   path: 'shards',
   validateSearch: shardsSearch,
-  component: lazyRouteComponent(() => import('./routes/database-shards'), 'DatabaseShardsTab'),
+  component: lazyRouteComponent(() => import('./routes/databases/shards'), 'DatabaseShardsTab'),
 });
 
 const databaseEndpoint = createRoute({
   getParentRoute: () => database,
   path: 'endpoint',
-  component: lazyRouteComponent(() => import('./routes/database-endpoint'), 'DatabaseEndpointTab'),
+  component: lazyRouteComponent(() => import('./routes/databases/endpoint'), 'DatabaseEndpointTab'),
 });
 
 const databaseConfiguration = createRoute({
   getParentRoute: () => database,
   path: 'configuration',
   component: lazyRouteComponent(
-    () => import('./routes/database-configuration'),
+    () => import('./routes/databases/configuration'),
     'DatabaseConfigurationTab',
   ),
 });
@@ -124,7 +124,7 @@ const databaseEvents = createRoute({
   getParentRoute: () => database,
   path: 'events',
   validateSearch: eventSearch,
-  component: lazyRouteComponent(() => import('./routes/database-events'), 'DatabaseEventsTab'),
+  component: lazyRouteComponent(() => import('./routes/databases/events'), 'DatabaseEventsTab'),
 });
 
 const nodes = createRoute({
@@ -142,27 +142,30 @@ const node = createRoute({
 const benchmarks = createRoute({
   getParentRoute: () => shell,
   path: 'benchmarks',
-  component: lazyRouteComponent(() => import('./routes/benchmarks'), 'BenchmarksPage'),
+  component: lazyRouteComponent(() => import('./routes/benchmarks/list'), 'BenchmarksPage'),
 });
 
 const benchmarkNew = createRoute({
   getParentRoute: () => shell,
   path: 'benchmarks/new',
   validateSearch: newRunSearch,
-  component: lazyRouteComponent(() => import('./routes/benchmark-new'), 'BenchmarkNewPage'),
+  component: lazyRouteComponent(() => import('./routes/benchmarks/new'), 'BenchmarkNewPage'),
 });
 
 const benchmarkCompare = createRoute({
   getParentRoute: () => shell,
   path: 'benchmarks/compare',
   validateSearch: compareSearch,
-  component: lazyRouteComponent(() => import('./routes/benchmark-compare'), 'BenchmarkComparePage'),
+  component: lazyRouteComponent(
+    () => import('./routes/benchmarks/compare'),
+    'BenchmarkComparePage',
+  ),
 });
 
 const benchmark = createRoute({
   getParentRoute: () => shell,
   path: 'benchmarks/$uid',
-  component: lazyRouteComponent(() => import('./routes/benchmark'), 'BenchmarkPage'),
+  component: lazyRouteComponent(() => import('./routes/benchmarks/page'), 'BenchmarkPage'),
 });
 
 const timeline = createRoute({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EVENT_GROUPS } from '@/features/timeline/kinds';
+import { EVENT_GROUPS } from '@/features/timeline/eventTypes';
 import { eventSearch, frameSearch, loginSearch, timelineSearch } from './search';
 
 describe('search', () => {

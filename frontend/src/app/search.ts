@@ -1,5 +1,5 @@
 /** Validation of search parameters in the address. Invalid parameters are dropped. */
-import { EVENT_GROUPS, type EventGroup } from '@/features/timeline/kinds';
+import { EVENT_GROUPS, type EventGroup } from '@/features/timeline/eventTypes';
 import { isStep } from '@/lib/resolution';
 import { timeWindowError } from '@/lib/timeWindow';
 

@@ -1,7 +1,7 @@
 /** Time span of the event pages: the time range in the header if one is selected, otherwise all events. */
 import { useSearch } from '@tanstack/react-router';
-import { useCoarseWindow } from '@/live/useWindow';
-import { useZone } from '@/ui/zone';
+import { useCoarseWindow } from '@/live/useCoarseWindow';
+import { useZone } from '@/ui/useZone';
 import { formatWindow, rangeLabel } from './ranges';
 import { DEFAULT_RANGE } from './search';
 

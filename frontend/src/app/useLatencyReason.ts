@@ -1,6 +1,6 @@
 /** Reason why there is currently no latency data: the proxies are not running. */
 import { useQuery } from '@tanstack/react-query';
-import { endpointQuery, proxiesQuery } from '@/api/endpoints';
+import { endpointQuery, proxiesQuery } from '@/api/databases/endpoints';
 import type { EndpointProxy, NodeProxy } from '@/api/types';
 import type { EmptyReasons } from '@/features/metrics/MetricChart';
 

@@ -10,7 +10,7 @@ import {
 } from 'react';
 import type { Freshness } from './freshness';
 import { Live } from './live';
-import type { StreamState } from './stream';
+import type { StreamState } from './stream/stream';
 
 const LiveContext = createContext<Live | null>(null);
 

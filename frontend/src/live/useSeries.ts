@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import type { ChartSource } from '@/ui/chart/types';
 import { useLive } from './LiveProvider';
-import { type SeriesRequest, seriesSource } from './series';
+import { type SeriesRequest, seriesSource } from './series/seriesSource';
 
 export function useSeries(spec: SeriesRequest): ChartSource {
   const live = useLive();

@@ -3,7 +3,7 @@ import { useCallback, useSyncExternalStore } from 'react';
 import { createStore } from '@/lib/store';
 import { ago, consoleNow, duration, formatDateTime } from '@/lib/time';
 import { Dash } from './Dash';
-import { useZone } from './zone';
+import { useZone } from './useZone';
 
 const clock = createStore(consoleNow());
 let users = 0;

@@ -1,5 +1,5 @@
 /** Arrow for a move between two columns of a grid with one column per node. */
-import classes from './moves.module.css';
+import classes from './MoveArrow.module.css';
 
 interface Props {
   row: number;

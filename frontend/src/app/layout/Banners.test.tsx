@@ -3,9 +3,9 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Problem } from '@/features/overview/health';
+import type { Problem } from '@/features/overview/problems';
 import { consoleNow } from '@/lib/time';
-import type { StreamState } from '@/live/stream';
+import type { StreamState } from '@/live/stream/stream';
 import { Banners } from './Banners';
 
 const now = vi.hoisted(() => ({
@@ -24,7 +24,7 @@ vi.mock('@/live/LiveProvider', () => ({
   useStreamState: () => now.stream,
   useDrawError: () => now.fault,
 }));
-vi.mock('../useTroubles', () => ({ useProblems: () => now.troubles }));
+vi.mock('../useProblems', () => ({ useProblems: () => now.troubles }));
 
 function show() {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });

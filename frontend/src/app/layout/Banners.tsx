@@ -1,16 +1,16 @@
 /** Banners for urgent problems: the connection is lost, a drill is running, a node is lost, shards are down. */
 import { Button } from '@mantine/core';
 import { Link, useLocation } from '@tanstack/react-router';
-import { useRunningDrills } from '@/api/actions';
+import { useRunningDrills } from '@/api/cluster/actions';
 import type { Action } from '@/api/types';
-import { actionTitle } from '@/features/actions/recent';
+import { actionTitle } from '@/features/actions/recentActions';
 import { duration } from '@/lib/time';
 import { useDrawError, useLive, useStreamState } from '@/live/LiveProvider';
 import { Elapsed, useNow } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
-import { useProblems } from '../useTroubles';
-import { LoadErrors } from './Failures';
+import { useProblems } from '../useProblems';
 import classes from './Frame.module.css';
+import { LoadErrors } from './LoadErrors';
 
 const NOTICE_AFTER_MS = 1_500;
 

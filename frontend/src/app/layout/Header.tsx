@@ -2,7 +2,7 @@
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconHelp, IconSearch } from '@tabler/icons-react';
 import { useLocation } from '@tanstack/react-router';
-import { Breadcrumbs } from './Crumbs';
+import { Breadcrumbs } from './Breadcrumbs';
 import classes from './Frame.module.css';
 import { LiveSwitch } from './LiveSwitch';
 import { RangePicker } from './RangePicker';

@@ -4,7 +4,7 @@ import { useCallback, useRef, useState, useSyncExternalStore } from 'react';
 import { format } from '@/lib/format';
 import type { Freshness } from '@/live/freshness';
 import { useDrawError, useFreshness, useLive, useStreamState, useTick } from '@/live/LiveProvider';
-import type { StreamState } from '@/live/stream';
+import type { StreamState } from '@/live/stream/stream';
 import type { Tone } from '@/ui/Status';
 import classes from './Frame.module.css';
 import { usePageAxis } from './PageAxis';

@@ -17,8 +17,8 @@ import {
 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useActiveAlarms } from '@/api/health';
-import { usePermission } from '@/api/session';
+import { usePermission } from '@/api/access/session';
+import { useActiveAlarms } from '@/api/alerting/health';
 import classes from './Frame.module.css';
 
 const LINKS = [

@@ -9,10 +9,10 @@ import {
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { retentionQuery } from '@/api/history';
+import { retentionQuery } from '@/api/metrics/history';
 import { formatDateTime, setZone, type Zone } from '@/lib/time';
 import { useLive } from '@/live/LiveProvider';
-import { useZone } from '@/ui/zone';
+import { useZone } from '@/ui/useZone';
 import {
   formatWindow,
   LIVE_RANGES,

@@ -5,12 +5,12 @@ import { IconDatabase, IconList, IconSearch, IconServer2, IconStack2 } from '@ta
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useMemo, useState } from 'react';
-import { bdbsQuery } from '@/api/bdbs';
-import { eventSearchQuery } from '@/api/events';
-import { nodesQuery } from '@/api/nodes';
-import { usePermission } from '@/api/session';
-import { shardsQuery } from '@/api/shards';
-import { useZone } from '@/ui/zone';
+import { usePermission } from '@/api/access/session';
+import { eventSearchQuery } from '@/api/alerting/events';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { shardsQuery } from '@/api/databases/shards';
+import { useZone } from '@/ui/useZone';
 import classes from './Frame.module.css';
 import { eventHits, findHits, type Hit } from './searchHits';
 

@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { sessionQuery } from '@/api/session';
+import { sessionQuery } from '@/api/access/session';
 import type { Session } from '@/api/types';
 import { UserMenu } from './UserMenu';
 

@@ -13,19 +13,19 @@ import {
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { clearUserData, sessionQuery, signOut } from '@/api/access/session';
 import { ApiError, messageOf } from '@/api/http';
-import { clearUserData, sessionQuery, signOut } from '@/api/session';
-import { expiryReminder } from '@/features/users/expiry';
+import { expiryReminder } from '@/features/users/account/passwordExpiry';
 import {
   DisableSecondFactor,
   EnableSecondFactor,
   RecoveryCodes,
-} from '@/features/users/SecondFactor';
-import { Sessions } from '@/features/users/Sessions';
+} from '@/features/users/account/SecondFactorDialogs';
+import { Sessions } from '@/features/users/account/Sessions';
 import { OwnPassword } from '@/features/users/UserDialogs';
 import { setZone } from '@/lib/time';
-import { SubmitDialog } from '@/ui/Ask';
-import { useZone } from '@/ui/zone';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
+import { useZone } from '@/ui/useZone';
 
 const ZONES = [
   { value: 'local', label: 'Local time' },

@@ -1,6 +1,6 @@
 /** Alarms page: active and ended alarms. */
 import { Link } from '@tanstack/react-router';
-import { usePermission } from '@/api/session';
+import { usePermission } from '@/api/access/session';
 import { AlarmTables } from '@/features/alarms/AlarmTables';
 import classes from './pages.module.css';
 

@@ -1,8 +1,8 @@
 /** Audit page: check and records of the audit log. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { usePermission } from '@/api/session';
+import { usePermission } from '@/api/access/session';
 import { AuditChain } from '@/features/audit/AuditChain';
-import { AuditLog } from '@/features/audit/AuditTrail';
+import { AuditLog } from '@/features/audit/AuditLog';
 import { EmptyState } from '@/ui/EmptyState';
 import classes from './pages.module.css';
 

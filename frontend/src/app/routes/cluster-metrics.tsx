@@ -2,10 +2,10 @@
 import { SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { bdbsQuery } from '@/api/bdbs';
-import { nodesQuery } from '@/api/nodes';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { bdbsQuery } from '@/api/databases/bdbs';
 import { ClusterCharts } from '@/features/metrics/ClusterCharts';
-import { ClusterComparison } from '@/features/metrics/ClusterComparison';
+import { ClusterComparison } from '@/features/metrics/comparison/ClusterComparison';
 import type { MetricsSearch } from '../search';
 import { useLatencyReason } from '../useLatencyReason';
 import classes from './pages.module.css';

@@ -1,8 +1,8 @@
 /** Page of one incident. */
 import { useParams } from '@tanstack/react-router';
-import { SwitchBackNotices } from '@/features/databases/HandBack';
+import { SwitchBackNotices } from '@/features/databases/header/SwitchBackNotice';
 import { RunningTour } from '@/features/drills/GuidedTour';
-import { IncidentView } from '@/features/timeline/IncidentView';
+import { IncidentView } from '@/features/timeline/incidents/IncidentView';
 import classes from './pages.module.css';
 import { TimelineCharts } from './timeline';
 

@@ -1,7 +1,7 @@
 /** Notifications page: receivers of notifications and alert thresholds. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
-import { usePermission } from '@/api/session';
+import { usePermission } from '@/api/access/session';
 import { ClusterAlerts } from '@/features/alerts/ClusterAlerts';
 import { AddWebhook } from '@/features/notifications/WebhookDialogs';
 import { WebhookTable } from '@/features/notifications/WebhookTable';

@@ -1,14 +1,14 @@
 /** Overview page of the cluster. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { bdbsQuery } from '@/api/bdbs';
-import { CompactDatabaseTable } from '@/features/databases/DatabaseTable';
-import { FirstSteps } from '@/features/databases/FirstSteps';
-import { SwitchBackNotices } from '@/features/databases/HandBack';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { FirstSteps } from '@/features/databases/create/FirstSteps';
+import { SwitchBackNotices } from '@/features/databases/header/SwitchBackNotice';
+import { CompactDatabaseTable } from '@/features/databases/list/DatabaseTable';
 import { GuidedTour } from '@/features/drills/GuidedTour';
 import { LatestEvents } from '@/features/events/LatestEvents';
-import { CLUSTER_THROUGHPUT } from '@/features/metrics/dashboards';
-import { CLUSTER_LATENCY } from '@/features/metrics/latency';
+import { CLUSTER_THROUGHPUT } from '@/features/metrics/declarations/dashboards';
+import { CLUSTER_LATENCY } from '@/features/metrics/declarations/latency';
 import { MetricChart } from '@/features/metrics/MetricChart';
 import { useEventMarks } from '@/features/metrics/marks';
 import { AddNodeButton } from '@/features/nodes/AddNode';
@@ -18,7 +18,7 @@ import { Totals } from '@/features/overview/Totals';
 import { useDrawError, useFreshness, useStreamState } from '@/live/LiveProvider';
 import { Card } from '@/ui/Card';
 import { useLatencyReason } from '../useLatencyReason';
-import { useProblems } from '../useTroubles';
+import { useProblems } from '../useProblems';
 import classes from './pages.module.css';
 
 export function OverviewPage() {

@@ -1,12 +1,12 @@
 /** Settings page: cluster settings, certificates, sign-in with external providers, and the support bundle. */
-import { usePermission } from '@/api/session';
-import { ConsoleCa } from '@/features/settings/ConsoleAuthority';
-import { ConsoleCertificate } from '@/features/settings/ConsoleCertificate';
-import { Ldap } from '@/features/settings/Ldap';
+import { usePermission } from '@/api/access/session';
+import { ConsoleCa } from '@/features/settings/certificates/ConsoleCa';
+import { ConsoleCertificate } from '@/features/settings/certificates/ConsoleCertificate';
+import { ShardCertificates } from '@/features/settings/certificates/ShardCertificates';
 import { PolicyForm } from '@/features/settings/PolicyForm';
-import { ShardCertificates } from '@/features/settings/ShardCertificates';
-import { SingleSignOn } from '@/features/settings/SingleSignOn';
 import { SupportBundle } from '@/features/settings/SupportBundle';
+import { Ldap } from '@/features/settings/signin/Ldap';
+import { SingleSignOn } from '@/features/settings/signin/SingleSignOn';
 import classes from './pages.module.css';
 
 export function SettingsPage() {

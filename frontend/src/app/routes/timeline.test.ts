@@ -4,7 +4,7 @@ import { chartsOf } from './timeline';
 // Plots require a browser; the list of charts does not.
 vi.mock('@/features/metrics/MetricChart', () => ({ MetricChart: () => null }));
 vi.mock('@/features/timeline/Timeline', () => ({ Timeline: () => null }));
-vi.mock('@/features/timeline/Incidents', () => ({ IncidentList: () => null }));
+vi.mock('@/features/timeline/incidents/IncidentList', () => ({ IncidentList: () => null }));
 
 describe('chartsOf', () => {
   it('returns the charts of the filtered object', () => {

@@ -1,12 +1,12 @@
 /** Timeline page: events and charts on one time axis. */
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { GuidedTour, RunningTour, useTourAvailable } from '@/features/drills/GuidedTour';
-import { THROUGHPUT } from '@/features/metrics/charts';
-import { CLUSTER_THROUGHPUT, NODE_THROUGHPUT } from '@/features/metrics/dashboards';
-import { TAIL_LATENCY } from '@/features/metrics/latency';
+import { THROUGHPUT } from '@/features/metrics/declarations/charts';
+import { CLUSTER_THROUGHPUT, NODE_THROUGHPUT } from '@/features/metrics/declarations/dashboards';
+import { TAIL_LATENCY } from '@/features/metrics/declarations/latency';
 import { MetricChart } from '@/features/metrics/MetricChart';
 import { type MarkScope, useEventMarks } from '@/features/metrics/marks';
-import { IncidentList } from '@/features/timeline/Incidents';
+import { IncidentList } from '@/features/timeline/incidents/IncidentList';
 import { Timeline } from '@/features/timeline/Timeline';
 import { EmptyState } from '@/ui/EmptyState';
 import { useLatencyReason } from '../useLatencyReason';

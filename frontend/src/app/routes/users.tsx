@@ -1,10 +1,10 @@
 /** Users page: users, roles, access lists and service tokens. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
-import { usePermission } from '@/api/session';
-import { EditAcl, EditRole } from '@/features/users/AccessDialogs';
-import { AclTable, RoleTable } from '@/features/users/AccessTables';
-import { ServiceTokens } from '@/features/users/ServiceTokens';
+import { usePermission } from '@/api/access/session';
+import { EditAcl, EditRole } from '@/features/users/access/AccessDialogs';
+import { AclTable, RoleTable } from '@/features/users/access/AccessTables';
+import { ServiceTokens } from '@/features/users/tokens/ServiceTokens';
 import { AddUser } from '@/features/users/UserDialogs';
 import { UserTable } from '@/features/users/UserTable';
 import { Card } from '@/ui/Card';

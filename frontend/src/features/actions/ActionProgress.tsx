@@ -1,15 +1,15 @@
 /** Progress of an action: percentage, steps, remaining time, and a button to cancel it if possible. */
 import { Button } from '@mantine/core';
 import { useState } from 'react';
-import { cancelAction, isRunning } from '@/api/actions';
-import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
+import { cancelAction, isRunning } from '@/api/cluster/actions';
 import type { Action } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 import { Bar } from '@/ui/Bar';
+import { useSubmit } from '@/ui/forms/useSubmit';
 import { StatusIcon } from '@/ui/Status';
-import { useSubmit } from '@/ui/useSubmit';
 import classes from './actions.module.css';
-import { actionTitle, actionTone } from './recent';
+import { actionTitle, actionTone } from './recentActions';
 import { etaText, isCancellable, shownSteps } from './steps';
 
 /** Progress of an action with its steps. */

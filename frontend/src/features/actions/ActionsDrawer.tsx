@@ -3,11 +3,11 @@
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { actionsQuery, isRunning } from '@/api/actions';
+import { actionsQuery, isRunning } from '@/api/cluster/actions';
 import { plural } from '@/lib/format';
 import { ActionLine, ActionProgress } from './ActionProgress';
 import classes from './actions.module.css';
-import { useRecentActions } from './recent';
+import { useRecentActions } from './recentActions';
 
 export function ActionsDrawer() {
   const { data } = useQuery(actionsQuery);

@@ -1,5 +1,5 @@
 /** Running actions of a node or database, for its page. */
-import { useRunningActions } from '@/api/actions';
+import { useRunningActions } from '@/api/cluster/actions';
 import { Card } from '@/ui/Card';
 import { ActionProgress } from './ActionProgress';
 

@@ -1,5 +1,5 @@
 /** Texts and steps of running actions. Pure. */
-import { isRunning } from '@/api/actions';
+import { isRunning } from '@/api/cluster/actions';
 import type { Action } from '@/api/types';
 import { plural } from '@/lib/format';
 import { duration } from '@/lib/time';

@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { render, screen, within } from '@testing-library/react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { sessionQuery } from '@/api/session';
+import { sessionQuery } from '@/api/access/session';
 import type { LogEvent, Session } from '@/api/types';
 import { AlarmTables } from './AlarmTables';
 
@@ -11,10 +11,10 @@ const story = vi.hoisted(() => ({ events: undefined as unknown }));
 vi.mock('@tanstack/react-router', () => ({
   Link: ({ children }: { children: string }) => <a href="/">{children}</a>,
 }));
-vi.mock('@/live/useWindow', () => ({
+vi.mock('@/live/useCoarseWindow', () => ({
   useCoarseWindow: () => ({ from: 0, to: 1_700_000_100, length: 1_000 }),
 }));
-vi.mock('@/live/useStory', () => ({ useEventHistory: () => story.events }));
+vi.mock('@/live/useEventHistory', () => ({ useEventHistory: () => story.events }));
 
 const T0 = 1_700_000_000_000;
 const alarm = (uid: number, part: Partial<LogEvent>): LogEvent =>

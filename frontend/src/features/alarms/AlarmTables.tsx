@@ -2,21 +2,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { bdbsQuery } from '@/api/bdbs';
-import { healthQuery, useActiveAlarms } from '@/api/health';
+import { usePermission } from '@/api/access/session';
+import { healthQuery, useActiveAlarms } from '@/api/alerting/health';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { endOf, startOf } from '@/api/failures/eventSpans';
 import { messageOf } from '@/api/http';
-import { usePermission } from '@/api/session';
-import { endOf, startOf } from '@/api/story';
 import type { LogEvent } from '@/api/types';
 import { formatPreciseDuration } from '@/lib/time';
-import { useEventHistory } from '@/live/useStory';
-import { useCoarseWindow } from '@/live/useWindow';
+import { useCoarseWindow } from '@/live/useCoarseWindow';
+import { useEventHistory } from '@/live/useEventHistory';
 import { Elapsed, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
-import { activeAlarm } from './words';
+import { type Column, DataTable } from '@/ui/table/DataTable';
+import { activeAlarm } from './alarmText';
 
 type Names = ReadonlyMap<number, string>;
 

@@ -1,10 +1,10 @@
 /** Alert thresholds of nodes and the cluster. */
 import { Alert } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { clusterAlertsQuery, setClusterAlerts } from '@/api/alerts';
+import { clusterAlertsQuery, setClusterAlerts } from '@/api/alerting/alerts';
 import { messageOf } from '@/api/http';
-import { AlertThresholdForm } from './LimitForm';
-import { CLUSTER_THRESHOLDS } from './limits';
+import { AlertThresholdForm } from './AlertThresholdForm';
+import { CLUSTER_THRESHOLDS } from './alertThresholds';
 
 export function ClusterAlerts() {
   const client = useQueryClient();

@@ -1,12 +1,12 @@
 /** Alert thresholds of a database. */
 import { Alert } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { databaseAlertsQuery, setDatabaseAlerts } from '@/api/alerts';
+import { usePermission } from '@/api/access/session';
+import { databaseAlertsQuery, setDatabaseAlerts } from '@/api/alerting/alerts';
 import { messageOf } from '@/api/http';
-import { usePermission } from '@/api/session';
 import type { Alerts } from '@/api/types';
-import { AlertThresholdForm } from './LimitForm';
-import { DATABASE_THRESHOLDS } from './limits';
+import { AlertThresholdForm } from './AlertThresholdForm';
+import { DATABASE_THRESHOLDS } from './alertThresholds';
 
 const raisedOf = (alerts: Alerts): Record<string, string> =>
   Object.fromEntries(

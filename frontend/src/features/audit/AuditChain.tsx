@@ -2,16 +2,16 @@
 import { Alert, Button } from '@mantine/core';
 import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { auditCheckQuery, exportAudit } from '@/api/audit';
+import { auditCheckQuery, exportAudit } from '@/api/access/audit';
 import { messageOf } from '@/api/http';
 import type { AuditCheck } from '@/api/types';
 import { download } from '@/lib/download';
 import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
-import { RequestError } from '@/ui/Refused';
+import { RequestError } from '@/ui/forms/RequestError';
+import { useSubmit } from '@/ui/forms/useSubmit';
 import { Status } from '@/ui/Status';
-import { useSubmit } from '@/ui/useSubmit';
 import classes from './audit.module.css';
 
 export function AuditChain() {

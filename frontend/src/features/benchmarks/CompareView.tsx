@@ -6,12 +6,12 @@ import { comparisonQuery } from '@/api/benchmarks';
 import { messageOf } from '@/api/http';
 import type { BenchmarkComparison } from '@/api/types';
 import { Card } from '@/ui/Card';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { PageSkeleton } from '@/ui/Skeletons';
+import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from './benchmarks.module.css';
 import { PercentileCurves } from './PercentileCurves';
-import { figureLabel, figureValue } from './words';
+import { figureLabel, figureValue } from './runText';
 
 type Figure = BenchmarkComparison['figures'][number];
 type Setting = BenchmarkComparison['settings'][number];

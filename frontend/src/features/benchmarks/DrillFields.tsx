@@ -1,13 +1,13 @@
 /** Fields for a drill during the measured phase of a run, if drills are allowed. */
 import { NativeSelect, NumberInput, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
-import { useDrillUnavailableReason } from '@/api/drills';
-import { nodesQuery } from '@/api/nodes';
-import { isPrimary, useBdbShards } from '@/api/shards';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { isPrimary, useBdbShards } from '@/api/databases/shards';
+import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/failures/drillKinds';
+import { useDrillUnavailableReason } from '@/api/failures/drills';
 import { Card } from '@/ui/Card';
 import classes from './benchmarks.module.css';
-import type { RunDraft } from './draft';
+import type { RunDraft } from './runDraft';
 
 /** Drills for benchmarks. Excludes killing a node, because the console cannot restart a killed agent. */
 const PLANNABLE = DRILLS.filter(({ kind }) => kind !== 'kill');

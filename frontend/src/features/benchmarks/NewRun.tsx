@@ -16,18 +16,18 @@ import {
 } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useDeferredValue, useState } from 'react';
-import { bdbsQuery } from '@/api/bdbs';
 import { parseCommandLine, preflightBenchmark, startBenchmark } from '@/api/benchmarks';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { bdbsQuery } from '@/api/databases/bdbs';
 import { messageOf } from '@/api/http';
-import { nodesQuery } from '@/api/nodes';
 import type { Benchmark } from '@/api/types';
 import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
 import { Card } from '@/ui/Card';
 import { Facts } from '@/ui/Facts';
-import { RequestError } from '@/ui/Refused';
+import { RequestError } from '@/ui/forms/RequestError';
+import { useSubmit } from '@/ui/forms/useSubmit';
 import { StatusIcon } from '@/ui/Status';
-import { useSubmit } from '@/ui/useSubmit';
 import classes from './benchmarks.module.css';
 import { DrillFields } from './DrillFields';
 import {
@@ -39,8 +39,8 @@ import {
   PRESETS,
   type RunDraft,
   type Tool,
-} from './draft';
-import { workloadText } from './words';
+} from './runDraft';
+import { workloadText } from './runText';
 
 const PATTERNS = [
   { value: 'R:R', label: 'Random' },

@@ -7,7 +7,7 @@ import { format } from '@/lib/format';
 import { Card } from '@/ui/Card';
 import { CurveFigure } from '@/ui/chart/CurveFigure';
 import { CYCLE } from '@/ui/chart/palette';
-import { DataTable } from '@/ui/DataTable';
+import { DataTable } from '@/ui/table/DataTable';
 import {
   type Curve,
   latencyLevels,

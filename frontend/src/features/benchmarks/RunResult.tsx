@@ -3,12 +3,12 @@ import type { Benchmark, BenchmarkResult } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { formatDateTime } from '@/lib/time';
 import { Card } from '@/ui/Card';
-import { DataTable } from '@/ui/DataTable';
 import { Status, StatusIcon } from '@/ui/Status';
-import { useZone } from '@/ui/zone';
+import { DataTable } from '@/ui/table/DataTable';
+import { useZone } from '@/ui/useZone';
 import classes from './benchmarks.module.css';
 import { PercentileCurves } from './PercentileCurves';
-import { FIGURES, figureLabel, figureValue, measuredResult, workloadText } from './words';
+import { FIGURES, figureLabel, figureValue, measuredResult, workloadText } from './runText';
 
 export function RunResult({ run }: { run: Benchmark }) {
   const result = measuredResult(run);

@@ -8,10 +8,10 @@ import type { Benchmark } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
-import { figureValue, measuredResult, slaStatus, toneOf } from './words';
+import { type Column, DataTable } from '@/ui/table/DataTable';
+import { figureValue, measuredResult, slaStatus, toneOf } from './runText';
 
 const MAX_COMPARED = 6;
 

@@ -3,6 +3,7 @@ import { Alert, Button, Menu, Progress } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useMemo, useState } from 'react';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import {
   benchmarkQuery,
   deleteBenchmark,
@@ -11,21 +12,20 @@ import {
   stopBenchmark,
 } from '@/api/benchmarks';
 import { ApiError, messageOf } from '@/api/http';
-import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { Benchmark } from '@/api/types';
 import { duration } from '@/lib/time';
-import { SubmitDialog } from '@/ui/Ask';
 import type { ChartMark } from '@/ui/chart/types';
 import { EmptyState } from '@/ui/EmptyState';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { PageSkeleton } from '@/ui/Skeletons';
 import { Status, StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
-import { MEMTIER } from './draft';
 import { drillMark, drillText } from './drillMark';
 import { RunCharts } from './RunCharts';
 import { RunResult } from './RunResult';
+import { MEMTIER } from './runDraft';
+import { toneOf, warningsOf } from './runText';
 import { useRunSeries } from './useRunSeries';
-import { toneOf, warningsOf } from './words';
 
 interface Props {
   uid: number;

@@ -1,5 +1,5 @@
 /** Description of a run's drill, and its mark on the charts. Pure. */
-import { drillOf } from '@/api/drillKinds';
+import { drillOf } from '@/api/failures/drillKinds';
 import type { Benchmark } from '@/api/types';
 import type { ChartMark } from '@/ui/chart/types';
 

@@ -1,6 +1,6 @@
 /** Axis positions and table rows of latency percentiles. Pure. */
 import type { Percentile } from '@/api/types';
-import { niceCeiling } from '@/ui/chart/prepare';
+import { niceCeiling } from '@/ui/chart/data/prepare';
 
 export interface Curve {
   name: string;

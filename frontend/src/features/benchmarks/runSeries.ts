@@ -2,7 +2,7 @@
 import type { BenchmarkPart } from '@/api/types';
 import type { Heat, HeatColumn, HeatSource } from '@/ui/chart/heat/types';
 import type { ChartSource, Columns } from '@/ui/chart/types';
-import { columnOfSecond, mergeHeatColumns, PER_DECADE } from './runHeat';
+import { columnOfSecond, mergeHeatColumns, PER_DECADE } from './runHeatColumns';
 
 type Row = Readonly<Record<string, number | null>>;
 

@@ -5,15 +5,15 @@
 import { NativeSelect, NumberInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { bdbsQuery } from '@/api/bdbs';
-import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/drillKinds';
-import { type DrillKind, startDrill } from '@/api/drills';
-import { isPrimary, useNodeShards } from '@/api/shards';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { isPrimary, useNodeShards } from '@/api/databases/shards';
+import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/failures/drillKinds';
+import { type DrillKind, startDrill } from '@/api/failures/drills';
 import type { Shard } from '@/api/types';
 import { plural } from '@/lib/format';
 import { consoleNow } from '@/lib/time';
-import { SubmitDialog } from '@/ui/Ask';
-import { ConfirmationField } from '@/ui/ConfirmByTyping';
+import { ConfirmationField } from '@/ui/forms/ConfirmByTyping';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 
 interface Props {
   node: number;

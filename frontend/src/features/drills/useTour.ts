@@ -1,6 +1,6 @@
 /** Start time of the tour. Stored in the browser, so that the tour continues after a reload. */
 import { useSyncExternalStore } from 'react';
-import { clearSessionState, readSessionState, storeSessionState } from '@/lib/kept';
+import { clearSessionState, readSessionState, storeSessionState } from '@/lib/sessionState';
 import { createStore } from '@/lib/store';
 
 const KEY = 'tour';

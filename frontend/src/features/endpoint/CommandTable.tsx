@@ -1,13 +1,13 @@
 /** Table of the most used commands of the last minute. */
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { endpointCommandsQuery } from '@/api/commands';
 import { messageOf } from '@/api/http';
+import { endpointCommandsQuery } from '@/api/metrics/commandStats';
 import type { CommandUse, EndpointCommands } from '@/api/types';
 import { format, type Unit } from '@/lib/format';
 import { Card } from '@/ui/Card';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
+import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from './endpoint.module.css';
 
 const NOT_MEASURED = 'Answered by the endpoint itself: no shard latency was measured';

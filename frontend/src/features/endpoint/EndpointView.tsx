@@ -1,7 +1,7 @@
 /** Endpoint tab of a database: address, connection snippets, proxies, charts and commands. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { endpointQuery } from '@/api/endpoints';
+import { endpointQuery } from '@/api/databases/endpoints';
 import { messageOf } from '@/api/http';
 import type { Bdb, Endpoint } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
@@ -10,13 +10,13 @@ import { CopyInline } from '@/ui/Copy';
 import { EmptyState } from '@/ui/EmptyState';
 import { Facts } from '@/ui/Facts';
 import { PageSkeleton } from '@/ui/Skeletons';
-import { useZone } from '@/ui/zone';
+import { useZone } from '@/ui/useZone';
 import { CommandTable } from './CommandTable';
-import { ConnectionSnippet } from './ConnectLines';
-import { connectionOf, hostPort } from './connect';
+import { ConnectionSnippet } from './ConnectionSnippet';
+import { connectionOf, hostPort } from './connectionSnippets';
 import classes from './endpoint.module.css';
+import { authenticationText, modeText, oldAddresses, policyText, tlsText } from './endpointText';
 import { ProxyTable } from './ProxyTable';
-import { authenticationText, modeText, oldAddresses, policyText, tlsText } from './words';
 
 /** Shorter than the interval of the query, because users who change something here wait for the result. */
 const REFETCH_INTERVAL_MS = 2_000;

@@ -3,19 +3,19 @@ import { ActionIcon } from '@mantine/core';
 import { IconPencil } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import type { Endpoint, EndpointProxy } from '@/api/types';
 import type { Unit } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { CopyInline } from '@/ui/Copy';
 import { Dash } from '@/ui/Dash';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
-import { hostPort } from './connect';
+import { type Column, DataTable } from '@/ui/table/DataTable';
+import { hostPort } from './connectionSnippets';
 import classes from './endpoint.module.css';
+import { PROXY_STATES } from './endpointText';
 import { ThreadsDialog } from './ThreadsDialog';
-import { PROXY_STATES } from './words';
 
 export function ProxyTable({ endpoint }: { endpoint: Endpoint }) {
   const [edited, edit] = useState<number>();

@@ -2,13 +2,13 @@
 import { Loader, Modal, NumberInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { proxiesQuery, updateProxy } from '@/api/endpoints';
+import { useNode } from '@/api/cluster/nodes';
+import { proxiesQuery, updateProxy } from '@/api/databases/endpoints';
 import { messageOf } from '@/api/http';
-import { useNode } from '@/api/nodes';
 import type { NodeProxy } from '@/api/types';
 import { plural } from '@/lib/format';
-import { SubmitDialog } from '@/ui/Ask';
-import { RequestError } from '@/ui/Refused';
+import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 
 interface Props {
   node: number;

@@ -1,7 +1,7 @@
 /** Filters of the event log. */
 import { NativeSelect } from '@mantine/core';
-import type { EventFilter } from '@/api/events';
-import { TextFilter } from '@/ui/TextFilter';
+import type { EventFilter } from '@/api/alerting/events';
+import { TextFilter } from '@/ui/table/TextFilter';
 import classes from './events.module.css';
 import { SEVERITIES, SOURCE_LABELS, SOURCES } from './filter';
 

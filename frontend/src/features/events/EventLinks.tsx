@@ -1,7 +1,7 @@
 /** Links to the database, node and shard of an event. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { bdbsQuery } from '@/api/bdbs';
+import { bdbsQuery } from '@/api/databases/bdbs';
 import type { LogEvent } from '@/api/types';
 import classes from './events.module.css';
 

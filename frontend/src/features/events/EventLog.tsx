@@ -8,20 +8,20 @@ import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
-import { type EventFilter, eventLogQuery, eventsQuery, mergeEvents } from '@/api/events';
+import { type EventFilter, eventLogQuery, eventsQuery, mergeEvents } from '@/api/alerting/events';
+import { useIncidents } from '@/api/failures/incidents';
 import { messageOf } from '@/api/http';
-import { useIncidents } from '@/api/incidents';
 import { plural } from '@/lib/format';
 import { Ago, Stamp } from '@/ui/Ago';
 import { Dash } from '@/ui/Dash';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
-import { LoadOlder } from '@/ui/Older';
+import { type Column, DataTable } from '@/ui/table/DataTable';
+import { LoadOlder } from '@/ui/table/LoadOlder';
 import { EventFilters } from './EventFilters';
 import { EventLinks } from './EventLinks';
 import classes from './events.module.css';
 import { eventText, filterEvents, SOURCE_LABELS } from './filter';
-import { type EventRow, eventRowKey, groupByIncident } from './groups';
+import { type EventRow, eventRowKey, groupByIncident } from './incidentGroups';
 import { SeverityMark } from './SeverityMark';
 
 const columns = (

@@ -1,15 +1,15 @@
 /** Compact list of the newest events. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { eventsQuery } from '@/api/events';
-import { useIncidents } from '@/api/incidents';
+import { eventsQuery } from '@/api/alerting/events';
+import { useIncidents } from '@/api/failures/incidents';
 import type { LogEvent } from '@/api/types';
 import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import classes from './events.module.css';
 import { eventText, isRoutine } from './filter';
-import { groupByIncident } from './groups';
+import { groupByIncident } from './incidentGroups';
 
 const MAX_EVENTS = 12;
 const NONE: ReadonlySet<number> = new Set();

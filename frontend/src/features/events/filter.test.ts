@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { mergeEvents } from '@/api/events';
 import type { LogEvent } from '@/api/types';
 import { filterEvents } from './filter';
 
@@ -31,17 +30,5 @@ describe('filterEvents', () => {
     expect(uids({ severity: 'ERROR', source: 'node' })).toEqual([]);
     const at = (second: number) => new Date(second * 1000).toISOString();
     expect(uids({ stime: at(2), etime: at(3) })).toEqual([2]);
-  });
-});
-
-describe('mergeEvents', () => {
-  it('sorts by start time, regardless of the order of arrival', () => {
-    const late = event(4, { time_ms: 1_500 });
-    expect(mergeEvents([late, event(2), event(1)]).map(({ uid }) => uid)).toEqual([2, 4, 1]);
-  });
-
-  it('removes duplicates and puts the newest event first', () => {
-    const merged = mergeEvents([event(2), event(1)], [event(3), event(2)]);
-    expect(merged.map(({ uid }) => uid)).toEqual([3, 2, 1]);
   });
 });

@@ -1,5 +1,5 @@
 /** Event filter with the rules of the console, for events that arrive by the stream. Pure. */
-import type { EventFilter } from '@/api/events';
+import type { EventFilter } from '@/api/alerting/events';
 import type { LogEvent } from '@/api/types';
 
 export const SEVERITIES = ['INFO', 'WARNING', 'ERROR', 'CRITICAL'] as const;

@@ -1,9 +1,9 @@
 /** Charts of the cluster. */
-import { useProvisioned } from '@/api/bdbs';
+import { useProvisioned } from '@/api/databases/bdbs';
 import type { Node } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
-import { CLUSTER_CHARTS } from './dashboards';
-import { LATENCY } from './latency';
+import { CLUSTER_CHARTS } from './declarations/dashboards';
+import { LATENCY } from './declarations/latency';
 import type { EmptyReasons } from './MetricChart';
 import { onePerMachine } from './machines';
 import { useEventMarks } from './marks';

@@ -3,7 +3,7 @@ import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconArrowUpLeft, IconArrowUpRight } from '@tabler/icons-react';
 import { type ReactNode, useRef } from 'react';
 import type { ChartMark } from '@/ui/chart/types';
-import type { ChartDeclaration } from './charts';
+import type { ChartDeclaration } from './declarations/charts';
 import { type EmptyReasons, MetricChart } from './MetricChart';
 import classes from './metrics.module.css';
 

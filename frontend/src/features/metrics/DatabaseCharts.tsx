@@ -1,8 +1,8 @@
 /** Charts of a database. */
 import type { Bdb } from '@/api/types';
 import { Dashboard, type OnPin } from './Dashboard';
-import { DATABASE_CHARTS, DATABASE_LARGE } from './dashboards';
-import { FlashCharts, FlashRatios } from './FlashCharts';
+import { DATABASE_CHARTS, DATABASE_LARGE } from './declarations/dashboards';
+import { FlashCharts, FlashRatios } from './flash/FlashCharts';
 import { LatencyHeat } from './LatencyHeat';
 import type { EmptyReasons } from './MetricChart';
 import { useEventMarks } from './marks';

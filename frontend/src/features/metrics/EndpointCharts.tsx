@@ -1,9 +1,9 @@
 /** Latency and load of an endpoint, for all of its proxies or one of them. */
 import { SegmentedControl } from '@mantine/core';
 import { useState } from 'react';
-import { CONNECTIONS, ERRORS, THROUGHPUT } from './charts';
+import { CONNECTIONS, ERRORS, THROUGHPUT } from './declarations/charts';
+import { LATENCIES, PERCENTILES } from './declarations/latency';
 import { LatencyHeat } from './LatencyHeat';
-import { LATENCIES, PERCENTILES } from './latency';
 import { type EmptyReasons, MetricChart } from './MetricChart';
 import { useEventMarks } from './marks';
 import classes from './metrics.module.css';

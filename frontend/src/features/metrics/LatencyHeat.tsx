@@ -1,10 +1,10 @@
 /** Latency heat map of all requests of a database or one of its endpoints. */
 import { SegmentedControl } from '@mantine/core';
 import { useMemo, useState } from 'react';
-import { type LatencyKind, latencyHistory, latencyHistoryPath } from '@/api/history';
-import { HeatHistory } from '@/live/heat';
+import { type LatencyKind, latencyHistory, latencyHistoryPath } from '@/api/metrics/history';
 import { useLive } from '@/live/LiveProvider';
 import type { Live } from '@/live/live';
+import { HeatHistory } from '@/live/series/heatHistory';
 import { HeatChart } from '@/ui/chart/heat/HeatChart';
 import type { HeatSource } from '@/ui/chart/heat/types';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DATABASE_CHARTS } from './dashboards';
+import { DATABASE_CHARTS } from './declarations/dashboards';
 import { chartSeries } from './MetricChart';
 
 describe('chartSeries', () => {

@@ -4,18 +4,18 @@
  */
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
-import { bdbsQuery } from '@/api/bdbs';
-import { historyPath } from '@/api/history';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { historyPath } from '@/api/metrics/history';
 import type { Unit } from '@/lib/format';
 import { intervalCount } from '@/lib/resolution';
 import { useLive } from '@/live/LiveProvider';
-import { stepOf } from '@/live/series';
+import { stepOf } from '@/live/series/seriesSource';
 import { useSeries } from '@/live/useSeries';
 import { Chart } from '@/ui/chart/Chart';
 import { COLOR } from '@/ui/chart/palette';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
 import type { ChartMark, ChartSource, ChartSpec } from '@/ui/chart/types';
-import type { ChartDeclaration } from './charts';
+import type { ChartDeclaration } from './declarations/charts';
 import { promql } from './promql';
 import { ReasonCard } from './ReasonCard';
 

@@ -1,7 +1,7 @@
 /** Charts of a node. */
 import type { Bdb, Node } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
-import { NODE_CHARTS } from './dashboards';
+import { NODE_CHARTS } from './declarations/dashboards';
 import { MetricChart } from './MetricChart';
 import { useEventMarks } from './marks';
 import classes from './metrics.module.css';

@@ -1,6 +1,6 @@
 /** Charts of one shard in a column. */
 import type { Shard } from '@/api/types';
-import { SHARD_CHARTS } from './dashboards';
+import { SHARD_CHARTS } from './declarations/dashboards';
 import { MetricChart } from './MetricChart';
 import classes from './metrics.module.css';
 

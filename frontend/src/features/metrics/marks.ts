@@ -1,12 +1,12 @@
 /** Event annotations on charts: instants as lines, outages and resyncs as bands. */
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
-import { endOf, isSpan, startOf } from '@/api/story';
+import { endOf, isSpan, startOf } from '@/api/failures/eventSpans';
 import type { LogEvent } from '@/api/types';
 import { plural } from '@/lib/format';
-import { clusterTimes, mergeOverlapping } from '@/lib/pack';
-import { useEventHistory } from '@/live/useStory';
-import { useCoarseWindow } from '@/live/useWindow';
+import { clusterTimes, mergeOverlapping } from '@/lib/timelineLayout';
+import { useCoarseWindow } from '@/live/useCoarseWindow';
+import { useEventHistory } from '@/live/useEventHistory';
 import type { ChartMark } from '@/ui/chart/types';
 
 /** Events that are closer than this share of the window are merged into one line. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { BDB_METRICS, NODE_METRICS, SHARD_METRICS } from './compared';
+import { BDB_METRICS, NODE_METRICS, SHARD_METRICS } from './comparison/comparisonMetrics';
 import { promql } from './promql';
 
 /** Histograms export three series names (sum, count, bucket) per metric family. */

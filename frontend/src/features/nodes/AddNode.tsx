@@ -5,9 +5,9 @@
 import { Alert, Button, type ButtonProps, Loader, Modal } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
+import { createJoinToken, nodesQuery } from '@/api/cluster/nodes';
 import { messageOf } from '@/api/http';
-import { createJoinToken, nodesQuery } from '@/api/nodes';
-import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
 import type { JoinToken } from '@/api/types';
 import { duration } from '@/lib/time';
 import { useNow } from '@/ui/Ago';

@@ -9,15 +9,15 @@ import {
   snapshotsQuery,
   startMaintenance,
   switchOverNode,
-} from '@/api/nodes';
-import { useNodeShards } from '@/api/shards';
+} from '@/api/cluster/nodes';
+import { useNodeShards } from '@/api/databases/shards';
 import type { Node } from '@/api/types';
 import { plural } from '@/lib/format';
-import { AddressNotice } from '@/ui/AddressNotice';
 import { Ago } from '@/ui/Ago';
-import { SubmitDialog } from '@/ui/Ask';
-import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
-import { nodeRemovalText, nodeShardsText } from './words';
+import { AddressNotice } from '@/ui/forms/AddressNotice';
+import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
+import { nodeRemovalText, nodeShardsText } from './nodeText';
 
 interface Props {
   node: Node;

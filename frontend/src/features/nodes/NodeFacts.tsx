@@ -1,5 +1,5 @@
 /** Properties of a node: machine and software. */
-import { outOfServiceReason } from '@/api/nodes';
+import { outOfServiceReason } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
 import { format, formatExact } from '@/lib/format';
 import { Elapsed } from '@/ui/Ago';

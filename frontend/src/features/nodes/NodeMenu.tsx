@@ -9,7 +9,7 @@ import {
   IconTrash,
 } from '@tabler/icons-react';
 import { type ReactNode, useState } from 'react';
-import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import type { Node } from '@/api/types';
 import { EndMaintenance, RemoveNode, StartMaintenance, SwitchOver } from './NodeDialogs';
 import { UpgradeNode } from './UpgradeNode';

@@ -1,13 +1,13 @@
 /** Table of the shards on a node. */
 import { Link } from '@tanstack/react-router';
-import { isShardDown, isShardStarting, useNodeShards } from '@/api/shards';
+import { isShardDown, isShardStarting, useNodeShards } from '@/api/databases/shards';
 import type { Bdb, Shard } from '@/api/types';
 import { format } from '@/lib/format';
 import { formatSlots, parseSlots } from '@/lib/slots';
 import { Dash } from '@/ui/Dash';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status, type Tone } from '@/ui/Status';
+import { type Column, DataTable } from '@/ui/table/DataTable';
 
 interface Props {
   nodeUid: number;

@@ -1,7 +1,7 @@
 /** Tiles of all nodes with state, CPU, memory and number of shards. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { nodesQuery, outOfServiceReason } from '@/api/nodes';
+import { nodesQuery, outOfServiceReason } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';

@@ -2,14 +2,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { nodesQuery } from '@/api/nodes';
+import { nodesQuery } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
 import { format } from '@/lib/format';
 import { LiveText } from '@/live/LiveText';
 import { NodeCpu } from '@/live/NodeCpu';
 import { Dash } from '@/ui/Dash';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
+import { type Column, DataTable } from '@/ui/table/DataTable';
 import { LastSeen } from './LastSeen';
 import { StateText } from './StateText';
 import { nodeState } from './status';

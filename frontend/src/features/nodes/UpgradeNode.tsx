@@ -4,10 +4,10 @@
  */
 import { Alert } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { previewNodeUpgrade, upgradeNode } from '@/api/cluster/nodes';
 import { messageOf } from '@/api/http';
-import { previewNodeUpgrade, upgradeNode } from '@/api/nodes';
 import type { Node, NodeUpgrade } from '@/api/types';
-import { SubmitDialog } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import classes from './nodes.module.css';
 
 export function UpgradeNode({ node, onClose }: { node: Node; onClose: () => void }) {

@@ -1,5 +1,5 @@
 /** State of a node as text with a tone. */
-import { outageText, outOfServiceReason } from '@/api/nodes';
+import { outageText, outOfServiceReason } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
 import type { Tone } from '@/ui/Status';
 

@@ -2,9 +2,14 @@
 import { NativeSelect, PasswordInput, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import {
+  changeWebhook,
+  createWebhook,
+  removeWebhook,
+  webhooksQuery,
+} from '@/api/alerting/webhooks';
 import type { NewWebhook, Webhook } from '@/api/types';
-import { changeWebhook, createWebhook, removeWebhook, webhooksQuery } from '@/api/webhooks';
-import { SubmitDialog } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import {
   addressError,
   eventChoices,
@@ -15,7 +20,7 @@ import {
   shownAddress,
   showsCertificate,
   urlOf,
-} from './words';
+} from './receivers';
 
 interface Closing {
   onClose: () => void;

@@ -11,15 +11,15 @@ import {
 } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
+import { changeWebhook, testWebhook, webhooksQuery } from '@/api/alerting/webhooks';
 import { messageOf } from '@/api/http';
 import type { Webhook } from '@/api/types';
-import { changeWebhook, testWebhook, webhooksQuery } from '@/api/webhooks';
 import { Ago, Stamp } from '@/ui/Ago';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
+import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from './notifications.module.css';
+import { KINDS, messagesText, shownAddress, stateOf } from './receivers';
 import { ChangeWebhook, RemoveWebhook } from './WebhookDialogs';
-import { KINDS, messagesText, shownAddress, stateOf } from './words';
 
 const DIALOGS = { change: ChangeWebhook, remove: RemoveWebhook } as const;
 

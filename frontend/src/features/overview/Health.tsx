@@ -2,15 +2,15 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { bdbsQuery } from '@/api/bdbs';
-import { healthQuery } from '@/api/health';
+import { healthQuery } from '@/api/alerting/health';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { shardsQuery } from '@/api/databases/shards';
 import { messageOf } from '@/api/http';
-import { nodesQuery } from '@/api/nodes';
-import { shardsQuery } from '@/api/shards';
 import { Elapsed } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
-import { healthyText, type Problem } from './health';
 import classes from './overview.module.css';
+import { healthyText, type Problem } from './problems';
 
 /** Text before the status if the data is not current. */
 const PREFIXES = {

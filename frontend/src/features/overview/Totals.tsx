@@ -1,7 +1,7 @@
 /** Key figures of the cluster: throughput, latency, memory and connections; with flash databases, also the RAM hit ratio. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { bdbsQuery, useProvisioned } from '@/api/bdbs';
+import { bdbsQuery, useProvisioned } from '@/api/databases/bdbs';
 import { format, type Unit } from '@/lib/format';
 import { useTopic } from '@/live/LiveProvider';
 import { LiveText } from '@/live/LiveText';

@@ -2,10 +2,10 @@
 import { Button } from '@mantine/core';
 import { IconArrowsExchange } from '@tabler/icons-react';
 import { useState } from 'react';
-import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
-import { failOver } from '@/api/shards';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
+import { failOver } from '@/api/databases/shards';
 import type { Shard } from '@/api/types';
-import { SubmitDialog } from '@/ui/Ask';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 
 interface Props {
   primary: Shard;

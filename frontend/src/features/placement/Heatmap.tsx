@@ -1,9 +1,9 @@
 /** Heat map for hundreds of shards: one block of small cells per node. */
 import { memo, useLayoutEffect, useRef, useState } from 'react';
 import { cellSize } from './cellSize';
-import type { Cell, PlacementModel, ReplicationPair } from './model';
-import { NodeHeader } from './NodeHead';
-import classes from './placement.module.css';
+import { NodeHeader } from './NodeHeader';
+import classes from './Placement.module.css';
+import type { Cell, PlacementModel, ReplicationPair } from './placementModel';
 
 const HEIGHT_BUDGET = 440;
 

@@ -4,13 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { messageOf } from '@/api/http';
-import { hotSlotsQuery, type SlotMetric } from '@/api/slots';
+import { hotSlotsQuery, type SlotMetric } from '@/api/metrics/hotSlots';
 import type { Bdb, HotSlot, HotSlots as Snapshot } from '@/api/types';
 import { format, formatExact, plural, type Unit } from '@/lib/format';
 import { Card } from '@/ui/Card';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { EmptyState } from '@/ui/EmptyState';
-import classes from './placement.module.css';
+import { type Column, DataTable } from '@/ui/table/DataTable';
+import classes from './Placement.module.css';
 
 const METRICS: readonly { value: SlotMetric; label: string }[] = [
   { value: 'cpu_usec', label: 'Processor time' },

@@ -3,14 +3,14 @@ import { Button, Radio, Stack } from '@mantine/core';
 import { IconArrowRight } from '@tabler/icons-react';
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { isPrimary, migrateShard, previewMigration } from '@/api/databases/shards';
 import { messageOf } from '@/api/http';
-import { nodesQuery } from '@/api/nodes';
-import { ROLE_DENIED_TEXT, usePermission } from '@/api/session';
-import { isPrimary, migrateShard, previewMigration } from '@/api/shards';
 import type { Shard } from '@/api/types';
 import { format, plural } from '@/lib/format';
-import { AddressNotice } from '@/ui/AddressNotice';
-import { SubmitDialog } from '@/ui/Ask';
+import { AddressNotice } from '@/ui/forms/AddressNotice';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 
 export function MoveShard({ shard }: { shard: Shard }) {
   const [open, setOpen] = useState(false);

@@ -1,21 +1,21 @@
 /** Placement of one database: grid or heat map, slot bar and color scale. */
 import { NativeSelect } from '@mantine/core';
 import { useMemo, useRef } from 'react';
-import type { ShardMove } from '@/api/actions';
-import type { Resync } from '@/api/story';
+import type { ShardMove } from '@/api/cluster/actions';
+import type { Resync } from '@/api/failures/eventSpans';
 import type { Bdb, Node, Shard } from '@/api/types';
 import { useTopic } from '@/live/LiveProvider';
 import { EmptyState } from '@/ui/EmptyState';
 import { StatusIcon } from '@/ui/Status';
-import { colorMetric, colorMetrics, heatScale, topicOf } from './colours';
+import { colorMetric, colorMetrics, heatScale, topicOf } from './colors';
 import { Heatmap } from './Heatmap';
-import { placementModel } from './model';
+import classes from './Placement.module.css';
 import { PlacementGrid } from './PlacementGrid';
-import classes from './placement.module.css';
+import { placementModel } from './placementModel';
 import { SlotBar } from './SlotBar';
-import { useArrowKeys } from './useArrows';
-import { usePairHighlight } from './useHover';
-import { useLiveCells } from './usePainter';
+import { useArrowKeys } from './useArrowKeys';
+import { useLiveCells } from './useLiveCells';
+import { usePairHighlight } from './usePairHighlight';
 
 /** With more shards than this, a heat map is shown instead of the grid. */
 const GRID_MAX = 60;

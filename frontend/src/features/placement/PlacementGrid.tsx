@@ -5,9 +5,9 @@
 import { memo } from 'react';
 import { MoveArrow } from '@/ui/MoveArrow';
 import { StatusIcon } from '@/ui/Status';
-import type { Cell, PlacementModel, ReplicationPair } from './model';
-import { NodeHeader } from './NodeHead';
-import classes from './placement.module.css';
+import { NodeHeader } from './NodeHeader';
+import classes from './Placement.module.css';
+import type { Cell, PlacementModel, ReplicationPair } from './placementModel';
 
 export const PlacementGrid = memo(function PlacementGrid({ model }: { model: PlacementModel }) {
   const { nodes, pairs } = model;

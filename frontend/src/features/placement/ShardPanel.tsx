@@ -1,7 +1,7 @@
 /** Drawer with the details of one shard. The page adds its charts as children. */
 import { Drawer } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { isShardDown, isShardStarting } from '@/api/shards';
+import { isShardDown, isShardStarting } from '@/api/databases/shards';
 import type { Shard } from '@/api/types';
 import { countSlots, formatSlots, parseSlots } from '@/lib/slots';
 import { duration } from '@/lib/time';
@@ -13,9 +13,9 @@ import { Facts } from '@/ui/Facts';
 import { Status, type Tone } from '@/ui/Status';
 import { FailOver } from './FailOver';
 import { MoveShard } from './MoveShard';
-import classes from './placement.module.css';
-import { ShardDiagnostics } from './ShardInside';
-import { RestartShard } from './StartAgain';
+import classes from './Placement.module.css';
+import { RestartShard } from './RestartShard';
+import { ShardDiagnostics } from './ShardDiagnostics';
 
 interface Props {
   shard: Shard;

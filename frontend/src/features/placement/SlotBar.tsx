@@ -1,8 +1,8 @@
 /** Bar of the 16,384 hash slots in order, with each range in the color of its primary. */
 import { memo } from 'react';
 import { SLOT_COUNT } from '@/lib/slots';
-import type { PlacementModel } from './model';
-import classes from './placement.module.css';
+import classes from './Placement.module.css';
+import type { PlacementModel } from './placementModel';
 
 /** With more ranges than this, there are no lines between them, because the lines would cover the colors. */
 const SEPARATED_MAX = 128;

@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { ssoStatusQuery } from '@/api/sso';
+import { ssoStatusQuery } from '@/api/access/sso';
 import { SignIn } from './SignIn';
 
 const answered = vi.fn();

@@ -2,16 +2,16 @@
 import { Alert, Button, Divider, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { sessionQuery, signIn } from '@/api/access/session';
+import { ssoStartPath, ssoStatusQuery } from '@/api/access/sso';
+import { newSecretAtSignIn } from '@/api/access/twoFactor';
 import { ApiError } from '@/api/http';
-import { newSecretAtSignIn } from '@/api/secondFactor';
-import { sessionQuery, signIn } from '@/api/session';
-import { ssoStartPath, ssoStatusQuery } from '@/api/sso';
 import type { SecondFactorSecret } from '@/api/types';
-import { AuthenticatorSecret, CodeField, RecoveryCodeList } from '@/ui/AppCode';
-import { RequestError } from '@/ui/Refused';
-import { useSubmit } from '@/ui/useSubmit';
-import { ssoErrorMessage } from './refusals';
+import { AuthenticatorSecret, CodeField, RecoveryCodeList } from '@/ui/forms/AuthenticatorApp';
+import { RequestError } from '@/ui/forms/RequestError';
+import { useSubmit } from '@/ui/forms/useSubmit';
 import classes from './SignIn.module.css';
+import { ssoErrorMessage } from './ssoErrors';
 
 interface Props {
   /** The page to open after signing in. */

@@ -2,7 +2,7 @@
 import { Alert, Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { messageOf } from '@/api/http';
+import { ROLE_DENIED_TEXT, sessionQuery } from '@/api/access/session';
 import {
   policyQuery,
   readPolicy,
@@ -14,8 +14,8 @@ import {
   setSettings,
   settingSchemaQuery,
   settingsQuery,
-} from '@/api/policy';
-import { ROLE_DENIED_TEXT, sessionQuery } from '@/api/session';
+} from '@/api/cluster/policy';
+import { messageOf } from '@/api/http';
 import {
   changedFields,
   conflictingFields,
@@ -26,12 +26,12 @@ import {
   keepEditedFields,
 } from '@/lib/edits';
 import { plural } from '@/lib/format';
-import { SubmitDialog } from '@/ui/Ask';
 import { Card } from '@/ui/Card';
-import { Conflicts } from '@/ui/Conflicts';
-import { RequestError } from '@/ui/Refused';
+import { Conflicts } from '@/ui/forms/Conflicts';
+import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
+import { useSubmit } from '@/ui/forms/useSubmit';
 import { PageSkeleton } from '@/ui/Skeletons';
-import { useSubmit } from '@/ui/useSubmit';
 import {
   conflictsOf,
   formatSetting,

@@ -1,12 +1,12 @@
 /** Download of the support bundle, one archive for remote diagnosis. */
 import { Button } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
-import { ROLE_DENIED_TEXT } from '@/api/session';
-import { supportBundle } from '@/api/support';
+import { ROLE_DENIED_TEXT } from '@/api/access/session';
+import { supportBundle } from '@/api/cluster/supportBundle';
 import { download } from '@/lib/download';
 import { Card } from '@/ui/Card';
-import { RequestError } from '@/ui/Refused';
-import { useSubmit } from '@/ui/useSubmit';
+import { RequestError } from '@/ui/forms/RequestError';
+import { useSubmit } from '@/ui/forms/useSubmit';
 import classes from './settings.module.css';
 
 export function SupportBundle({ may }: { may: boolean }) {

@@ -1,9 +1,9 @@
 /** Labels and help texts of the cluster settings that have an effect. Ranges and defaults come from the console. */
-import type { SettingSchema, SettingValue } from '@/api/policy';
+import type { SettingSchema, SettingValue } from '@/api/cluster/policy';
 import { conflictingFields, type Edit } from '@/lib/edits';
 import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
-import type { Conflict } from '@/ui/Conflicts';
+import type { Conflict } from '@/ui/forms/Conflicts';
 
 export type Unit = 'seconds' | 'minutes' | 'days' | 'bytes' | 'none';
 

@@ -5,7 +5,7 @@ import type { Action, LogEvent } from '@/api/types';
 import { duration } from '@/lib/time';
 import { Stamp } from '@/ui/Ago';
 import { Facts } from '@/ui/Facts';
-import classes from './timeline.module.css';
+import classes from './Timeline.module.css';
 
 interface Props {
   action: Action;

@@ -2,20 +2,20 @@
 import { ActionIcon } from '@mantine/core';
 import { IconX } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
-import { useIncidents } from '@/api/incidents';
-import { endOf, isSpan, startOf } from '@/api/story';
+import { endOf, isSpan, startOf } from '@/api/failures/eventSpans';
+import { useIncidents } from '@/api/failures/incidents';
 import type { LogEvent } from '@/api/types';
 import { formatDateTimeMs, formatPreciseDuration } from '@/lib/time';
 import { useNow } from '@/ui/Ago';
 import { Facts } from '@/ui/Facts';
-import { useZone } from '@/ui/zone';
+import { useZone } from '@/ui/useZone';
 import { EventRefs } from './EventRefs';
-import { eventDetails, offsetText, phaseDurations } from './facts';
-import { EventTypeIcon } from './icons';
-import { incidentWith, relatedEvents } from './incident';
-import { eventTypeName, toneOf } from './kinds';
-import classes from './timeline.module.css';
-import { failedComponent } from './words';
+import { eventDetails, offsetText, phaseDurations } from './eventDetails';
+import { EventTypeIcon } from './eventIcons';
+import { eventTypeName, toneOf } from './eventTypes';
+import { incidentWith, relatedEvents } from './incidents/incidentEvents';
+import { failedComponent } from './incidents/incidentText';
+import classes from './Timeline.module.css';
 
 interface Props {
   /** Selected events. Several if a mark combines events that are close together. */

@@ -1,9 +1,9 @@
 /** Links to the node, database and shard of an event. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { bdbsQuery } from '@/api/bdbs';
+import { bdbsQuery } from '@/api/databases/bdbs';
 import type { LogEvent } from '@/api/types';
-import classes from './timeline.module.css';
+import classes from './Timeline.module.css';
 
 export function EventRefs({ event }: { event: LogEvent }) {
   const { bdb_uid: bdb, node_uid: node, shard_uid: shard } = event;

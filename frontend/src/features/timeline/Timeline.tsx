@@ -1,23 +1,23 @@
 /** Lanes with filters, charts above, and a panel with the details of the selected events or action. */
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
-import { actionsQuery } from '@/api/actions';
-import { bdbsQuery } from '@/api/bdbs';
-import { useIncidents } from '@/api/incidents';
-import { nodesQuery } from '@/api/nodes';
-import { shardsQuery } from '@/api/shards';
+import { actionsQuery } from '@/api/cluster/actions';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { shardsQuery } from '@/api/databases/shards';
+import { useIncidents } from '@/api/failures/incidents';
 import type { Action, LogEvent } from '@/api/types';
-import { useEventHistory } from '@/live/useStory';
-import { type CoarseWindow, useCoarseWindow } from '@/live/useWindow';
+import { type CoarseWindow, useCoarseWindow } from '@/live/useCoarseWindow';
+import { useEventHistory } from '@/live/useEventHistory';
 import { ActionPanel } from './ActionPanel';
 import { EventPanel } from './EventPanel';
+import { isOnTimeline } from './eventTypes';
 import { filterTimelineEvents, type TimelineFilter } from './filter';
-import { windowWithIncidents } from './incident';
-import { isOnTimeline } from './kinds';
-import { lanesOf } from './lanes';
-import { Swimlanes } from './Swimlanes';
+import { windowWithIncidents } from './incidents/incidentEvents';
+import { lanesOf } from './lanes/lanes';
+import { Swimlanes } from './lanes/Swimlanes';
+import classes from './Timeline.module.css';
 import { TimelineFilters } from './TimelineFilters';
-import classes from './timeline.module.css';
 import { useSelection } from './useSelection';
 
 /** Width of a mark including its margin, as a share of a track of typical width. */

@@ -5,10 +5,10 @@ import type { Bdb, LogEvent, Node } from '@/api/types';
 import { downloadText } from '@/lib/download';
 import { MAX_WINDOW_S } from '@/lib/timeWindow';
 import { useTimeAxis } from '@/ui/chart/TimeAxisContext';
+import { EVENT_GROUPS, type EventGroup } from './eventTypes';
 import { toCsv } from './export';
 import type { TimelineFilter } from './filter';
-import { EVENT_GROUPS, type EventGroup } from './kinds';
-import classes from './timeline.module.css';
+import classes from './Timeline.module.css';
 
 const MIN_SECONDS = 10;
 

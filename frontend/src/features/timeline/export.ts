@@ -1,5 +1,5 @@
 /** CSV export of events. Pure. */
-import { endOf, startOf } from '@/api/story';
+import { endOf, startOf } from '@/api/failures/eventSpans';
 import type { LogEvent } from '@/api/types';
 
 const COLUMNS = [

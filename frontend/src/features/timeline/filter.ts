@@ -1,6 +1,6 @@
 /** Filters of the timeline. Pure. */
 import type { LogEvent } from '@/api/types';
-import { type EventGroup, groupOf, isOnTimeline } from './kinds';
+import { type EventGroup, groupOf, isOnTimeline } from './eventTypes';
 
 export interface TimelineFilter {
   /** Minimum severity. */

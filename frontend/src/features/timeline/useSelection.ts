@@ -1,6 +1,6 @@
 /** Selection of the URL: events by uid, or one action. */
 import { useQuery } from '@tanstack/react-query';
-import { actionsQuery } from '@/api/actions';
+import { actionsQuery } from '@/api/cluster/actions';
 import type { Action, LogEvent } from '@/api/types';
 
 export interface Selection {

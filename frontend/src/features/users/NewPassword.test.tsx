@@ -3,7 +3,7 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { sessionQuery } from '@/api/session';
+import { sessionQuery } from '@/api/access/session';
 import type { Session, User } from '@/api/types';
 import { NewPassword } from './NewPassword';
 

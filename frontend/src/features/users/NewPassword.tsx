@@ -1,10 +1,10 @@
 /** Dialog to replace all passwords of another user, or to add or remove one. */
-import { usePermission } from '@/api/session';
+import { usePermission } from '@/api/access/session';
+import { addPassword, changeUser, removePassword } from '@/api/access/users';
 import type { User } from '@/api/types';
-import { addPassword, changeUser, removePassword } from '@/api/users';
-import { type PasswordChange, PasswordDialog } from '@/ui/Passwords';
+import { type PasswordChange, PasswordDialog } from '@/ui/forms/PasswordDialog';
 import { PasswordField } from './PasswordField';
-import { useInvalidateUsers } from './useThenAskAgain';
+import { useInvalidateUsers } from './useInvalidateUsers';
 
 export function NewPassword({ user, onClose }: { user: User; onClose: () => void }) {
   const then = useInvalidateUsers();

@@ -2,7 +2,7 @@
 import { Button, PasswordInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { CopyButton } from '@/ui/Copy';
-import { generatePassword } from './generate';
+import { generatePassword } from './generatePassword';
 import classes from './users.module.css';
 
 interface Props {

@@ -2,8 +2,8 @@
 import { Radio, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { isCustom, rolesQuery } from '@/api/access';
-import { sessionQuery } from '@/api/session';
+import { isCustom, rolesQuery } from '@/api/access/roles';
+import { sessionQuery } from '@/api/access/session';
 import { customRolesFor, rolesFor } from './roles';
 import classes from './users.module.css';
 

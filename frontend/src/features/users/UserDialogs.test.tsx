@@ -4,10 +4,9 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import type { ReactElement } from 'react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { rolesQuery } from '@/api/access';
-import { sessionQuery } from '@/api/session';
+import { rolesQuery } from '@/api/access/roles';
+import { sessionQuery } from '@/api/access/session';
 import type { Session, User } from '@/api/types';
-import { generatePassword } from './generate';
 import { AddUser, ChangeUser, OwnPassword } from './UserDialogs';
 
 const SESSION: Session = {
@@ -126,14 +125,5 @@ describe('OwnPassword', () => {
     fireEvent.click(button('Change password'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());
     expect(sent()).toEqual([['PUT', '/v1/users/1', { password: 'a long one' }]]);
-  });
-});
-
-describe('generatePassword', () => {
-  it('generates different passwords with all character classes', () => {
-    const made = Array.from({ length: 50 }, generatePassword);
-    expect(new Set(made).size).toBe(50);
-    const kinds = [/^[\w.!-]{20}$/, /[a-z]/, /[A-Z]/, /[2-9]/, /[-_.!]/];
-    expect(made.every((each) => kinds.every((kind) => kind.test(each)))).toBe(true);
   });
 });

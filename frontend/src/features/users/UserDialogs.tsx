@@ -2,17 +2,17 @@
 import { NativeSelect, PasswordInput, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { rolesQuery } from '@/api/access';
-import { sessionQuery } from '@/api/session';
-import { ssoStatusQuery } from '@/api/sso';
+import { rolesQuery } from '@/api/access/roles';
+import { sessionQuery } from '@/api/access/session';
+import { ssoStatusQuery } from '@/api/access/sso';
+import { changeUser, createUser, removeUser, usersQuery } from '@/api/access/users';
 import type { Session, User } from '@/api/types';
-import { changeUser, createUser, removeUser, usersQuery } from '@/api/users';
-import { SubmitDialog } from '@/ui/Ask';
-import { ConfirmByTyping } from '@/ui/ConfirmByTyping';
+import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { PasswordField } from './PasswordField';
 import { RoleField } from './RoleField';
 import { lastAdminReason, roleFields, roleFormValue, roleLabel } from './roles';
-import { useInvalidateUsers } from './useThenAskAgain';
+import { useInvalidateUsers } from './useInvalidateUsers';
 
 interface Closing {
   onClose: () => void;

@@ -10,19 +10,19 @@ import {
 } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
-import { rolesQuery } from '@/api/access';
+import { rolesQuery } from '@/api/access/roles';
+import { sessionQuery } from '@/api/access/session';
+import { usersQuery } from '@/api/access/users';
 import { messageOf } from '@/api/http';
-import { sessionQuery } from '@/api/session';
 import type { Role, Session, User } from '@/api/types';
-import { usersQuery } from '@/api/users';
 import { Ago } from '@/ui/Ago';
 import { Dash } from '@/ui/Dash';
-import { type Column, DataTable } from '@/ui/DataTable';
 import { Status } from '@/ui/Status';
+import { type Column, DataTable } from '@/ui/table/DataTable';
+import { DisableSecondFactorOf } from './account/SecondFactorDialogs';
+import { Sessions } from './account/Sessions';
 import { NewPassword } from './NewPassword';
 import { changeDeniedReason, removalDeniedReason, roleName } from './roles';
-import { DisableSecondFactorOf } from './SecondFactor';
-import { Sessions } from './Sessions';
 import { ChangeUser, RemoveUser } from './UserDialogs';
 
 const DIALOGS = {

@@ -1,5 +1,5 @@
 /** Labels of management roles, and rules for changing users. */
-import { isCustom } from '@/api/access';
+import { isCustom } from '@/api/access/roles';
 import type { NewUser, Role, Session, User } from '@/api/types';
 
 export type Management = NonNullable<NewUser['role']>;

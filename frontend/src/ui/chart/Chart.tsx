@@ -2,13 +2,13 @@
 import { type ReactNode, useCallback, useRef, useState } from 'react';
 import { interval } from '@/lib/dates';
 import { clock, duration } from '@/lib/time';
-import { describeShades, extremesOf } from './extremes';
-import { isolate } from './isolate';
+import { isolate } from './data/isolate';
+import type { Prepared } from './data/prepare';
+import { useEventMarksVisible } from './eventMarksSetting';
 import { Legend, type LegendHandle } from './Legend';
-import { useEventMarksVisible } from './marksShown';
 import { type CreatePlot, PlotCard, useLatest } from './PlotCard';
-import { ChartPlot } from './plot';
-import type { Prepared } from './prepare';
+import { ChartPlot } from './plot/chartPlot';
+import { describeShades, extremesOf } from './plot/extremes';
 import { Tooltip, type TooltipHandle } from './Tooltip';
 import type { ChartMark, ChartSpec } from './types';
 

@@ -15,9 +15,9 @@ import {
 import { type ReactNode, useState } from 'react';
 import { copyImage, copyText } from '@/lib/clipboard';
 import { formatDateTime } from '@/lib/time';
-import { useZone } from '../zone';
-import { setEventMarksVisible, useEventMarksVisible } from './marksShown';
-import { renderImage } from './picture';
+import { useZone } from '../useZone';
+import { setEventMarksVisible, useEventMarksVisible } from './eventMarksSetting';
+import { renderImage } from './imageExport';
 import { useTimeAxis } from './TimeAxisContext';
 import type { ChartSpec } from './types';
 

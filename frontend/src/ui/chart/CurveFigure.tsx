@@ -1,6 +1,6 @@
 /** Chart of curves over a quantity other than time: axes, crosshair, legend. Labels and units are props. */
 import type { PointerEvent, ReactNode } from 'react';
-import classes from './curveFigure.module.css';
+import classes from './CurveFigure.module.css';
 
 export interface CurveLine {
   name: string;

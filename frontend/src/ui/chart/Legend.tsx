@@ -2,7 +2,7 @@
 import { type Ref, useImperativeHandle, useRef, useState } from 'react';
 import { formatExact, formatWithoutUnit, type Unit, unitLabel } from '@/lib/format';
 import classes from './Chart.module.css';
-import { figuresOf, type Prepared } from './prepare';
+import { figuresOf, type Prepared } from './data/prepare';
 import type { ChartSeries } from './types';
 
 const COLUMNS = ['min', 'avg', 'max', 'last'] as const;

@@ -9,14 +9,14 @@ import {
   useRef,
 } from 'react';
 import type { Zone } from '@/lib/time';
-import { useZone } from '../zone';
+import { useZone } from '../useZone';
 import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
-import { EmptyPlot, showEmptyReason } from './Empty';
-import { onScreen } from './onScreen';
-import { showMark } from './overlay';
+import { EmptyPlot, showEmptyReason } from './EmptyPlot';
+import { onScreen } from './plot/onScreen';
+import { showMark } from './plot/overlay';
+import type { PlotShell, TimePlot } from './plot/timePlot';
 import { useTimeAxis } from './TimeAxisContext';
-import type { PlotShell, TimePlot } from './timePlot';
 import type { ChartMark } from './types';
 import 'uplot/dist/uPlot.min.css';
 

@@ -1,8 +1,8 @@
 /** Small chart without axes, for the shared time range. */
 import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';
-import { onScreen } from './onScreen';
 import { resolveColor } from './palette';
+import { onScreen } from './plot/onScreen';
 import { useTimeAxis } from './TimeAxisContext';
 import type { ChartSource } from './types';
 

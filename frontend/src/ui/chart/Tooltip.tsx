@@ -2,8 +2,8 @@
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { formatExact, type Unit } from '@/lib/format';
 import classes from './Chart.module.css';
-import { positionTooltip } from './overlay';
-import { rankAt } from './rank';
+import { rankAt } from './data/rank';
+import { positionTooltip } from './plot/overlay';
 import type { ChartSeries } from './types';
 
 const TOP = 8;

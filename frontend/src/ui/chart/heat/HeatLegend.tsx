@@ -1,7 +1,7 @@
 /** Legend of a heat map: color scale and summary figures. Written to the DOM without rendering. */
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { format } from '@/lib/format';
-import { type ColorScale, STOPS, scaleLabels } from './colours';
+import { type ColorScale, STOPS, scaleLabels } from './colors';
 import { summaryOf } from './grid';
 import { rangeLabel } from './HeatTooltip';
 import classes from './heat.module.css';

@@ -2,7 +2,7 @@
 import { type Ref, useImperativeHandle, useRef } from 'react';
 import { format, formatExact } from '@/lib/format';
 import classes from '../Chart.module.css';
-import { positionTooltip } from '../overlay';
+import { positionTooltip } from '../plot/overlay';
 import { countAt, requestsOf, rowStart } from './grid';
 import type { HeatColumn } from './types';
 

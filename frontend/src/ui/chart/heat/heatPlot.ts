@@ -1,8 +1,8 @@
 /** Plot of a heat map, with cells instead of lines. */
 import uPlot from 'uplot';
 import { format } from '@/lib/format';
-import { drawBands, drawMarks } from '../decorate';
 import { resolveColor } from '../palette';
+import { drawBands, drawMarks } from '../plot/decorate';
 import {
   axisStyle,
   crosshair,
@@ -13,8 +13,8 @@ import {
   timeZone,
   yAxisSize,
   zoomTo,
-} from '../timePlot';
-import { type ColorScale, colorScale, STOPS, shades } from './colours';
+} from '../plot/timePlot';
+import { type ColorScale, colorScale, STOPS, shades } from './colors';
 import {
   columnAt,
   type Extent,

@@ -1,6 +1,6 @@
 /** Painting of a heat map: cells, and hatching for gaps. */
 import uPlot from 'uplot';
-import { type ColorScale, shareOf } from './colours';
+import { type ColorScale, shareOf } from './colors';
 import { gapsOf, placeOf, ratesOf, rowStart } from './grid';
 import type { Heat } from './types';
 

@@ -1,0 +1,80 @@
+/** API of nodes, node operations and join tokens. */
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { getQuery, request } from '../http';
+import { streamedList } from '../streamedList';
+import type {
+  AddressChange,
+  JoinToken,
+  MaintenanceOff,
+  MaintenanceOn,
+  Node,
+  NodeQueued,
+  NodeSnapshot,
+  NodeUpgrades,
+} from '../types';
+
+export const nodesQuery = streamedList<Node>('nodes', '/v1/nodes');
+
+export function useNode(uid: number) {
+  return useQuery({ ...nodesQuery, select: (list) => list.find((n) => n.uid === uid) ?? null });
+}
+
+export const createJoinToken = () => request<JoinToken>('POST', '/v1/join_tokens', {});
+
+/** Return why the node intentionally gets no shards; null for a node in service. */
+export function outOfServiceReason(
+  node: Partial<Pick<Node, 'status' | 'in_maintenance'>>,
+): string | null {
+  if (node.status === 'decommissioning') return 'Being removed';
+  return node.in_maintenance ? 'In maintenance' : null;
+}
+
+const act = (node: number, action: string, body: object) =>
+  request<NodeQueued>('POST', `/v1/nodes/${node}/actions/${action}`, body);
+
+export const startMaintenance = (node: number, order: MaintenanceOn) =>
+  act(node, 'maintenance_on', order);
+
+export const endMaintenance = (node: number, order: MaintenanceOff) =>
+  act(node, 'maintenance_off', order);
+
+/** Switch the primaries of a node over to their replicas on other nodes. */
+export const switchOverNode = (node: number) => act(node, 'enslave_node', {});
+
+/** Query for the endpoint addresses that an operation would remove. Does not start the operation. */
+export const nodeAddressesQuery = (node: number, order: 'maintenance_on' | 'remove') =>
+  queryOptions({
+    queryKey: ['node-addresses', node, order],
+    queryFn: getQuery<AddressChange[]>(`/v1/nodes/${node}/address_changes?order=${order}`),
+    // Not cached, because the reply can change at any time.
+    gcTime: 0,
+    staleTime: 0,
+  });
+
+export const removeNode = (node: number) => act(node, 'remove', {});
+
+export const snapshotsQuery = (node: number) =>
+  queryOptions({
+    queryKey: ['snapshots', node],
+    queryFn: getQuery<NodeSnapshot[]>(`/v1/nodes/${node}/snapshots`),
+    // No event reports new snapshots.
+    staleTime: 0,
+  });
+
+/** Return the planned upgrade of each database with a shard on the node, without starting it. */
+export const previewNodeUpgrade = (node: number, signal: AbortSignal) =>
+  request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade?dry_run`, {}, signal);
+
+/** Upgrade the databases with a shard on the node to the engine that is installed on their nodes. */
+export const upgradeNode = (node: number) =>
+  request<NodeUpgrades>('POST', `/v1/nodes/${node}/upgrade`, {});
+
+/** Return the state of an unavailable node; empty for other nodes. A duration can follow the text. */
+export function outageText(
+  node: Pick<Node, 'status' | 'agent_status'> & Partial<Pick<Node, 'unavailable_since'>>,
+): string {
+  if (node.status === 'down') return 'down';
+  // The shards of the node may still run, but nothing monitors them.
+  if (node.agent_status !== 'lost') return '';
+  return node.unavailable_since ? 'agent has not answered' : 'agent does not answer';
+}

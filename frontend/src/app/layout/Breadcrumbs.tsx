@@ -1,0 +1,58 @@
+/** Breadcrumb from the address, with names instead of uids. */
+import { useQuery } from '@tanstack/react-query';
+import { Link, useLocation } from '@tanstack/react-router';
+import { useEffect } from 'react';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import classes from './Frame.module.css';
+
+const WORDS: Record<string, string> = {
+  cluster: 'Overview',
+  databases: 'Databases',
+  nodes: 'Nodes',
+  benchmarks: 'Benchmarks',
+  timeline: 'Timeline',
+  alarms: 'Alarms',
+  events: 'Events',
+  users: 'Users',
+  audit: 'Audit',
+  notifications: 'Notifications',
+  settings: 'Settings',
+  new: 'New database',
+};
+
+const RUNS: Record<string, string> = { new: 'New run', compare: 'Compare runs' };
+
+export function Breadcrumbs() {
+  const { pathname } = useLocation();
+  const { data: bdbs } = useQuery(bdbsQuery);
+  const parts = pathname.split('/').filter(Boolean).slice(0, 2);
+  const labels = parts.map((part, index) => {
+    if (parts[0] === 'benchmarks' && index) return RUNS[part] ?? `Benchmark ${part}`;
+    if (index === 0 || part === 'new') return WORDS[part] ?? part;
+    if (parts[0] === 'nodes') return `Node ${part}`;
+    if (part === 'incident') return 'Incident';
+    if (part === 'metrics') return 'Metrics';
+    return bdbs?.find((bdb) => String(bdb.uid) === part)?.name ?? `Database ${part}`;
+  });
+  const title = labels.at(-1) ?? 'Overview';
+  useEffect(() => {
+    document.title = `${title} · Shardboard`;
+  }, [title]);
+
+  return (
+    <ol className={classes.crumbs} aria-label="Breadcrumb">
+      {labels.length === 0 && <li aria-current="page">Overview</li>}
+      {labels.map((label, index) => (
+        <li key={label}>
+          {index < labels.length - 1 ? (
+            <Link to={(parts[0] === 'cluster' ? '/' : `/${parts[0]}`) as '/databases'}>
+              {label}
+            </Link>
+          ) : (
+            <span aria-current="page">{label}</span>
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import type { LogEvent } from '@/api/types';
+import { activeAlarm } from './alarmText';
+
+const names = new Map([[1, 'demo']]);
+const alarm = (part: Partial<LogEvent>) =>
+  ({ uid: 1, time_ms: 5, severity: 'ERROR', description: 'It was so.', ...part }) as LogEvent;
+const text = (part: Partial<LogEvent>) =>
+  activeAlarm(alarm(part), names).text.replaceAll('\u00a0', ' ');
+
+describe('activeAlarm', () => {
+  it.each([
+    [
+      { type: 'alarm_two_primaries', bdb_uid: 1, shards: [1, 4] },
+      'Two shards of demo are primaries of the same slots: redis:1 and redis:4',
+    ],
+    [
+      { type: 'alarm_shards_refuse', bdb_uid: 1, shards: [2] },
+      'Primaries of demo are running but refuse requests, because they consider their cluster incomplete: redis:2',
+    ],
+    [
+      { type: 'alarm_no_replica', bdb_uid: 1, pairs: [2] },
+      '1 primary of demo has no running replica',
+    ],
+    [{ type: 'alarm_slots_uncovered', bdb_uid: 1 }, 'demo is not served: no primary is running'],
+    [{ type: 'alarm_memory_full', bdb_uid: 1 }, 'demo refuses writes: its memory is full'],
+    [
+      { type: 'alarm_bdb_high_throughput', bdb_uid: 1, threshold: 100000 },
+      'demo receives more than 100,000 requests per second',
+    ],
+    [
+      { type: 'alarm_node_memory', node_uid: 2, threshold: 92.5 },
+      'The memory of node 2 is more than 92.5 % full',
+    ],
+    [
+      { type: 'alarm_cluster_certs_about_to_expire', ends: '2999-01-02T03:04:05+00:00' },
+      'The certificate of the console expires on 2999-01-02',
+    ],
+    [
+      {
+        type: 'alarm_node_internal_certs_about_to_expire',
+        node_uid: 2,
+        ends: '2020-01-02T03:04:05Z',
+      },
+      'The certificate of the agent of node 2 expired on 2020-01-02',
+    ],
+    [{ type: 'alarm_of_tomorrow' }, 'It was so'],
+  ])('returns a text for %o', (part, said) => expect(text(part as Partial<LogEvent>)).toBe(said));
+});

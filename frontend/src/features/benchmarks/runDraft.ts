@@ -1,0 +1,227 @@
+/** State of the form for a new run, its presets, and the conversion to an API request. */
+import { drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/failures/drillKinds';
+import type { Benchmark, BenchmarkRequest, Workload } from '@/api/types';
+
+export type Tool = Benchmark['tool'];
+export const BUILT_IN_TOOL: Tool = 'shardboard-load';
+export const MEMTIER: Tool = 'memtier_benchmark';
+
+export type PlannedDrill = NonNullable<BenchmarkRequest['drill']>;
+
+export interface RunDraft {
+  name: string;
+  bdb: number | null;
+  inputMode: 'fields' | 'line';
+  threads: number;
+  clients: number;
+  pipeline: number;
+  ratio: string;
+  dataSize: number;
+  keys: number;
+  pattern: string;
+  seconds: number;
+  /** Total requests per second; 0 = unlimited. */
+  rate: number;
+  /** Write all keys once before the measured phase. */
+  populate: boolean;
+  line: string;
+  repetitions: number;
+  nodes: readonly string[];
+  averageMs: number | '';
+  p99Ms: number | '';
+  tool: Tool;
+  overwrite: boolean;
+  /** Consent that memtier_benchmark exposes the password to other users of its node. */
+  passwordInArguments: boolean;
+  /** Drill during the measured phase; empty = none. */
+  drill: PlannedDrill['kind'] | '';
+  /** Target node of the drill. Drills of a shard use `drillShard` instead. */
+  drillNode: number | null;
+  drillShard: { uid: number; node: number } | null;
+  /** Start of the drill, in seconds after the start of the measured phase. */
+  drillAt: number;
+  drillSeconds: number;
+}
+
+export const EMPTY_RUN_DRAFT: RunDraft = {
+  name: '',
+  bdb: null,
+  inputMode: 'fields',
+  threads: 2,
+  clients: 10,
+  pipeline: 1,
+  ratio: '1:1',
+  dataSize: 500,
+  keys: 100_000,
+  pattern: 'R:R',
+  seconds: 60,
+  rate: 0,
+  populate: true,
+  line: '',
+  repetitions: 1,
+  nodes: [],
+  averageMs: 1,
+  p99Ms: '',
+  tool: BUILT_IN_TOOL,
+  overwrite: false,
+  passwordInArguments: false,
+  drill: '',
+  drillNode: null,
+  drillShard: null,
+  drillAt: 20,
+  drillSeconds: 20,
+};
+
+export interface Preset {
+  label: string;
+  description: string;
+  draft: Partial<RunDraft>;
+}
+
+export const PRESETS: readonly Preset[] = [
+  {
+    label: 'Load test',
+    description: 'Reads and writes (1:1) at the maximum rate, with an SLA of 1 ms average latency.',
+    draft: {
+      name: 'load test',
+      inputMode: 'fields',
+      pipeline: 1,
+      ratio: '1:1',
+      rate: 0,
+      averageMs: 1,
+      populate: true,
+    },
+  },
+  {
+    label: 'Steady rate',
+    description:
+      'A fixed rate for three minutes. Latency is measured from the scheduled time of each request, so that it includes stalls.',
+    draft: {
+      name: 'steady rate',
+      inputMode: 'fields',
+      pipeline: 1,
+      ratio: '1:10',
+      rate: 2_000,
+      seconds: 180,
+      averageMs: '',
+      p99Ms: 5,
+      populate: true,
+    },
+  },
+  {
+    label: 'Maximum throughput',
+    description: '16 outstanding requests per connection.',
+    draft: {
+      name: 'maximum throughput',
+      inputMode: 'fields',
+      pipeline: 16,
+      ratio: '1:1',
+      rate: 0,
+      averageMs: '',
+      populate: true,
+    },
+  },
+  {
+    label: 'Flash',
+    description:
+      'Gaussian key pattern over data larger than RAM. Hot keys stay in memory, and cold keys are read from flash.',
+    draft: {
+      name: 'flash',
+      inputMode: 'fields',
+      pattern: 'G:G',
+      pipeline: 16,
+      dataSize: 1_000,
+      ratio: '1:1',
+      averageMs: '',
+      populate: true,
+    },
+  },
+];
+
+/** Return the API request. The console uses defaults for omitted fields. */
+export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
+  const limits = {
+    ...(draft.averageMs !== '' && { average_ms: draft.averageMs }),
+    ...(draft.p99Ms !== '' && { p99_ms: draft.p99Ms }),
+  };
+  const common = {
+    name: draft.name.trim(),
+    bdb_uid: draft.bdb ?? 0,
+    repetitions: draft.repetitions,
+    load_nodes: draft.nodes.map(Number),
+    tool: draft.tool,
+    overwrite: draft.overwrite,
+    password_in_arguments: draft.passwordInArguments,
+    ...(Object.keys(limits).length > 0 && { sla: limits }),
+    ...(draft.drill !== '' && { drill: drillRequestOf(draft, draft.drill) }),
+  };
+  if (draft.inputMode === 'line')
+    return { ...common, command_line: draft.line } as BenchmarkRequest;
+  const keys = { key_minimum: 1, key_maximum: draft.keys, data_size: draft.dataSize };
+  const measured = {
+    ...keys,
+    threads: draft.threads,
+    clients: draft.clients,
+    pipeline: draft.pipeline,
+    ratio: draft.ratio,
+    key_pattern: draft.pattern,
+    test_time: draft.seconds,
+    distinct_client_seed: true,
+    ...(draft.rate > 0 && { rate: draft.rate }),
+  };
+  const write = {
+    ...keys,
+    threads: 1,
+    clients: 10,
+    pipeline: 16,
+    ratio: '1:0',
+    key_pattern: 'P:P',
+    requests: 'allkeys',
+  };
+  const phase = (name: string, workload: object) => ({ name, workload: workload as Workload });
+  return {
+    ...common,
+    phases: [...(draft.populate ? [phase('populate', write)] : []), phase('measure', measured)],
+  } as BenchmarkRequest;
+}
+
+function drillRequestOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<PlannedDrill> {
+  const { ofShard, timed } = drillOf(kind);
+  const shard = ofShard ? draft.drillShard : null;
+  return {
+    kind,
+    at_seconds: draft.drillAt,
+    node_uid: shard?.node ?? draft.drillNode ?? 0,
+    ...(shard && { shard_uid: shard.uid }),
+    ...(timed && { seconds: draft.drillSeconds }),
+  };
+}
+
+function drillErrorOf(draft: RunDraft): string | undefined {
+  if (draft.drill === '') return undefined;
+  const { ofShard, timed } = drillOf(draft.drill);
+  if (ofShard && draft.drillShard === null) return 'Select the shard of the drill.';
+  if (!ofShard && draft.drillNode === null) return 'Select the node of the drill.';
+  if (draft.inputMode === 'fields' && draft.drillAt >= draft.seconds) {
+    return 'The drill starts after the end of the measured phase.';
+  }
+  if (timed && (draft.drillSeconds < SECONDS_MIN || draft.drillSeconds > SECONDS_MAX)) {
+    return `The drill duration must be ${SECONDS_MIN} to ${SECONDS_MAX} seconds.`;
+  }
+  return undefined;
+}
+
+/** Return the first validation error of the form; undefined if the run can be started. */
+export function draftError(draft: RunDraft): string | undefined {
+  if (draft.bdb === null) return 'Select a database.';
+  if (!draft.name.trim()) return 'Enter a name.';
+  if (draft.inputMode === 'line' && !draft.line.trim())
+    return 'Enter a memtier_benchmark command line.';
+  if (draft.inputMode === 'fields' && !/^\d{1,9}:\d{1,9}$/.test(draft.ratio)) {
+    return 'SET:GET must consist of two numbers, for example 1:10.';
+  }
+  if (draft.inputMode === 'fields' && draft.tool === MEMTIER && draft.rate > 0) {
+    return 'memtier_benchmark does not support a request schedule. Set the rate to 0.';
+  }
+  return drillErrorOf(draft);
+}

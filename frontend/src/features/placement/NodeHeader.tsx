@@ -1,0 +1,44 @@
+/** Column header of a node: name, status and load. */
+import { Link } from '@tanstack/react-router';
+import { outageText, outOfServiceReason } from '@/api/cluster/nodes';
+import { format, plural } from '@/lib/format';
+import { LiveText } from '@/live/LiveText';
+import { NodeCpu } from '@/live/NodeCpu';
+import { DurationSince } from '@/ui/Ago';
+import { StatusIcon } from '@/ui/Status';
+import classes from './Placement.module.css';
+import type { NodeColumn } from './placementModel';
+
+export function NodeHeader({ node, shards }: { node: NodeColumn; shards: number }) {
+  const down = node.status === 'down';
+  const duty = outOfServiceReason(node);
+  return (
+    <div className={classes.nodeHead}>
+      <span className={classes.nodeName}>
+        <StatusIcon tone={down ? 'broken' : outageText(node) || duty ? 'attention' : 'ok'} />
+        <Link to="/nodes/$uid" params={{ uid: String(node.uid) }}>
+          node {node.uid}
+        </Link>
+        <span className="dim">{node.addr}</span>
+      </span>
+      <span className={classes.nodeFacts}>
+        {outageText(node) ? (
+          <span>
+            {outageText(node)}
+            <DurationSince since={node.unavailable_since} />
+          </span>
+        ) : (
+          <>
+            CPU <NodeCpu node={node.uid} />
+            {' · '}
+            <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
+            {format('bytes', node.total_memory)}
+          </>
+        )}
+        {duty && ` · ${duty.toLowerCase()}`}
+        {' · '}
+        {plural(shards, 'shard')}
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,104 @@
+// @dom
+import { MantineProvider } from '@mantine/core';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { fireEvent, render, screen, waitFor, within } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { OidcSettings, Role } from '@/api/types';
+import { OidcDialog } from './OidcDialog';
+
+const answered = vi.fn();
+const ROLES: Role[] = [
+  { uid: 1, name: 'Admin', management: 'admin', resources: [] },
+  { uid: 5, name: 'DB Viewer', management: 'db_viewer', resources: [] },
+];
+const BEFORE: OidcSettings = {
+  enabled: true,
+  name: 'Example',
+  issuer: 'https://login.example.org',
+  client_id: 'shardboard',
+  scope: 'openid email',
+  username_claim: 'upn',
+  groups_claim: 'roles',
+  roles: [{ group: 'dba', role_uid: 1 }],
+  default_role_uid: 5,
+  ca: '',
+  has_client_secret: true,
+  redirect_uri: 'https://console/v1/session/sso/callback',
+};
+
+beforeEach(() => {
+  vi.stubGlobal('fetch', answered);
+  answered.mockImplementation(async () => Response.json(BEFORE));
+});
+afterEach(() => {
+  answered.mockReset();
+  vi.unstubAllGlobals();
+});
+
+function show(before: OidcSettings | null) {
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>
+        <OidcDialog
+          before={before}
+          roles={ROLES}
+          then={async (ordered) => void (await ordered)}
+          onClose={() => undefined}
+        />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}
+
+const type = (label: RegExp | string, value: string) =>
+  fireEvent.change(screen.getByLabelText(label), { target: { value } });
+const save = async () => {
+  fireEvent.click(screen.getByRole('button', { name: 'Save' }));
+  await waitFor(() => expect(answered).toHaveBeenCalled());
+  return JSON.parse(answered.mock.calls[0]?.[1].body);
+};
+
+it('configures a provider with groups and their roles', async () => {
+  show(null);
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Save' }).disabled).toBe(true);
+  type(/^Issuer/, 'https://login.example.org');
+  type(/^Client ID/, 'shardboard');
+  type(/^Client secret/, 's3cret');
+  fireEvent.click(screen.getByRole('button', { name: 'Add group' }));
+  fireEvent.click(screen.getByRole('button', { name: 'Add group' }));
+  const [first] = screen.getAllByLabelText('Group');
+  fireEvent.change(first as HTMLElement, { target: { value: ' dba ' } });
+  type('Role of dba', '1');
+  const sent = await save();
+  expect(sent).toMatchObject({
+    enabled: true,
+    issuer: 'https://login.example.org',
+    client_id: 'shardboard',
+    client_secret: 's3cret',
+    username_claim: 'email',
+    roles: [{ group: 'dba', role_uid: 1 }],
+    default_role_uid: null,
+  });
+});
+
+it('requires a secret or a public client', async () => {
+  show(BEFORE);
+  const save = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Save' });
+  expect(save().disabled).toBe(false);
+  type(/^Client ID/, 'another');
+  expect(save().disabled, 'the stored secret is not used for another client').toBe(true);
+  fireEvent.click(screen.getByLabelText(/^No secret/));
+  expect(save().disabled).toBe(false);
+  fireEvent.click(save());
+  await waitFor(() => expect(answered).toHaveBeenCalled());
+  expect(JSON.parse(answered.mock.calls[0]?.[1].body)).toMatchObject({ client_secret: '' });
+});
+
+it('keeps unchanged settings, including the secret', async () => {
+  show(BEFORE);
+  const groups = within(screen.getByRole('group', { name: 'Groups and their roles' }));
+  fireEvent.click(groups.getByRole('button', { name: 'Remove dba' }));
+  fireEvent.click(screen.getByRole('switch'));
+  const { has_client_secret, redirect_uri, ...kept } = BEFORE;
+  expect(await save()).toEqual({ ...kept, enabled: false, roles: [] });
+});

@@ -1,0 +1,110 @@
+/** Tables of built-in and custom roles and access lists. */
+import { ActionIcon, Alert, Menu } from '@mantine/core';
+import { IconDotsVertical, IconEdit, IconTrash } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { aclsQuery, isCustom, rolesQuery } from '@/api/access/roles';
+import { usersQuery } from '@/api/access/users';
+import { bdbsQuery } from '@/api/databases/bdbs';
+import { messageOf } from '@/api/http';
+import type { Acl, Role } from '@/api/types';
+import { type Column, DataTable } from '@/ui/table/DataTable';
+import { databaseUidsOf, roleLabel } from '../roles';
+import { EditAcl, EditRole, RemoveAcl, RemoveRole } from './AccessDialogs';
+
+interface OpenDialog<T> {
+  what: 'change' | 'remove';
+  row: T;
+}
+
+export function RoleTable() {
+  const { data: roles, error } = useQuery(rolesQuery);
+  const { data: users = [] } = useQuery(usersQuery);
+  const { data: bdbs } = useQuery(bdbsQuery);
+  const [openDialog, setOpenDialog] = useState<OpenDialog<Role> | null>(null);
+  const close = () => setOpenDialog(null);
+  if (!roles && error) return <Alert color="red">{messageOf(error)}</Alert>;
+  const count = (role: Role) => users.filter(({ role_uids }) => role_uids[0] === role.uid).length;
+  const nameOf = (uid: number) =>
+    bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid} (deleted)`;
+  const columns: Column<Role>[] = [
+    { id: 'name', header: 'Role', sort: ({ name }) => name, cell: ({ name }) => name },
+    {
+      id: 'management',
+      header: 'Management role',
+      sort: ({ management }) => roleLabel(management),
+      cell: ({ management }) => roleLabel(management),
+    },
+    {
+      id: 'databases',
+      header: 'Databases',
+      cell: (role) => databaseUidsOf(role).map(nameOf).join(', ') || 'All',
+    },
+    { id: 'users', header: 'Users', align: 'right', sort: count, cell: count },
+    menuOf((what, row) => setOpenDialog({ what, row })),
+  ];
+  return (
+    <>
+      <DataTable label="Roles" columns={columns} rows={roles} rowKey={({ uid }) => uid} />
+      {openDialog?.what === 'change' && <EditRole role={openDialog.row} onClose={close} />}
+      {openDialog?.what === 'remove' && <RemoveRole role={openDialog.row} onClose={close} />}
+    </>
+  );
+}
+
+export function AclTable() {
+  const { data: acls, error } = useQuery(aclsQuery);
+  const [openDialog, setOpenDialog] = useState<OpenDialog<Acl> | null>(null);
+  const close = () => setOpenDialog(null);
+  if (!acls && error) return <Alert color="red">{messageOf(error)}</Alert>;
+  const columns: Column<Acl>[] = [
+    { id: 'name', header: 'Access list', sort: ({ name }) => name, cell: ({ name }) => name },
+    { id: 'acl', header: 'Rules', cell: ({ acl }) => <code>{acl}</code> },
+    menuOf((what, row) => setOpenDialog({ what, row })),
+  ];
+  return (
+    <>
+      <DataTable label="Access lists" columns={columns} rows={acls} rowKey={({ uid }) => uid} />
+      {openDialog?.what === 'change' && <EditAcl acl={openDialog.row} onClose={close} />}
+      {openDialog?.what === 'remove' && <RemoveAcl acl={openDialog.row} onClose={close} />}
+    </>
+  );
+}
+
+function menuOf<T extends Acl | Role>(
+  onOpen: (what: 'change' | 'remove', row: T) => void,
+): Column<T> {
+  return {
+    id: 'menu',
+    header: '',
+    align: 'right',
+    width: 48,
+    cell: (row) => (
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${row.name}`}>
+            <IconDotsVertical size={16} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {!isCustom(row) && <Menu.Label>Built in, cannot be changed</Menu.Label>}
+          <Menu.Item
+            leftSection={<IconEdit size={15} />}
+            disabled={!isCustom(row)}
+            onClick={() => onOpen('change', row)}
+          >
+            Edit…
+          </Menu.Item>
+          <Menu.Item
+            color="var(--broken)"
+            leftSection={<IconTrash size={15} />}
+            disabled={!isCustom(row)}
+            onClick={() => onOpen('remove', row)}
+          >
+            Remove…
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+    ),
+  };
+}

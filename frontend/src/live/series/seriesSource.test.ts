@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import type { TimeAxis } from '@/ui/chart/types';
+import type { Live } from '../live';
+import type { HistoryColumns } from './historyColumns';
+import { TopicRing } from './ring';
+import { type SeriesRequest, seriesSource } from './seriesSource';
+
+const NOW = 1_700_000_000;
+const FROM = NOW - 7_200;
+const of = (...values: number[]) => Float64Array.from(values);
+
+/** Two past intervals of ten seconds for two databases. */
+const PAST: HistoryColumns = {
+  from: FROM,
+  step: 10,
+  count: 2,
+  series: new Map([
+    [
+      '1',
+      new Map([
+        ['total_req', of(10, 20)],
+        ['total_req_max', of(15, 90)],
+        ['total_req_min', of(0, 5)],
+        ['conns', of(3, 3)],
+        ['conns_max', of(4, 4)],
+      ]),
+    ],
+    ['2', new Map([['total_req', of(1, 2)]])],
+  ]),
+};
+
+function read(series: SeriesRequest['series'], whole?: SeriesRequest['series'][number]) {
+  const wanted: string[] = [];
+  const live = {
+    edge: () => NOW,
+    ring: () => new TopicRing(),
+    onTick: () => () => undefined,
+    history: {
+      get: () => ({
+        columns: PAST,
+        ensureRange: () => undefined,
+        loadNewMetrics: () => undefined,
+        subscribe: (metrics: string[]) => {
+          wanted.push(...metrics);
+          return () => undefined;
+        },
+      }),
+    },
+  } as unknown as Live;
+  const axis = { window: () => ({ from: FROM, to: FROM + 20 }) } as TimeAxis;
+  const source = seriesSource(live, axis, {
+    topic: 'bdbs',
+    series,
+    ...(whole && { total: whole }),
+  });
+  source.subscribe(() => undefined);
+  return { columns: source.read(FROM, FROM + 20), wanted };
+}
+
+describe('series of a past window', () => {
+  it('include the lowest and highest second of one object', () => {
+    const { columns, wanted } = read([{ uids: ['1'], metric: 'total_req' }]);
+    expect(wanted).toEqual(['total_req', 'total_req_max', 'total_req_min']);
+    expect(columns.rows).toEqual([of(10, 20)]);
+    expect(columns.extremes).toEqual([{ low: of(0, 5), high: of(15, 90) }]);
+  });
+
+  it('include no lowest second if the console does not store it', () => {
+    const { columns } = read([{ uids: ['1'], metric: 'conns' }]);
+    expect(columns.extremes).toEqual([{ low: of(Number.NaN, Number.NaN), high: of(4, 4) }]);
+  });
+
+  it('include no extremes for several objects, because the maximum of a sum is not the sum of the maxima', () => {
+    const { columns } = read([{ uids: ['1', '2'], metric: 'total_req' }]);
+    expect(columns.rows).toEqual([of(11, 22)]);
+    expect(columns.extremes).toEqual([undefined]);
+  });
+
+  it('include the extremes of the total of a stack, in the unit of the chart', () => {
+    const whole = { uids: ['1'], metric: 'total_req', scale: 2 };
+    const { columns, wanted } = read([{ uids: ['1'], metric: 'conns' }], whole);
+    expect(wanted).toEqual(['conns', 'conns_max', 'total_req_max', 'total_req_min']);
+    expect(columns.total).toEqual({ low: of(0, 10), high: of(30, 180) });
+  });
+});

@@ -1,0 +1,58 @@
+/** Dialog for every operation: a question or fields, two buttons, and the error if the request is refused. */
+import { Button, Group, Modal, Stack } from '@mantine/core';
+import type { FormEvent, ReactNode } from 'react';
+import { RequestError } from './RequestError';
+import { useSubmit } from './useSubmit';
+
+interface Props {
+  title: string;
+  /** Label of the button. */
+  action: string;
+  /** Whether the operation is not possible yet, for example because a required field is empty. */
+  disabled?: boolean;
+  /** Whether the operation is destructive. */
+  severe?: boolean;
+  size?: string;
+  onConfirm: () => Promise<unknown>;
+  onClose: () => void;
+  children: ReactNode;
+}
+
+export function SubmitDialog(props: Props) {
+  const { title, action, disabled = false, severe = false, size, onConfirm, onClose } = props;
+  const { submit, busy, failure } = useSubmit(async () => {
+    await onConfirm();
+    onClose();
+  });
+  const confirm = (event: FormEvent) => {
+    event.preventDefault();
+    // In the component tree, the dialog can be inside another form.
+    event.stopPropagation();
+    if (!disabled) submit();
+  };
+  return (
+    <Modal opened onClose={onClose} title={title} centered size={size ?? 'md'}>
+      <form onSubmit={confirm} noValidate>
+        <Stack gap="sm">
+          {props.children}
+          <RequestError failure={failure} />
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={onClose}>
+              Cancel
+            </Button>
+            <Button
+              type="submit"
+              // The first element with this attribute gets the focus, so fields take precedence.
+              data-autofocus
+              loading={busy}
+              disabled={disabled}
+              {...(severe ? { color: 'red.9' } : {})}
+            >
+              {action}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
