@@ -54,8 +54,8 @@ export async function remove(api: APIRequestContext, uid: number): Promise<void>
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
 }
 
-/** Remove everything that tests create: benchmarks, databases except `kept`, webhooks, service tokens, users except the first administrator, custom roles and access lists. */
-export async function cleanUpCluster(api: APIRequestContext, kept: number): Promise<void> {
+/** Remove everything that tests create: benchmarks, databases except `keptUid`, webhooks, service tokens, users except the first administrator, custom roles and access lists. */
+export async function cleanUpCluster(api: APIRequestContext, keptUid: number): Promise<void> {
   const uids = async (path: string) =>
     ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
   for (const uid of await uids('/v1/benchmarks')) {
@@ -65,7 +65,7 @@ export async function cleanUpCluster(api: APIRequestContext, kept: number): Prom
     await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
   }
   for (const uid of await uids('/v1/bdbs')) {
-    if (uid === kept) continue;
+    if (uid === keptUid) continue;
     await stack.stopTraffic(uid);
     await remove(api, uid);
   }
@@ -75,7 +75,7 @@ export async function cleanUpCluster(api: APIRequestContext, kept: number): Prom
   for (const uid of await uids('/v1/webhooks')) await api.delete(`/v1/webhooks/${uid}`);
   for (const uid of await uids('/v1/service_tokens')) await api.delete(`/v1/service_tokens/${uid}`);
   for (const uid of await uids('/v1/users')) if (uid > 1) await api.delete(`/v1/users/${uid}`);
-  await clearPermissions(api, kept);
+  await clearPermissions(api, keptUid);
   for (const kind of ['roles', 'redis_acls']) {
     for (const uid of await uids(`/v1/${kind}`)) {
       if (uid > BUILT_IN) await api.delete(`/v1/${kind}/${uid}`);

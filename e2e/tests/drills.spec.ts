@@ -55,9 +55,11 @@ test('killing a shard shows a banner, the failover on the timeline, and the inci
   await failover.click();
   await expect(timeline.panel).toContainText(`redis:${shard}`);
 
-  const told = frame.heading(new RegExp(`^Primary redis:${shard} .*promoted .* after detection`));
+  const heading = frame.heading(
+    new RegExp(`^Primary redis:${shard} .*promoted .* after detection`),
+  );
   await timeline.panel.getByRole('link', { name: `incident of primary redis:${shard}` }).click();
-  await expect(told).toBeVisible(WELL);
+  await expect(heading).toBeVisible(WELL);
   await expect(timeline.rows('Databases')).toHaveCount(1);
   const incident = new URL(page.url()).pathname;
   const file = page.waitForEvent('download');
@@ -70,7 +72,7 @@ test('killing a shard shows a banner, the failover on the timeline, and the inci
     .first()
     .focus();
   await page.keyboard.press('Enter');
-  await expect(told).toBeVisible();
+  await expect(heading).toBeVisible();
   expect(new URL(page.url()).pathname).toBe(incident);
 });
 

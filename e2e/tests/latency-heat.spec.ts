@@ -73,14 +73,16 @@ test('the heat map shows requests by type, and a tooltip for the cell under the 
   await expect(heat.tooltip).toBeHidden();
 
   const now = Math.floor(Date.now() / 1000);
-  const ask = async (more: string) => {
+  const countRequests = async (more: string) => {
     const reply = await api.get(
       `${QUERY}${stackInfo().bdb}&from=${now - 30}&to=${now - 10}${more}`,
     );
     return requests((await reply.json()) as LatencyReply);
   };
-  const parts = await Promise.all(['read', 'write', 'other'].map((kind) => ask(`&kind=${kind}`)));
-  expect(await ask('')).toBe(parts.reduce((sum, part) => sum + part));
+  const parts = await Promise.all(
+    ['read', 'write', 'other'].map((kind) => countRequests(`&kind=${kind}`)),
+  );
+  expect(await countRequests('')).toBe(parts.reduce((sum, part) => sum + part));
   expect(parts[0]).toBeGreaterThan(0);
 });
 

@@ -87,8 +87,8 @@ test('a node enters maintenance and gets its shards back afterwards', { tag: '@s
   page,
   api,
 }) => {
-  const held = async () => (await (await api.get(`/v1/nodes/${NODE}`)).json()).shard_count;
-  const before = await held();
+  const shardCount = async () => (await (await api.get(`/v1/nodes/${NODE}`)).json()).shard_count;
+  const before = await shardCount();
   await page.goto(`/nodes/${NODE}`);
   const menu = page.getByRole('button', { name: 'Node actions' });
   await menu.click();
@@ -100,7 +100,7 @@ test('a node enters maintenance and gets its shards back afterwards', { tag: '@s
     expect(page.getByRole('main')).toContainText(`Put node ${NODE} into maintenance`),
   ]);
   await examine(page, 'node-maintenance');
-  await expect.poll(held, DONE).toBe(0);
+  await expect.poll(shardCount, DONE).toBe(0);
   const running = page.getByRole('main').getByRole('heading', { name: 'Running actions' });
   await expect(running).toHaveCount(0, DONE);
 
@@ -108,7 +108,7 @@ test('a node enters maintenance and gets its shards back afterwards', { tag: '@s
   await page.getByRole('menuitem', { name: 'End maintenance…' }).click();
   await expect(page.getByRole('dialog')).toContainText(/it held 4\s+shards/);
   await page.getByRole('button', { name: 'End maintenance' }).click();
-  await expect.poll(held, DONE).toBe(before);
+  await expect.poll(shardCount, DONE).toBe(before);
   await expect(running).toHaveCount(0, DONE);
   await expect(page.getByRole('main').locator('h1 + [data-tone]')).toHaveText('Active');
   await page.goto('/');

@@ -11,18 +11,18 @@ interface Message {
   event: { type: string } | null;
 }
 
-/** HTTP server that stores received messages, or returns errors while `refuses` is set. */
+/** HTTP server that stores received messages, or returns errors while `isFailing` is set. */
 class Receiver {
   readonly got: Message[] = [];
-  refuses = false;
+  isFailing = false;
   private readonly server: Server = createServer((request, response) => {
     let body = '';
     request.on('data', (part) => {
       body += part;
     });
     request.on('end', () => {
-      if (!this.refuses) this.got.push(JSON.parse(body));
-      response.writeHead(this.refuses ? 500 : 204).end();
+      if (!this.isFailing) this.got.push(JSON.parse(body));
+      response.writeHead(this.isFailing ? 500 : 204).end();
     });
   });
 
@@ -115,7 +115,7 @@ test('a webhook is added, tested, gets messages, and is removed', async ({ page,
     await action('Unmute');
     await expect(row).toContainText('Up to date');
 
-    receiver.refuses = true;
+    receiver.isFailing = true;
     await action('Send test message');
     await expect(page.getByText('It responded with 500 Internal Server Error.')).toBeVisible();
     await action('Remove');

@@ -8,17 +8,17 @@ import { stackInfo } from '../stack.ts';
 
 test('a setting is changed, stored, and reset', async ({ page, api }) => {
   const rule = page.getByRole('textbox', { name: 'Events per type' });
-  const kept = async () => (await (await api.get('/v1/cluster/policy')).json()) as object;
+  const stored = async () => (await (await api.get('/v1/cluster/policy')).json()) as object;
   await page.goto('/settings');
   await expect(rule).toHaveValue('5 000');
   await rule.fill('7000');
   await page.getByRole('button', { name: /Save 1\schange/ }).click();
-  await expect.poll(kept).toMatchObject({ max_saved_events_per_type: 7000 });
+  await expect.poll(stored).toMatchObject({ max_saved_events_per_type: 7000 });
   await page.reload();
   await expect(rule).toHaveValue('7 000');
   await page.getByRole('button', { name: 'Events per type: reset to default' }).click();
   await page.getByRole('button', { name: /Save 1\schange/ }).click();
-  await expect.poll(kept).toMatchObject({ max_saved_events_per_type: 5000 });
+  await expect.poll(stored).toMatchObject({ max_saved_events_per_type: 5000 });
 });
 
 test('the support bundle contains the logs of the console and of all nodes', async ({

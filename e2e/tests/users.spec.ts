@@ -16,8 +16,8 @@ interface Named {
 }
 
 async function named(api: APIRequestContext, kind: string, name: string): Promise<Named> {
-  const every: Named[] = await (await api.get(`/v1/${kind}`)).json();
-  const found = every.find((each) => each.name === name);
+  const all: Named[] = await (await api.get(`/v1/${kind}`)).json();
+  const found = all.find((each) => each.name === name);
   if (!found) throw new Error(`no ${name} in ${kind}`);
   return found;
 }
@@ -34,7 +34,7 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await adding.getByLabel('Signs in as').fill(EMAIL);
   await adding.getByLabel('Name').fill('Ann');
   await adding.getByRole('button', { name: 'Generate' }).click();
-  const given = await adding.getByRole('textbox', { name: 'Password' }).inputValue();
+  const password = await adding.getByRole('textbox', { name: 'Password' }).inputValue();
   await examineInAll(page, 'user-new');
   await adding.getByRole('button', { name: 'Add user' }).click();
   const row = page.getByRole('row', { name: EMAIL });
@@ -45,7 +45,7 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   const other = await theirs.newPage();
   const login = new LoginPage(other);
   await login.open();
-  await login.signIn(EMAIL, given);
+  await login.signIn(EMAIL, password);
   const otherFrame = new Frame(other);
   await expect(otherFrame.heading(/are healthy/)).toBeVisible();
   await expect(other.getByRole('link', { name: 'Users' })).toHaveCount(0);

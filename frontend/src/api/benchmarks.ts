@@ -45,11 +45,11 @@ interface PartPosition {
 /** Fetch the samples per second of all parts, or of one part from a given second on, with latency histograms. */
 export async function fetchParts(
   uid: number,
-  place: PartPosition | undefined,
+  position: PartPosition | undefined,
   signal: AbortSignal,
 ): Promise<BenchmarkPart[]> {
-  const part = place
-    ? `&phase=${place.phase}&repetition=${place.repetition}&since=${place.since}`
+  const part = position
+    ? `&phase=${position.phase}&repetition=${position.repetition}&since=${position.since}`
     : '';
   const { parts } = await request<{ parts: BenchmarkPart[] }>(
     'GET',
@@ -60,10 +60,11 @@ export async function fetchParts(
   return parts;
 }
 
-export const startBenchmark = (order: BenchmarkRequest) => request<Benchmark>('POST', PATH, order);
+export const startBenchmark = (benchmark: BenchmarkRequest) =>
+  request<Benchmark>('POST', PATH, benchmark);
 
-export const preflightBenchmark = (order: BenchmarkRequest, signal: AbortSignal) =>
-  request<Preflight>('POST', `${PATH}/preflight`, order, signal);
+export const preflightBenchmark = (benchmark: BenchmarkRequest, signal: AbortSignal) =>
+  request<Preflight>('POST', `${PATH}/preflight`, benchmark, signal);
 
 export const parseCommandLine = (line: string, signal: AbortSignal) =>
   request<ParsedCommandLine>('POST', `${PATH}/understand`, { command_line: line }, signal);

@@ -18,13 +18,13 @@ export function prefetch(client: QueryClient): void {
 }
 
 /** Delay before pages are preloaded, so that short visits do not load them. */
-const STAYED_MS = 10_000;
+const HOVER_MS = 10_000;
 
 /** Load the code of all pages after a delay, so that they also open while the console is unreachable. */
 export function preloadPages(router: AnyRouter): void {
   const stop = router.subscribe('onRendered', () => {
     stop();
-    setTimeout(() => whenIdle(load), STAYED_MS);
+    setTimeout(() => whenIdle(load), HOVER_MS);
   });
   const load = async () => {
     for (const route of Object.values<AnyRoute>(router.routesById)) {

@@ -3,7 +3,7 @@ import { formatWindow, oldestSecond, rangeUnavailableReason } from './ranges';
 
 const NOW = 1_000_000_000;
 const DAY = 86_400;
-const kept = (step: number, retention: number, age: number) => ({
+const retained = (step: number, retention: number, age: number) => ({
   step,
   retention,
   from: Math.floor((NOW - age) / step) * step,
@@ -11,12 +11,16 @@ const kept = (step: number, retention: number, age: number) => ({
 
 describe('oldestSecond', () => {
   it('ignores the start of long intervals without data', () => {
-    const all = [kept(1, 3_600, 100), kept(300, 14 * DAY, 100), kept(604_800, 3_660 * DAY, 100)];
+    const all = [
+      retained(1, 3_600, 100),
+      retained(300, 14 * DAY, 100),
+      retained(604_800, 3_660 * DAY, 100),
+    ];
     expect(oldestSecond(all, NOW)).toBe(NOW - 100);
   });
 
   it('uses a coarser resolution if the finer one has dropped data', () => {
-    const all = [kept(1, 3_600, 3_600), kept(10, DAY, 7_000)];
+    const all = [retained(1, 3_600, 3_600), retained(10, DAY, 7_000)];
     expect(oldestSecond(all, NOW)).toBe(NOW - 7_000);
   });
 

@@ -3,7 +3,7 @@ import { dated, year } from '@/lib/dates';
 import { clock, duration, type Zone } from '@/lib/time';
 import { RANGES, type Range } from './search';
 
-const WORDS: Readonly<Record<Range, string>> = {
+const RANGE_LABELS: Readonly<Record<Range, string>> = {
   60: '1 min',
   300: '5 min',
   900: '15 min',
@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<Range, string>> = {
 export const LIVE_RANGES = RANGES.filter((seconds) => seconds <= 900);
 export const STORED_RANGES = RANGES.filter((seconds) => seconds > 900);
 
-export const rangeLabel = (range: Range): string => WORDS[range];
+export const rangeLabel = (range: Range): string => RANGE_LABELS[range];
 
 interface RetainedRange {
   from: number;
@@ -28,11 +28,11 @@ interface RetainedRange {
 }
 
 /** Return the first stored second from the retained ranges of all resolutions, finest first; NaN if nothing is stored. */
-export function oldestSecond(kept: readonly RetainedRange[], now: number): number {
+export function oldestSecond(retained: readonly RetainedRange[], now: number): number {
   // Coarse intervals start before their first sample, so use the finest resolution that has not
   // dropped any data yet.
-  const whole = kept.find(({ from, step, retention }) => from > now - retention + 2 * step);
-  return (whole ?? kept.at(-1))?.from ?? Number.NaN;
+  const complete = retained.find(({ from, step, retention }) => from > now - retention + 2 * step);
+  return (complete ?? retained.at(-1))?.from ?? Number.NaN;
 }
 
 /** Return why a range shows the same data as a shorter one; undefined if it shows more. */

@@ -6,8 +6,8 @@ const NOW = Date.parse('2026-03-04T10:07:03Z') / 1000;
 
 function axisAt(search: FrameSearch) {
   const clock = { now: NOW };
-  const axis: PageTimeAxis = new PageTimeAxis({ edge: () => clock.now }, (place) =>
-    axis.applySearch({ ...search, ...place }),
+  const axis: PageTimeAxis = new PageTimeAxis({ edge: () => clock.now }, (change) =>
+    axis.applySearch({ ...search, ...change }),
   );
   axis.applySearch(search);
   return { axis, clock };
@@ -47,7 +47,7 @@ describe('PageTimeAxis', () => {
 
   it('zooms once if several charts report the same drag', () => {
     const navigated: FrameSearch[] = [];
-    const axis = new PageTimeAxis({ edge: () => NOW }, (place) => navigated.push(place));
+    const axis = new PageTimeAxis({ edge: () => NOW }, (search) => navigated.push(search));
     axis.applySearch({ from: NOW - 200, to: NOW - 100 });
     axis.zoom(NOW - 150, NOW - 120);
     axis.zoom(NOW - 150, NOW - 120);

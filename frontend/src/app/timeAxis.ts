@@ -9,8 +9,8 @@ import type { Live } from '@/live/live';
 import type { TimeAxis } from '@/ui/chart/types';
 import { DEFAULT_RANGE, type FrameSearch } from './search';
 
-type Place = Pick<FrameSearch, 'from' | 'to' | 'res'>;
-type Navigate = (search: Place) => void;
+type WindowSearch = Pick<FrameSearch, 'from' | 'to' | 'res'>;
+type Navigate = (search: WindowSearch) => void;
 
 interface Window {
   from: number;
@@ -19,7 +19,7 @@ interface Window {
 
 /** Longest range in seconds that the stream provides with every second. */
 const LIVE_RANGE_MAX = 900;
-const NO_ZOOM: Place = { from: undefined, to: undefined, res: undefined };
+const NO_ZOOM: WindowSearch = { from: undefined, to: undefined, res: undefined };
 
 export class PageTimeAxis implements TimeAxis {
   /** False while paused or zoomed. */
@@ -30,7 +30,7 @@ export class PageTimeAxis implements TimeAxis {
   private requestedStep: number | undefined;
   private points = 1_000;
   /** Earlier zoom windows, the latest last. */
-  private readonly trail: Window[] = [];
+  private readonly zoomHistory: Window[] = [];
   private readonly listeners = new Set<() => void>();
 
   constructor(
@@ -71,13 +71,13 @@ export class PageTimeAxis implements TimeAxis {
 
   zoom(from: number, to: number): void {
     // Charts are synchronized, so several of them can report the same drag.
-    if (this.zoomed && this.trail.at(-1) !== this.zoomed) this.trail.push(this.zoomed);
+    if (this.zoomed && this.zoomHistory.at(-1) !== this.zoomed) this.zoomHistory.push(this.zoomed);
     this.navigate({ from: Math.max(from, EARLIEST, to - MAX_WINDOW_S), to, res: undefined });
   }
 
   reset(): void {
-    const before = this.trail.pop();
-    this.navigate(before ? { ...before, res: undefined } : NO_ZOOM);
+    const previous = this.zoomHistory.pop();
+    this.navigate(previous ? { ...previous, res: undefined } : NO_ZOOM);
   }
 
   /** Move the window by a fraction of its width, but not into the future. */
@@ -91,7 +91,7 @@ export class PageTimeAxis implements TimeAxis {
   toggleLive(): void {
     if (this.zoomed) {
       this.frozen = null;
-      this.trail.length = 0;
+      this.zoomHistory.length = 0;
       this.navigate(NO_ZOOM);
     } else {
       this.frozen = this.frozen === null ? this.source.edge() : null;
@@ -115,7 +115,7 @@ export class PageTimeAxis implements TimeAxis {
     const { from, to, res } = search;
     this.zoomed = from !== undefined && to !== undefined ? { from, to } : null;
     this.requestedStep = this.zoomed ? res : undefined;
-    if (!this.zoomed) this.trail.length = 0;
+    if (!this.zoomed) this.zoomHistory.length = 0;
     this.changed();
   }
 

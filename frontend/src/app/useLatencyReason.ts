@@ -6,9 +6,9 @@ import type { EmptyReasons } from '@/features/metrics/MetricChart';
 
 /** Return the reason for one database, or for all; undefined while proxies are running or unknown. */
 export function useLatencyReason(bdb?: number): EmptyReasons | undefined {
-  const all = useQuery({ ...proxiesQuery, enabled: bdb === undefined }).data;
-  const own = useQuery({ ...endpointQuery(bdb ?? 0), enabled: bdb !== undefined }).data;
-  const reason = latencyReason(bdb === undefined ? all : own?.proxies);
+  const proxies = useQuery({ ...proxiesQuery, enabled: bdb === undefined }).data;
+  const endpoint = useQuery({ ...endpointQuery(bdb ?? 0), enabled: bdb !== undefined }).data;
+  const reason = latencyReason(bdb === undefined ? proxies : endpoint?.proxies);
   return reason ? { latency: reason } : undefined;
 }
 

@@ -10,7 +10,7 @@ import {
   unitLabel,
 } from './format';
 
-const said = (unit: Unit, value: number | null | undefined) =>
+const formatted = (unit: Unit, value: number | null | undefined) =>
   format(unit, value).replaceAll('\u00a0', ' ');
 
 describe('format', () => {
@@ -43,7 +43,7 @@ describe('format', () => {
     ['cores', 0.000_02, '<0.001 cores'],
     ['perSecond', 136.2, '136 /s'],
   ] as const)('%s %d is %s', (unit, value, text) => {
-    expect(said(unit, value)).toBe(text);
+    expect(formatted(unit, value)).toBe(text);
   });
 
   it('formats unknown values as a dash, never as zero', () => {

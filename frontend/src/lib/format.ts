@@ -121,9 +121,9 @@ export function unitLabel(unit: Unit): string {
 /** Format the exact number for tooltips. Numbers from 1000 on, where only averages have fractions, are rounded to integers. */
 export function formatExact(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;
-  const shown = unit === 'ratio' ? value * 100 : value;
-  const maximumFractionDigits = Math.abs(shown) < 1000 ? DECIMALS : 0;
-  const text = shown.toLocaleString('en-US', { maximumFractionDigits });
+  const scaled = unit === 'ratio' ? value * 100 : value;
+  const maximumFractionDigits = Math.abs(scaled) < 1000 ? DECIMALS : 0;
+  const text = scaled.toLocaleString('en-US', { maximumFractionDigits });
   return SUFFIX[unit] ? text + SPACE + SUFFIX[unit] : text;
 }
 

@@ -41,9 +41,9 @@ export function intervalCount(from: number, to: number, step: number): number {
 
 /** Return the finest step that covers [from, to) with at most `points` intervals and still has data for its start. */
 export function chooseStep(from: number, to: number, points: number, now: number): number {
-  const kept = RESOLUTIONS.filter(({ retention }) => now - from <= retention);
-  const fits = kept.find(({ step }) => intervalCount(from, to, step) <= points);
-  return (fits ?? kept.at(-1) ?? RESOLUTIONS[RESOLUTIONS.length - 1])?.step ?? 1;
+  const available = RESOLUTIONS.filter(({ retention }) => now - from <= retention);
+  const fits = available.find(({ step }) => intervalCount(from, to, step) <= points);
+  return (fits ?? available.at(-1) ?? RESOLUTIONS[RESOLUTIONS.length - 1])?.step ?? 1;
 }
 
 export function isStep(value: number): boolean {

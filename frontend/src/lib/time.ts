@@ -65,21 +65,21 @@ function dayAnd(ms: number, zone: Zone, time: typeof clock): string {
 
 /** 41 s · 2 min 3 s · 1 h 4 min · 3 d 2 h */
 export function duration(seconds: number): string {
-  const whole = Math.max(0, Math.round(seconds));
+  const total = Math.max(0, Math.round(seconds));
   const units: [number, string][] = [
     [86_400, 'd'],
     [3_600, 'h'],
     [60, 'min'],
     [1, 's'],
   ];
-  const first = units.findIndex(([size]) => whole >= size);
+  const first = units.findIndex(([size]) => total >= size);
   if (first === -1) return '0\u00a0s';
   const [size, name] = units[first] ?? [1, 's'];
-  const head = `${Math.floor(whole / size)}\u00a0${name}`;
+  const major = `${Math.floor(total / size)}\u00a0${name}`;
   const next = units[first + 1];
-  if (!next) return head;
-  const rest = Math.floor((whole % size) / next[0]);
-  return rest ? `${head} ${rest}\u00a0${next[1]}` : head;
+  if (!next) return major;
+  const minor = Math.floor((total % size) / next[0]);
+  return minor ? `${major} ${minor}\u00a0${next[1]}` : major;
 }
 
 /** Like `duration`, but more precise below ten seconds: 0.39 s · 4.2 s · 41 s · 2 min 3 s */

@@ -14,10 +14,10 @@ describe('timeWindowError', () => {
     [NOW, at('+020260-03-04T10:00:00Z'), /future/],
     [at('0202-03-04T10:00:00Z'), NOW, /2000/],
     [NOW - MAX_WINDOW_S - 1, NOW, /ten years/],
-  ])('%d to %d: %s', (from, to, fault) => {
-    const said = timeWindowError(from, to, NOW);
-    if (fault) expect(said).toMatch(fault);
-    else expect(said).toBeUndefined();
+  ])('%d to %d: %s', (from, to, expected) => {
+    const error = timeWindowError(from, to, NOW);
+    if (expected) expect(error).toMatch(expected);
+    else expect(error).toBeUndefined();
   });
 });
 

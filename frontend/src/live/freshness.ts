@@ -7,17 +7,17 @@ export type Freshness = 'waiting' | 'fresh' | 'late' | 'lost';
 export const LATE_MS = 4_000;
 
 /**
- * Return the freshness. `taken`: time of the newest sample by the console's clock. `arrived`: time of
+ * Return the freshness. `sampledAt`: time of the newest sample by the console's clock. `receivedAt`: time of
  * its arrival by the browser's clock, like `now`. A sample with a long transmission time is late even
  * if it has just arrived.
  */
 export function freshness(
-  { taken, arrived }: { taken: number; arrived: number },
+  { sampledAt, receivedAt }: { sampledAt: number; receivedAt: number },
   now: number,
   offset: number,
-  lost: boolean,
+  isLost: boolean,
 ): Freshness {
-  if (lost) return 'lost';
-  if (Number.isNaN(arrived)) return 'waiting';
-  return now - arrived > LATE_MS || now + offset - taken > 2 * LATE_MS ? 'late' : 'fresh';
+  if (isLost) return 'lost';
+  if (Number.isNaN(receivedAt)) return 'waiting';
+  return now - receivedAt > LATE_MS || now + offset - sampledAt > 2 * LATE_MS ? 'late' : 'fresh';
 }

@@ -19,7 +19,7 @@ export const BASE_TOPICS = ['cluster', 'nodes', 'bdbs'] as const;
 const HIDDEN_GRACE_MS = 30_000;
 /** Time for the initial requests of a page. The first refetch waits for it. */
 const SETTLED_MS = 2_000;
-const KEPT_DELAYS = 300;
+const MAX_DELAYS = 300;
 /** Maximum number of history rows (shards × seconds) that are loaded when a page opens. */
 const HISTORY_ROWS = 15_000;
 const MIN_HISTORY_SECONDS = 10;
@@ -53,7 +53,7 @@ export class Live {
    * Times at which the newest sample was taken (console's clock) and arrived (browser's clock), in
    * epoch milliseconds.
    */
-  private newestSample = { taken: Number.NaN, arrived: Number.NaN };
+  private newestSample = { sampledAt: Number.NaN, receivedAt: Number.NaN };
   private listenerError: string | null = null;
   private readonly skew = new ClockSkew();
 
@@ -81,7 +81,7 @@ export class Live {
     clearTimeout(this.followTimer);
     clearTimeout(this.refreshTimer);
     clearInterval(this.heartbeat);
-    this.newestSample = { taken: Number.NaN, arrived: Number.NaN };
+    this.newestSample = { sampledAt: Number.NaN, receivedAt: Number.NaN };
     this.hasConnected = false;
     this.stream.stop();
     this.rings.clear();
@@ -167,13 +167,13 @@ export class Live {
     // Wait briefly, because navigation removes and adds several topics.
     this.followTimer = setTimeout(() => {
       for (const topic of this.rings.keys()) {
-        if (!this.isFollowed(topic)) this.rings.delete(topic);
+        if (!this.isSubscribed(topic)) this.rings.delete(topic);
       }
       this.stream.follow([...BASE_TOPICS, ...this.topicSubscribers.keys()]);
     }, 30);
   }
 
-  private isFollowed(topic: string): boolean {
+  private isSubscribed(topic: string): boolean {
     return this.topicSubscribers.has(topic) || BASE_TOPICS.some((base) => base === topic);
   }
 
@@ -234,10 +234,10 @@ export class Live {
     for (const [uid, values] of Object.entries(sample.series)) ring.write(sample.t, uid, values);
     this.skew.onSample(sample.at, Date.now());
     setClockOffset(this.skew.offset);
-    this.newestSample = { taken: sample.at, arrived: Date.now() };
+    this.newestSample = { sampledAt: sample.at, receivedAt: Date.now() };
     this.updateFreshness();
     this.delays.push(this.now() - sample.at);
-    if (this.delays.length > KEPT_DELAYS) this.delays.shift();
+    if (this.delays.length > MAX_DELAYS) this.delays.shift();
   }
 
   /** Run a listener. An error in one component must not prevent the updates of others. */
@@ -274,9 +274,9 @@ export class Live {
       this.frame = 0;
       this.drawError.set(this.listenerError);
       this.listenerError = null;
-      const again = this.hasNewData;
+      const hasMoreData = this.hasNewData;
       this.hasNewData = false;
-      if (again) this.schedule();
+      if (hasMoreData) this.schedule();
     }
   }
 }

@@ -27,7 +27,7 @@ export function useNow(): number {
 }
 
 /** Return a value that depends on the current time. Renders only when the value changes. */
-function useOfNow<T extends string>(of: (now: number) => T): T {
+function useTimeText<T extends string>(of: (now: number) => T): T {
   return useSyncExternalStore(
     subscribe,
     useCallback(() => of(clock.get()), [of]),
@@ -37,11 +37,11 @@ function useOfNow<T extends string>(of: (now: number) => T): T {
 export function Ago({ time }: { time: string | number | undefined }) {
   const zone = useZone();
   const ms = typeof time === 'number' ? time : Date.parse(time ?? '');
-  const words = useOfNow(useCallback((now: number) => ago(ms, Math.max(now, ms)), [ms]));
+  const text = useTimeText(useCallback((now: number) => ago(ms, Math.max(now, ms)), [ms]));
   if (Number.isNaN(ms)) return <Dash reason="Never, or unknown" />;
   return (
     <time className="num" dateTime={new Date(ms).toISOString()} title={formatDateTime(ms, zone)}>
-      {words}
+      {text}
     </time>
   );
 }
@@ -53,12 +53,12 @@ interface ElapsedProps {
 }
 
 export function Elapsed({ since, hiddenFromScreenReaders }: ElapsedProps) {
-  const lasted = useOfNow(
+  const text = useTimeText(
     useCallback((now: number) => duration((Math.max(now, since) - since) / 1000), [since]),
   );
   return (
     <span className="num" aria-hidden={hiddenFromScreenReaders}>
-      {lasted}
+      {text}
     </span>
   );
 }

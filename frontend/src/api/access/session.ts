@@ -39,10 +39,10 @@ const MAY = {
 const CLUSTER_WIDE: readonly string[] = ['create', 'upgradeNodes', 'readIncidents', 'seeAll'];
 
 /** Return whether the role allows an operation. The console enforces permissions; this only disables controls. */
-export function usePermission(what: keyof typeof MAY): boolean {
+export function usePermission(permission: keyof typeof MAY): boolean {
   const session = useQuery(sessionQuery).data;
-  if (session?.bdbs && CLUSTER_WIDE.includes(what)) return false;
-  return MAY[what].some((allowed) => allowed === session?.role);
+  if (session?.bdbs && CLUSTER_WIDE.includes(permission)) return false;
+  return MAY[permission].some((allowed) => allowed === session?.role);
 }
 
 export const ROLE_DENIED_TEXT = 'Your role does not allow changes here';

@@ -13,8 +13,8 @@ describe('matchesHost', () => {
     ['192.0.2.8', false],
     ['[::1]', true],
     ['localhost', false],
-  ])('%s: %s', (host, holds) => {
+  ])('%s: %s', (host, expected) => {
     const names = ['Console.example.com', '*.wild.example.com', '192.0.2.7', '::1'];
-    expect(matchesHost(names, host)).toBe(holds);
+    expect(matchesHost(names, host)).toBe(expected);
   });
 });

@@ -32,20 +32,20 @@ export function outOfServiceReason(
 const act = (node: number, action: string, body: object) =>
   request<NodeQueued>('POST', `/v1/nodes/${node}/actions/${action}`, body);
 
-export const startMaintenance = (node: number, order: MaintenanceOn) =>
-  act(node, 'maintenance_on', order);
+export const startMaintenance = (node: number, body: MaintenanceOn) =>
+  act(node, 'maintenance_on', body);
 
-export const endMaintenance = (node: number, order: MaintenanceOff) =>
-  act(node, 'maintenance_off', order);
+export const endMaintenance = (node: number, body: MaintenanceOff) =>
+  act(node, 'maintenance_off', body);
 
 /** Switch the primaries of a node over to their replicas on other nodes. */
 export const switchOverNode = (node: number) => act(node, 'enslave_node', {});
 
 /** Query for the endpoint addresses that an operation would remove. Does not start the operation. */
-export const nodeAddressesQuery = (node: number, order: 'maintenance_on' | 'remove') =>
+export const nodeAddressesQuery = (node: number, body: 'maintenance_on' | 'remove') =>
   queryOptions({
-    queryKey: ['node-addresses', node, order],
-    queryFn: getQuery<AddressChange[]>(`/v1/nodes/${node}/address_changes?order=${order}`),
+    queryKey: ['node-addresses', node, body],
+    queryFn: getQuery<AddressChange[]>(`/v1/nodes/${node}/address_changes?order=${body}`),
     // Not cached, because the reply can change at any time.
     gcTime: 0,
     staleTime: 0,

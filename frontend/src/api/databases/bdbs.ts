@@ -24,8 +24,8 @@ export function useBdb(uid: number) {
 /** Return the sum of the memory limits of all databases in bytes; undefined while it is unknown, or if the user cannot view all databases. */
 export function useProvisioned(): number | undefined {
   const bdbs = useQuery(bdbsQuery).data;
-  const seesAll = usePermission('seeAll');
-  return seesAll ? bdbs?.reduce((sum, bdb) => sum + bdb.memory_size, 0) : undefined;
+  const canSeeAll = usePermission('seeAll');
+  return canSeeAll ? bdbs?.reduce((sum, bdb) => sum + bdb.memory_size, 0) : undefined;
 }
 
 export const createBdb = (body: CreateBdb) => request<Bdb>('POST', '/v1/bdbs', body);

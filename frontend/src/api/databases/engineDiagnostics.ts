@@ -6,11 +6,11 @@ import type { EngineInfo, ShardClients, SlowLog } from '../types';
 const POLL_MS = 5_000;
 
 const engineQuery =
-  <T>(what: string) =>
+  <T>(kind: string) =>
   (shard: string) =>
     queryOptions({
-      queryKey: ['shard-looks', shard, what],
-      queryFn: getQuery<T>(`/v1/shards/${shard}/${what}`),
+      queryKey: ['shard-diagnostics', shard, kind],
+      queryFn: getQuery<T>(`/v1/shards/${shard}/${kind}`),
       refetchInterval: POLL_MS,
       retry: false,
     });

@@ -37,8 +37,8 @@ export const failOver = (uid: string) =>
   request<{ action_uid: string }>('POST', `/v1/shards/${uid}/actions/failover`, {});
 
 /** Start a dead shard from its persistence, or empty. A dry run only reports which data would be lost. */
-export const restartShard = (uid: string, order: RestartRequest) =>
-  request<RestartReply>('POST', `/v1/shards/${uid}/actions/restart`, order);
+export const restartShard = (uid: string, body: RestartRequest) =>
+  request<RestartReply>('POST', `/v1/shards/${uid}/actions/restart`, body);
 
 const migrate = (uid: string, target: number, dryRun: boolean, signal?: AbortSignal) =>
   request<MigrationReply>(

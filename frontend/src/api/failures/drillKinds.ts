@@ -6,7 +6,7 @@ export interface Drill {
   label: string;
   action: string;
   /** Whether the drill applies to one shard of the node. */
-  ofShard: boolean;
+  targetsShard: boolean;
   /** Whether the user chooses the duration. Killed processes return when they are restarted. */
   timed: boolean;
   effect: (node: number, seconds: number, shard: string) => string;
@@ -17,7 +17,7 @@ export const DRILLS: readonly Drill[] = [
     kind: 'reboot',
     label: 'Reboot the node',
     action: 'Reboot node',
-    ofShard: false,
+    targetsShard: false,
     timed: true,
     effect: (node, seconds) =>
       `All shards of node ${node} are killed and its agent is unavailable for ${seconds} s, as when a machine restarts. Replicas on other nodes are promoted; writes to the affected slots fail for well under two seconds. When the node is back, its shards return as replicas and are resynced.`,
@@ -26,7 +26,7 @@ export const DRILLS: readonly Drill[] = [
     kind: 'kill',
     label: 'Kill the node',
     action: 'Kill node',
-    ofShard: false,
+    targetsShard: false,
     timed: false,
     effect: (node) =>
       `All shards of node ${node} and its agent are killed. This requires that systemd restarts the agent; otherwise the drill fails with an error. When the agent is back, the shards return as replicas.`,
@@ -35,7 +35,7 @@ export const DRILLS: readonly Drill[] = [
     kind: 'freeze',
     label: 'Freeze the node',
     action: 'Freeze node',
-    ofShard: false,
+    targetsShard: false,
     timed: true,
     effect: (node, seconds) =>
       `All processes of node ${node} are stopped for ${seconds} s without closing connections, as when a machine hangs. This is harder to detect than a crash, so it takes slightly longer until replicas are promoted.`,
@@ -44,7 +44,7 @@ export const DRILLS: readonly Drill[] = [
     kind: 'cut_off',
     label: 'Cut the node off from the network',
     action: 'Cut node off',
-    ofShard: false,
+    targetsShard: false,
     timed: true,
     effect: (node, seconds) =>
       `All packets that node ${node} sends are dropped for ${seconds} s, as when a cable is pulled. Clients that can still reach it may continue to write to its primaries until the engine detects the isolation; these writes are lost. The agent needs permission to change routes; otherwise the drill fails with an error.`,
@@ -53,7 +53,7 @@ export const DRILLS: readonly Drill[] = [
     kind: 'slow_network',
     label: 'Slow down the network of the node',
     action: 'Slow down network',
-    ofShard: false,
+    targetsShard: false,
     timed: true,
     effect: (node, seconds) =>
       `For ${seconds} s, one in twenty packets that arrive at node ${node} is lost and is retransmitted after at least 0.2 s, as on a congested link. Requests become slow; no failover should occur. The agent needs the program nft and permission to filter packets; otherwise the drill fails with an error.`,
@@ -62,7 +62,7 @@ export const DRILLS: readonly Drill[] = [
     kind: 'kill_shard',
     label: 'Kill one shard',
     action: 'Kill shard',
-    ofShard: true,
+    targetsShard: true,
     timed: false,
     effect: (node, _, shard) =>
       `The process of redis:${shard} on node ${node} is killed. If it is a primary, its replica is promoted. The killed shard returns as a replica.`,
@@ -71,7 +71,7 @@ export const DRILLS: readonly Drill[] = [
     kind: 'freeze_shard',
     label: 'Freeze one shard',
     action: 'Freeze shard',
-    ofShard: true,
+    targetsShard: true,
     timed: true,
     effect: (node, seconds, shard) =>
       `The process of redis:${shard} on node ${node} is stopped for ${seconds} s. If it is a primary, its replica is promoted.`,

@@ -7,8 +7,8 @@ import type { DrillReply, DrillRequest } from '../types';
 
 export type DrillKind = DrillRequest['kind'];
 
-export const startDrill = (node: number, order: DrillRequest) =>
-  request<DrillReply>('POST', `/v1/nodes/${node}/actions/drill`, order);
+export const startDrill = (node: number, body: DrillRequest) =>
+  request<DrillReply>('POST', `/v1/nodes/${node}/actions/drill`, body);
 
 /** Return why drills are not possible and how to change that; undefined if they are possible, null while it is unknown. */
 export function useDrillUnavailableReason(): string | undefined | null {

@@ -7,9 +7,9 @@ const incident = (uid: number, state: Incident['state'], part: Partial<Incident>
 
 describe('mergeIncidents', () => {
   it('lists open incidents first, then the newest, each with its latest version', () => {
-    const past = [incident(3, 'down'), incident(2, 'over'), incident(1, 'resyncing')];
+    const older = [incident(3, 'down'), incident(2, 'over'), incident(1, 'resyncing')];
     const latest = [incident(4, 'over'), incident(3, 'over', { revived: 2 })];
-    const found = mergeIncidents(past, latest);
+    const found = mergeIncidents(older, latest);
     expect(found.map(({ uid }) => uid)).toEqual([1, 4, 3, 2]);
     expect(found[2]?.revived).toBe(2);
   });

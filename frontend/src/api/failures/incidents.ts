@@ -38,8 +38,8 @@ export function useLatestIncidents(): Incident[] | undefined {
 /** Return up to 100 incidents, newest first; undefined while they are unknown. */
 export function useIncidents(): Incident[] | undefined {
   const latest = useLatestIncidents();
-  const past = useQuery({ ...pastQuery, enabled: usePermission('readIncidents') }).data;
-  return useMemo(() => latest && mergeIncidents(past ?? [], latest), [latest, past]);
+  const older = useQuery({ ...pastQuery, enabled: usePermission('readIncidents') }).data;
+  return useMemo(() => latest && mergeIncidents(older ?? [], latest), [latest, older]);
 }
 
 /** Merge lists without duplicates. Later lists take precedence. */

@@ -4,7 +4,7 @@ import { request } from '../http';
 import type { LogEvent } from '../types';
 import { startOf } from './eventSpans';
 
-const KEPT_MS = 5 * 60_000;
+const GC_TIME_MS = 5 * 60_000;
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
 
@@ -16,7 +16,7 @@ export const timelineQuery = (from: number, to: number) =>
       const query = new URLSearchParams({ from: iso(from), to: iso(to) });
       return request<LogEvent[]>('GET', `/v1/timeline?${query}`, undefined, signal);
     },
-    gcTime: KEPT_MS,
+    gcTime: GC_TIME_MS,
   });
 
 /** Merge lists of events without duplicates, oldest first. Later lists take precedence. */

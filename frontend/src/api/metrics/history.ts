@@ -18,7 +18,7 @@ export interface HistoryRequest {
   points: number;
 }
 
-const KEPT_MS = 5 * 60_000;
+const GC_TIME_MS = 5 * 60_000;
 const RETENTION_FRESH_MS = 30_000;
 
 export function historyPath({ topic, uids, metrics, from, to, points }: HistoryRequest): string {
@@ -63,7 +63,7 @@ export const historyQuery = (spec: HistoryRequest) => {
   return queryOptions({
     queryKey: ['history', path],
     queryFn: getQuery<History>(path),
-    gcTime: KEPT_MS,
+    gcTime: GC_TIME_MS,
   });
 };
 

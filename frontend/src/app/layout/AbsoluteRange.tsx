@@ -20,8 +20,8 @@ export function AbsoluteRange({ window, zone, now, onChoose }: Props) {
   const [to, setTo] = useState(toField(window.to * 1000, zone));
   const first = Math.floor(fromField(from, zone) / 1000);
   const last = Math.floor(fromField(to, zone) / 1000);
-  const fault = timeWindowError(first, last, now);
-  const valid = fault === undefined;
+  const error = timeWindowError(first, last, now);
+  const valid = error === undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (valid) onChoose({ from: first, to: last });
@@ -48,9 +48,9 @@ export function AbsoluteRange({ window, zone, now, onChoose }: Props) {
       <Button type="submit" disabled={!valid}>
         Show this interval
       </Button>
-      {fault && (
+      {error && (
         <p className="small" role="alert">
-          {fault}
+          {error}
         </p>
       )}
     </form>

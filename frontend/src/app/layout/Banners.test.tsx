@@ -10,8 +10,8 @@ import { Banners } from './Banners';
 
 const now = vi.hoisted(() => ({
   stream: { phase: 'live' } as StreamState,
-  fault: null as string | null,
-  troubles: [] as Problem[],
+  drawError: null as string | null,
+  problems: [] as Problem[],
   retried: 0,
 }));
 
@@ -22,9 +22,9 @@ vi.mock('@tanstack/react-router', () => ({
 vi.mock('@/live/LiveProvider', () => ({
   useLive: () => ({ retryNow: () => (now.retried += 1) }),
   useStreamState: () => now.stream,
-  useDrawError: () => now.fault,
+  useDrawError: () => now.drawError,
 }));
-vi.mock('../useProblems', () => ({ useProblems: () => now.troubles }));
+vi.mock('../useProblems', () => ({ useProblems: () => now.problems }));
 
 function show() {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
@@ -49,7 +49,7 @@ describe('Banners', () => {
   // The clock is stopped, because rendering can take seconds on a busy machine.
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date'] });
-    Object.assign(now, { stream: { phase: 'live' }, fault: null, troubles: [], retried: 0 });
+    Object.assign(now, { stream: { phase: 'live' }, drawError: null, problems: [], retried: 0 });
   });
 
   afterEach(() => {
@@ -78,14 +78,14 @@ describe('Banners', () => {
   });
 
   it('show that part of the page is not live', () => {
-    now.fault = 'no such series';
+    now.drawError = 'no such series';
     show();
     expect(screen.getByText(/does not show the newest samples: no such series/)).toBeTruthy();
   });
 
   it('show only problems that have a banner on every page', () => {
     const link = { to: '/timeline' } as const;
-    now.troubles = [
+    now.problems = [
       { tone: 'broken', text: 'Node 2 has been down', banner: true, link },
       { tone: 'attention', text: 'orders could not be created', banner: false, link },
     ];

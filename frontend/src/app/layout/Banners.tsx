@@ -16,24 +16,24 @@ const NOTICE_AFTER_MS = 1_500;
 
 export function Banners() {
   const stream = useStreamState();
-  const fault = useDrawError();
+  const drawError = useDrawError();
   const { pathname } = useLocation();
   const problems = useProblems();
   const drills = useRunningDrills();
   return (
     <div role="status">
       {stream.phase === 'lost' ? <StreamLost {...stream} /> : <LoadErrors />}
-      {fault !== null && (
+      {drawError !== null && (
         <div className={classes.banner} data-tone="attention">
           <StatusIcon tone="attention" />
-          <span>Part of this page does not show the newest samples: {fault}</span>
+          <span>Part of this page does not show the newest samples: {drawError}</span>
           <Button size="compact-xs" variant="default" onClick={() => location.reload()}>
             Reload page
           </Button>
         </div>
       )}
       {drills.map((drill) => (
-        <DrillRuns key={drill.action_uid} drill={drill} watched={pathname === '/timeline'} />
+        <DrillRuns key={drill.action_uid} drill={drill} isOnTimeline={pathname === '/timeline'} />
       ))}
       {problems
         // The overview page and the page of the incident already show the problem.
@@ -60,7 +60,7 @@ export function Banners() {
 }
 
 /** Banner of a running drill, whose failures are intentional. */
-function DrillRuns({ drill, watched }: { drill: Action; watched: boolean }) {
+function DrillRuns({ drill, isOnTimeline }: { drill: Action; isOnTimeline: boolean }) {
   return (
     <div className={classes.banner} data-tone="progress">
       <StatusIcon tone="progress" />
@@ -69,7 +69,7 @@ function DrillRuns({ drill, watched }: { drill: Action; watched: boolean }) {
         <Elapsed since={drill.creation_time * 1000} hiddenFromScreenReaders /> ago by{' '}
         {drill.originator}
       </span>
-      {!watched && (
+      {!isOnTimeline && (
         <Link to="/timeline" search={{ range: 60 }}>
           View timeline
         </Link>

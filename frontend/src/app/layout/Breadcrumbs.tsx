@@ -5,7 +5,7 @@ import { useEffect } from 'react';
 import { bdbsQuery } from '@/api/databases/bdbs';
 import classes from './Frame.module.css';
 
-const WORDS: Record<string, string> = {
+const PAGE_TITLES: Record<string, string> = {
   cluster: 'Overview',
   databases: 'Databases',
   nodes: 'Nodes',
@@ -28,7 +28,7 @@ export function Breadcrumbs() {
   const parts = pathname.split('/').filter(Boolean).slice(0, 2);
   const labels = parts.map((part, index) => {
     if (parts[0] === 'benchmarks' && index) return RUNS[part] ?? `Benchmark ${part}`;
-    if (index === 0 || part === 'new') return WORDS[part] ?? part;
+    if (index === 0 || part === 'new') return PAGE_TITLES[part] ?? part;
     if (parts[0] === 'nodes') return `Node ${part}`;
     if (part === 'incident') return 'Incident';
     if (part === 'metrics') return 'Metrics';

@@ -5,14 +5,14 @@ const LOST = { phase: 'lost', since: 0, attempt: 2, retryAt: 0 } as const;
 
 describe('live switch', () => {
   it('is green only while samples are current', () => {
-    expect(stateOf({ phase: 'live' }, 'fresh')).toEqual({ tone: 'ok', word: 'Live' });
+    expect(stateOf({ phase: 'live' }, 'fresh')).toEqual({ tone: 'ok', label: 'Live' });
     expect(stateOf({ phase: 'live' }, 'fresh', 'a chart')).toEqual({
       tone: 'attention',
-      word: 'Partly live',
+      label: 'Partly live',
     });
     expect(stateOf({ phase: 'live' }, 'late').tone).toBe('attention');
     expect(stateOf({ phase: 'live' }, 'waiting').tone).toBe('unknown');
     expect(stateOf({ ...LOST, attempt: 1 }, 'lost').tone).toBe('attention');
-    expect(stateOf(LOST, 'lost')).toEqual({ tone: 'broken', word: 'Lost' });
+    expect(stateOf(LOST, 'lost')).toEqual({ tone: 'broken', label: 'Lost' });
   });
 });

@@ -17,8 +17,8 @@ export function LiveSwitch() {
   const on = useSyncExternalStore(axis.live.subscribe, axis.live.get);
   const button = useRef<HTMLButtonElement>(null);
   const [hint, setHint] = useState('');
-  const fault = useDrawError();
-  const { tone, word } = stateOf(stream, freshness, fault);
+  const drawError = useDrawError();
+  const { tone, label } = stateOf(stream, freshness, drawError);
 
   const note = useCallback(() => {
     const { last, p99 } = live.delay();
@@ -49,7 +49,7 @@ export function LiveSwitch() {
         onFocus={describe}
       >
         <span className={classes.dot} />
-        <span className={classes.liveWord}>{on ? word : 'Paused'}</span>
+        <span className={classes.liveLabel}>{on ? label : 'Paused'}</span>
       </button>
     </Tooltip>
   );
@@ -59,12 +59,12 @@ export function LiveSwitch() {
 export function stateOf(
   stream: StreamState,
   freshness: Freshness,
-  fault: string | null = null,
-): { tone: Tone; word: string } {
+  drawError: string | null = null,
+): { tone: Tone; label: string } {
   // Ignore short interruptions.
-  if (stream.phase === 'lost' && stream.attempt > 1) return { tone: 'broken', word: 'Lost' };
-  if (fault !== null) return { tone: 'attention', word: 'Partly live' };
-  if (freshness === 'fresh') return { tone: 'ok', word: 'Live' };
-  if (freshness === 'waiting') return { tone: 'unknown', word: 'Waiting' };
-  return { tone: 'attention', word: 'Late' };
+  if (stream.phase === 'lost' && stream.attempt > 1) return { tone: 'broken', label: 'Lost' };
+  if (drawError !== null) return { tone: 'attention', label: 'Partly live' };
+  if (freshness === 'fresh') return { tone: 'ok', label: 'Live' };
+  if (freshness === 'waiting') return { tone: 'unknown', label: 'Waiting' };
+  return { tone: 'attention', label: 'Late' };
 }

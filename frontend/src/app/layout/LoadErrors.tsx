@@ -6,7 +6,7 @@ import { ApiError, messageOf } from '@/api/http';
 import { StatusIcon } from '@/ui/Status';
 import classes from './Frame.module.css';
 
-const WORDS: Record<string, string> = {
+const DATA_NAMES: Record<string, string> = {
   bdbs: 'databases',
   nodes: 'nodes',
   shards: 'shards',
@@ -25,7 +25,7 @@ const WORDS: Record<string, string> = {
   policy: 'the policy',
   'policy-rules': 'the policy',
   'cluster-settings': 'the cluster settings',
-  'shard-looks': 'engine data of the shard',
+  'shard-diagnostics': 'engine data of the shard',
   'hot-slots': 'hot slots',
   'endpoint-commands': 'endpoint commands',
   'ram-curve': 'the RAM estimate',
@@ -38,7 +38,7 @@ const WORDS: Record<string, string> = {
 /** Statuses for a missing session, permission or object, which the component with the query reports. */
 const EXPECTED = new Set([401, 403, 404]);
 /** Queries that are often refused. The component with the query reports the error. */
-const REPORTED_IN_PLACE = new Set(['shard-looks', 'hot-slots', 'ram-curve']);
+const REPORTED_ELSEWHERE = new Set(['shard-diagnostics', 'hot-slots', 'ram-curve']);
 
 /** Return whether a query for the content of the page has failed. Refused previews are reported by their dialogs. */
 export function isFailure(query: Query): boolean {
@@ -46,7 +46,7 @@ export function isFailure(query: Query): boolean {
   if (status !== 'error' || !query.isActive()) return false;
   if (!(error instanceof ApiError) || error.status >= 500) return true;
   const key = String(query.queryKey[0]);
-  return key in WORDS && !REPORTED_IN_PLACE.has(key) && !EXPECTED.has(error.status);
+  return key in DATA_NAMES && !REPORTED_ELSEWHERE.has(key) && !EXPECTED.has(error.status);
 }
 
 function useFailures(): readonly Query[] {
@@ -67,14 +67,15 @@ export function LoadErrors() {
   const [first] = failed;
   if (!first) return null;
   const names = [
-    ...new Set(failed.map(({ queryKey }) => WORDS[String(queryKey[0])] ?? 'some data')),
+    ...new Set(failed.map(({ queryKey }) => DATA_NAMES[String(queryKey[0])] ?? 'some data')),
   ];
-  const what = names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
+  const failedData =
+    names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
   return (
     <div className={classes.banner} data-tone="attention">
       <StatusIcon tone="attention" />
       <span>
-        Could not load {what}. {messageOf(first.state.error)}
+        Could not load {failedData}. {messageOf(first.state.error)}
       </span>
       <Button
         size="compact-xs"

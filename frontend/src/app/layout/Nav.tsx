@@ -54,7 +54,7 @@ export function Nav() {
     localStorage.setItem(KEY, collapsed ? 'open' : 'collapsed');
     setCollapsed(!collapsed);
   };
-  const Fold = collapsed ? IconLayoutSidebarLeftExpand : IconLayoutSidebarLeftCollapse;
+  const ToggleIcon = collapsed ? IconLayoutSidebarLeftExpand : IconLayoutSidebarLeftCollapse;
   return (
     <nav className={classes.nav} data-collapsed={collapsed || undefined} aria-label="Main">
       <Link to="/" className={classes.brand} aria-label="Shardboard">
@@ -85,7 +85,7 @@ export function Nav() {
         onClick={toggle}
         aria-label={collapsed ? 'Expand navigation' : 'Collapse navigation'}
       >
-        <Fold size={18} stroke={1.6} aria-hidden />
+        <ToggleIcon size={18} stroke={1.6} aria-hidden />
         <span className={classes.label}>Collapse</span>
       </button>
     </nav>

@@ -32,7 +32,7 @@ export function RangePicker() {
   const axis = usePageAxis();
   const zone = useZone();
   const fixed = from !== undefined && to !== undefined;
-  const word = fixed ? formatWindow(from, to, zone) : `Last ${rangeLabel(range)}`;
+  const label = fixed ? formatWindow(from, to, zone) : `Last ${rangeLabel(range)}`;
   return (
     <div className={classes.picker}>
       {fixed && (
@@ -47,11 +47,11 @@ export function RangePicker() {
         <Popover.Target>
           <Button
             variant="default"
-            aria-label={`Time range: ${word}`}
+            aria-label={`Time range: ${label}`}
             rightSection={<IconChevronDown size={14} />}
             onClick={() => setOpen(!open)}
           >
-            {word}
+            {label}
             {zone === 'utc' && ' UTC'}
           </Button>
         </Popover.Target>
@@ -90,12 +90,16 @@ function Choices({ onDone }: { onDone: () => void }) {
   const axis = usePageAxis();
   const live = useLive();
   const oldest = useOldest();
-  const go = (place: FrameSearch) => {
-    void navigate({ to: '.', search: (now) => ({ ...now, ...place, res: undefined }) });
+  const selectRange = (change: FrameSearch) => {
+    void navigate({ to: '.', search: (now) => ({ ...now, ...change, res: undefined }) });
     onDone();
   };
   const preset = (range: Range) =>
-    go({ range: range === DEFAULT_RANGE ? undefined : range, from: undefined, to: undefined });
+    selectRange({
+      range: range === DEFAULT_RANGE ? undefined : range,
+      from: undefined,
+      to: undefined,
+    });
   const current = search.from === undefined ? (search.range ?? DEFAULT_RANGE) : undefined;
   return (
     <div className={classes.choices}>
@@ -106,7 +110,7 @@ function Choices({ onDone }: { onDone: () => void }) {
         window={axis.window()}
         zone={zone}
         now={live.now() / 1000}
-        onChoose={go}
+        onChoose={selectRange}
       />
       <SegmentedControl
         fullWidth

@@ -33,20 +33,20 @@ export function Search({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('');
   const [active, setActive] = useState(0);
   const query = text.trim().slice(0, MAX_LENGTH);
-  const [settled] = useDebouncedValue(query, DEBOUNCE_MS);
+  const [debounced] = useDebouncedValue(query, DEBOUNCE_MS);
   const searchesLog = usePermission('readLog') && query.length >= MIN_LENGTH;
   const { data: events, isFetching } = useQuery({
-    ...eventSearchQuery(settled, MAX_EVENTS),
-    enabled: searchesLog && settled === query,
+    ...eventSearchQuery(debounced, MAX_EVENTS),
+    enabled: searchesLog && debounced === query,
   });
-  const pending = searchesLog && (isFetching || settled !== query);
+  const pending = searchesLog && (isFetching || debounced !== query);
   const zone = useZone();
   const hits = useMemo(
     () => [
       ...findHits(text, bdbs ?? [], nodes ?? [], shards ?? []),
-      ...(searchesLog && settled === query ? eventHits(settled, events ?? [], zone) : []),
+      ...(searchesLog && debounced === query ? eventHits(debounced, events ?? [], zone) : []),
     ],
-    [text, bdbs, nodes, shards, searchesLog, settled, query, events, zone],
+    [text, bdbs, nodes, shards, searchesLog, debounced, query, events, zone],
   );
 
   const open = (hit: Hit | undefined) => {

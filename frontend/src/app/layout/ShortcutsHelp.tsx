@@ -20,8 +20,8 @@ export function ShortcutsHelp({ onClose }: { onClose: () => void }) {
   return (
     <Modal opened onClose={onClose} title="Keyboard shortcuts" centered size="sm">
       <dl className={classes.keys}>
-        {KEYS.map(([keys, what]) => (
-          <Fragment key={what}>
+        {KEYS.map(([keys, description]) => (
+          <Fragment key={description}>
             <dt>
               {keys.map((key) => (
                 <Fragment key={key}>
@@ -29,7 +29,7 @@ export function ShortcutsHelp({ onClose }: { onClose: () => void }) {
                 </Fragment>
               ))}
             </dt>
-            <dd>{what}</dd>
+            <dd>{description}</dd>
           </Fragment>
         ))}
       </dl>

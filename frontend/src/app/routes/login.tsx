@@ -8,7 +8,7 @@ export function LoginPage() {
   return (
     <SignIn
       next={next}
-      refused={refused}
+      ssoError={refused}
       onDone={() => navigate({ href: next ?? '/', replace: true })}
     />
   );

@@ -27,7 +27,7 @@ export function NodePage() {
   const { data: node, error } = useNode(Number(uid));
   const { data: bdbs } = useQuery(bdbsQuery);
   const navigate = useNavigate();
-  const [drilling, setDrilling] = useState(false);
+  const [isDrillOpen, setDrillOpen] = useState(false);
   const mayDrill = useCanStartDrill();
   if (error && node === undefined)
     return <EmptyState title="The node could not be loaded">{messageOf(error)}</EmptyState>;
@@ -57,7 +57,7 @@ export function NodePage() {
             <Menu.Item
               leftSection={<IconFlask size={15} />}
               disabled={node.agent_status !== 'connected' || node.status === 'down'}
-              onClick={() => setDrilling(true)}
+              onClick={() => setDrillOpen(true)}
             >
               Drill…
             </Menu.Item>
@@ -65,10 +65,10 @@ export function NodePage() {
         </NodeMenu>
       </div>
       <RunningActions type="node" uid={node.uid} />
-      {drilling && (
+      {isDrillOpen && (
         <DrillDialog
           node={node.uid}
-          onClose={() => setDrilling(false)}
+          onClose={() => setDrillOpen(false)}
           onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })}
         />
       )}

@@ -34,8 +34,8 @@ export function OverviewPage() {
 function State() {
   const { phase } = useStreamState();
   const freshness = useFreshness();
-  const fault = useDrawError();
-  const isPartlyLive = fault !== null && freshness === 'fresh';
+  const drawError = useDrawError();
+  const isPartlyLive = drawError !== null && freshness === 'fresh';
   const stale = phase === 'lost' ? 'lost' : isPartlyLive ? 'late' : freshness;
   return <Health problems={useProblems()} stale={stale === 'fresh' ? null : stale} />;
 }
@@ -74,7 +74,7 @@ function RunningCluster() {
             />
           </div>
           <NodeStrip />
-          <Card title="Databases" flush aside={<Link to="/databases">All databases</Link>}>
+          <Card title="Databases" flush headerEnd={<Link to="/databases">All databases</Link>}>
             <CompactDatabaseTable />
           </Card>
         </div>
@@ -86,7 +86,7 @@ function RunningCluster() {
 
 function Events() {
   return (
-    <Card title="Latest events" flush aside={<Link to="/events">All events</Link>}>
+    <Card title="Latest events" flush headerEnd={<Link to="/events">All events</Link>}>
       <LatestEvents />
     </Card>
   );

@@ -11,7 +11,7 @@ import classes from './pages.module.css';
 
 export function SettingsPage() {
   const may = usePermission('administer');
-  const seesAll = usePermission('seeAll');
+  const canSeeAll = usePermission('seeAll');
   const mayDebug = usePermission('debug');
   return (
     <div className={classes.page}>
@@ -19,9 +19,9 @@ export function SettingsPage() {
         <h1>Settings</h1>
       </div>
       <PolicyForm may={may} />
-      {seesAll && <ConsoleCertificate may={may} />}
-      {seesAll && <ConsoleCa may={may} />}
-      {seesAll && <ShardCertificates may={may} />}
+      {canSeeAll && <ConsoleCertificate may={may} />}
+      {canSeeAll && <ConsoleCa may={may} />}
+      {canSeeAll && <ShardCertificates may={may} />}
       {may && <SingleSignOn />}
       {may && <Ldap />}
       <SupportBundle may={mayDebug} />

@@ -75,7 +75,7 @@ export function chartsOf({ bdb, node }: MarkScope) {
 
 function EmptyTimeline() {
   const navigate = useNavigate({ from: '/timeline' });
-  const offered = useTourAvailable();
+  const isTourAvailable = useTourAvailable();
   return (
     <>
       <EmptyState title="No events in this time range">
@@ -85,7 +85,7 @@ function EmptyTimeline() {
         </span>
         <span>Choose a longer time range or fewer filters.</span>
       </EmptyState>
-      {offered && <GuidedTour onStarted={() => navigate({ search: { range: 60 } })} />}
+      {isTourAvailable && <GuidedTour onStarted={() => navigate({ search: { range: 60 } })} />}
     </>
   );
 }

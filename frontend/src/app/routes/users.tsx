@@ -36,7 +36,7 @@ export function UsersPage() {
       <Card
         flush
         title="Roles"
-        aside={
+        headerEnd={
           <Button variant="default" onClick={() => setAdding('role')}>
             Add role
           </Button>
@@ -47,7 +47,7 @@ export function UsersPage() {
       <Card
         flush
         title="Access lists"
-        aside={
+        headerEnd={
           <Button variant="default" onClick={() => setAdding('acl')}>
             Add access list
           </Button>

@@ -10,7 +10,7 @@ import { useSubmit } from '@/ui/forms/useSubmit';
 import { StatusIcon } from '@/ui/Status';
 import classes from './actions.module.css';
 import { actionTitle, actionTone } from './recentActions';
-import { etaText, isCancellable, shownSteps } from './steps';
+import { etaText, isCancellable, listedSteps } from './steps';
 
 /** Progress of an action with its steps. */
 export function ActionProgress({ action }: { action: Action }) {
@@ -77,7 +77,7 @@ function CancelAction({ action }: { action: Action }) {
 
 function Steps({ action }: { action: Action }) {
   const { steps, error } = action.additional_info ?? {};
-  const { shown: listed, left: summary } = shownSteps(steps ?? []);
+  const { listed, summary } = listedSteps(steps ?? []);
   return (
     <>
       {error && <p className={classes.error}>{error}</p>}

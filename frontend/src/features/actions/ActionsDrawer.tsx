@@ -11,12 +11,12 @@ import { useRecentActions } from './recentActions';
 
 export function ActionsDrawer() {
   const { data } = useQuery(actionsQuery);
-  const shown = useRecentActions(data);
+  const recent = useRecentActions(data);
   const [open, setOpen] = useState(false);
-  if (!shown.length) return null;
-  const running = shown.filter(isRunning);
-  const newest = running[0] ?? shown[0];
-  const Fold = open ? IconChevronDown : IconChevronUp;
+  if (!recent.length) return null;
+  const running = recent.filter(isRunning);
+  const newest = running[0] ?? recent[0];
+  const ToggleIcon = open ? IconChevronDown : IconChevronUp;
   const title = running.length ? `${plural(running.length, 'action')} running` : 'Finished';
 
   return (
@@ -27,13 +27,13 @@ export function ActionsDrawer() {
         aria-expanded={open}
         onClick={() => setOpen(!open)}
       >
-        <Fold size={16} aria-hidden />
+        <ToggleIcon size={16} aria-hidden />
         <strong>{title}</strong>
         {!open && newest && <ActionLine action={newest} />}
       </button>
       {open && (
         <ul className={classes.list}>
-          {shown.map((action) => (
+          {recent.map((action) => (
             <li key={action.action_uid}>
               <ActionProgress action={action} />
             </li>

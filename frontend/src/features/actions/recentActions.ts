@@ -31,10 +31,10 @@ export function useRecentActions(actions: readonly Action[] | undefined): Action
       if (isRunning(action)) running.current.add(uid);
       else if (running.current.delete(uid)) {
         setFinished((now) => new Map(now).set(uid, action));
-        const keep = action.status === 'failed' ? KEEP_FAILED_MS : KEEP_DONE_MS;
+        const keepMs = action.status === 'failed' ? KEEP_FAILED_MS : KEEP_DONE_MS;
         setTimeout(() => {
           setFinished((now) => new Map([...now].filter(([key]) => key !== uid)));
-        }, keep);
+        }, keepMs);
       }
     }
   }, [actions]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '@/api/types';
-import { etaText, isCancellable, type Step, shownSteps } from './steps';
+import { etaText, isCancellable, listedSteps, type Step } from './steps';
 
 const step = (number: number, status: Step['status']): Step => ({
   name: `Move redis:${number}`,
@@ -10,10 +10,10 @@ const step = (number: number, status: Step['status']): Step => ({
 const action = (status: Action['status'], info: object) =>
   ({ status, additional_info: info }) as Action;
 
-describe('shownSteps', () => {
+describe('listedSteps', () => {
   it('lists all steps if there are few', () => {
     const steps = [step(1, 'completed'), step(2, 'running')];
-    expect(shownSteps(steps)).toEqual({ shown: steps, left: '' });
+    expect(listedSteps(steps)).toEqual({ listed: steps, summary: '' });
   });
 
   it('lists only running and failed steps if there are many, and counts the others', () => {
@@ -23,9 +23,9 @@ describe('shownSteps', () => {
       step(11, 'running'),
       ...Array.from({ length: 8 }, (_, index) => step(12 + index, 'pending')),
     ];
-    const { shown, left } = shownSteps(steps);
-    expect(shown.map(({ name }) => name)).toEqual(['Move redis:10', 'Move redis:11']);
-    expect(left.replaceAll('\u00a0', ' ')).toBe('10 of 20 steps completed, 8 pending');
+    const { listed, summary } = listedSteps(steps);
+    expect(listed.map(({ name }) => name)).toEqual(['Move redis:10', 'Move redis:11']);
+    expect(summary.replaceAll('\u00a0', ' ')).toBe('10 of 20 steps completed, 8 pending');
   });
 });
 

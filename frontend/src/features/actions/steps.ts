@@ -19,15 +19,15 @@ export function etaText(action: Action): string {
 }
 
 /** Return all steps, or, if there are many, running and failed ones with a summary of all steps. */
-export function shownSteps(steps: readonly Step[]): { shown: readonly Step[]; left: string } {
-  if (steps.length <= MAX_LISTED) return { shown: steps, left: '' };
-  const shown = steps
+export function listedSteps(steps: readonly Step[]): { listed: readonly Step[]; summary: string } {
+  if (steps.length <= MAX_LISTED) return { listed: steps, summary: '' };
+  const listed = steps
     .filter(({ status }) => status === 'running' || status === 'failed')
     .slice(0, MAX_LISTED);
   const count = (expected: string) => steps.filter(({ status }) => status === expected).length;
   const [done, pendingCount] = [count('completed'), count('pending')];
   return {
-    shown,
-    left: `${done} of ${plural(steps.length, 'step')} completed, ${pendingCount} pending`,
+    listed,
+    summary: `${done} of ${plural(steps.length, 'step')} completed, ${pendingCount} pending`,
   };
 }

@@ -7,14 +7,14 @@ import { sessionQuery } from '@/api/access/session';
 import type { LogEvent, Session } from '@/api/types';
 import { AlarmTables } from './AlarmTables';
 
-const story = vi.hoisted(() => ({ events: undefined as unknown }));
+const history = vi.hoisted(() => ({ events: undefined as unknown }));
 vi.mock('@tanstack/react-router', () => ({
   Link: ({ children }: { children: string }) => <a href="/">{children}</a>,
 }));
 vi.mock('@/live/useCoarseWindow', () => ({
   useCoarseWindow: () => ({ from: 0, to: 1_700_000_100, length: 1_000 }),
 }));
-vi.mock('@/live/useEventHistory', () => ({ useEventHistory: () => story.events }));
+vi.mock('@/live/useEventHistory', () => ({ useEventHistory: () => history.events }));
 
 const T0 = 1_700_000_000_000;
 const alarm = (uid: number, part: Partial<LogEvent>): LogEvent =>
@@ -32,7 +32,7 @@ const alarm = (uid: number, part: Partial<LogEvent>): LogEvent =>
 const replies: Record<string, unknown> = {};
 
 beforeEach(() => {
-  story.events = [];
+  history.events = [];
   Object.assign(replies, {
     '/v1/bdbs': [{ uid: 1, name: 'orders' }],
     '/v1/cluster/health': { status: 'ok', alarms: [] },
@@ -100,7 +100,7 @@ describe('AlarmTables', () => {
   });
 
   it('lists ended alarms, the newest first, with their duration', async () => {
-    story.events = [
+    history.events = [
       alarm(1, { ended_ms: T0 + 4_000, open: false, node_uid: 1 }),
       alarm(2, { time_ms: T0 + 1_000, ended_ms: T0 + 62_000, open: false, node_uid: 2 }),
       alarm(3, {}),

@@ -26,13 +26,13 @@ export function AlarmTables() {
   const mayReadLog = usePermission('readLog');
   return (
     <>
-      <Raised names={names} />
+      <ActiveAlarms names={names} />
       {mayReadLog && <Ended names={names} />}
     </>
   );
 }
 
-function Raised({ names }: { names: Names }) {
+function ActiveAlarms({ names }: { names: Names }) {
   const alarms = useActiveAlarms();
   const { error } = useQuery(healthQuery);
   if (error && !alarms)

@@ -45,5 +45,7 @@ describe('activeAlarm', () => {
       'The certificate of the agent of node 2 expired on 2020-01-02',
     ],
     [{ type: 'alarm_of_tomorrow' }, 'It was so'],
-  ])('returns a text for %o', (part, said) => expect(text(part as Partial<LogEvent>)).toBe(said));
+  ])('returns a text for %o', (part, expected) =>
+    expect(text(part as Partial<LogEvent>)).toBe(expected),
+  );
 });

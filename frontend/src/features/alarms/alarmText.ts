@@ -6,7 +6,7 @@ import type { LogEvent } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { consoleNow } from '@/lib/time';
 
-type Words = (alarm: LogEvent, name: string) => string;
+type AlarmText = (alarm: LogEvent, name: string) => string;
 
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const shards = ({ shards: uids }: LogEvent): string =>
@@ -20,7 +20,7 @@ const endsOn = (ends: unknown): string => {
   return Date.parse(String(ends)) < consoleNow() ? `expired on ${day}` : `expires on ${day}`;
 };
 
-const WORDS: Record<string, Words> = {
+const ALARM_TEXTS: Record<string, AlarmText> = {
   alarm_slots_uncovered: ({ slots, description }, name) =>
     // Only the description shows whether the database has hash slots.
     description.includes('hash slots')
@@ -94,7 +94,7 @@ export function activeAlarm(alarm: LogEvent, names: ReadonlyMap<number, string>)
   return {
     type,
     // A newer console may raise alarms that this version of the web UI does not have.
-    text: WORDS[type]?.(alarm, name) ?? description.replace(/\.$/, ''),
+    text: ALARM_TEXTS[type]?.(alarm, name) ?? description.replace(/\.$/, ''),
     severity,
     since: startOf(alarm),
     bdb,

@@ -46,7 +46,7 @@ export function AlertThresholdForm({ title, limits, now, raised = {}, may, onSav
           const setting = draft[limit.name] ?? alertSettingOf(limit, now);
           const since = raised[limit.name];
           const change = (part: Partial<typeof setting>) =>
-            setDraft((before) => ({ ...before, [limit.name]: { ...setting, ...part } }));
+            setDraft((current) => ({ ...current, [limit.name]: { ...setting, ...part } }));
           return (
             <div key={limit.name} className={classes.limit}>
               <Switch

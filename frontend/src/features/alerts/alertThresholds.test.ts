@@ -40,8 +40,8 @@ describe('thresholdError', () => {
     ['1e3', 'Enter a number, such as 80 or 92.5'],
     ['100.5', 'The maximum is 100'],
     ['92.5', undefined],
-  ])('returns the error of %o: %o', (threshold, fault) =>
-    expect(thresholdError(SIZE, threshold)).toBe(fault),
+  ])('returns the error of %o: %o', (threshold, expected) =>
+    expect(thresholdError(SIZE, threshold)).toBe(expected),
   );
   it('accepts only whole days', () => {
     const days: AlertThreshold = { name: 'days', label: 'Within', unit: 'days', integer: true };

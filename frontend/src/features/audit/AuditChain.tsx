@@ -22,7 +22,7 @@ export function AuditChain() {
   });
   return (
     <Card>
-      <p className={classes.words}>
+      <p className={classes.intro}>
         The audit log records who changed what from which address, denied requests, and reads of
         passwords. Each record is chained to the previous one, so that changed or removed records
         are detected.

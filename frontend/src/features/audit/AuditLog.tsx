@@ -39,7 +39,7 @@ const COLUMNS: Column<AuditLine>[] = [
     id: 'outcome',
     header: 'Outcome',
     width: 110,
-    cell: ({ outcome }) => <Status tone={OUTCOMES[outcome].tone}>{OUTCOMES[outcome].word}</Status>,
+    cell: ({ outcome }) => <Status tone={OUTCOMES[outcome].tone}>{OUTCOMES[outcome].label}</Status>,
   },
   {
     id: 'what',
@@ -61,12 +61,12 @@ interface Props {
 }
 
 export function AuditLog({ filter, onFilter }: Props) {
-  const [settled] = useDebouncedValue(filter.text, DEBOUNCE_MS);
-  const trail = useInfiniteQuery({
-    ...auditQuery({ outcome: filter.outcome, text: settled }),
+  const [debouncedText] = useDebouncedValue(filter.text, DEBOUNCE_MS);
+  const audit = useInfiniteQuery({
+    ...auditQuery({ outcome: filter.outcome, text: debouncedText }),
     placeholderData: keepPreviousData,
   });
-  const lines = trail.data?.pages.flat();
+  const lines = audit.data?.pages.flat();
   return (
     <>
       <div className={classes.filters}>
@@ -84,12 +84,12 @@ export function AuditLog({ filter, onFilter }: Props) {
           }
           data={[
             { value: '', label: 'All outcomes' },
-            ...Object.entries(OUTCOMES).map(([value, { word }]) => ({ value, label: word })),
+            ...Object.entries(OUTCOMES).map(([value, { label }]) => ({ value, label })),
           ]}
         />
       </div>
-      {!lines && trail.error ? (
-        <Alert color="red">{messageOf(trail.error)}</Alert>
+      {!lines && audit.error ? (
+        <Alert color="red">{messageOf(audit.error)}</Alert>
       ) : (
         <Card flush>
           <DataTable
@@ -101,7 +101,7 @@ export function AuditLog({ filter, onFilter }: Props) {
           />
         </Card>
       )}
-      <LoadOlder count={lines?.length ?? 0} noun="record" query={trail} />
+      <LoadOlder count={lines?.length ?? 0} noun="record" query={audit} />
     </>
   );
 }

@@ -2,10 +2,10 @@
 import type { AuditLine } from '@/api/types';
 import type { Tone } from '@/ui/Status';
 
-export const OUTCOMES: Record<AuditLine['outcome'], { tone: Tone; word: string }> = {
-  done: { tone: 'ok', word: 'Done' },
-  refused: { tone: 'broken', word: 'Refused' },
-  failed: { tone: 'attention', word: 'Failed' },
+export const OUTCOMES: Record<AuditLine['outcome'], { tone: Tone; label: string }> = {
+  done: { tone: 'ok', label: 'Done' },
+  refused: { tone: 'broken', label: 'Refused' },
+  failed: { tone: 'attention', label: 'Failed' },
 };
 
 const PROOFS: Record<string, string> = {

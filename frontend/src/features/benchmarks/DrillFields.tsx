@@ -36,7 +36,7 @@ function DrillForm({ draft, change }: Props) {
   const { data: shards = [] } = useBdbShards(draft.bdb ?? 0);
   const drill = draft.drill === '' ? undefined : drillOf(draft.drill);
   const target = shards.find(({ uid }) => Number(uid) === draft.drillShard?.uid);
-  const node = drill?.ofShard ? draft.drillShard?.node : draft.drillNode;
+  const node = drill?.targetsShard ? draft.drillShard?.node : draft.drillNode;
   return (
     <Stack gap="sm">
       <div className={classes.fields}>
@@ -49,7 +49,7 @@ function DrillForm({ draft, change }: Props) {
             ...PLANNABLE.map(({ kind, label }) => ({ value: kind, label })),
           ]}
         />
-        {drill && !drill.ofShard && (
+        {drill && !drill.targetsShard && (
           <NativeSelect
             label="Node"
             value={String(draft.drillNode ?? '')}
@@ -60,16 +60,14 @@ function DrillForm({ draft, change }: Props) {
             ]}
           />
         )}
-        {drill?.ofShard && (
+        {drill?.targetsShard && (
           <NativeSelect
             label="Shard"
             value={target?.uid ?? ''}
             onChange={(event) => {
-              const chosen = shards.find(({ uid }) => uid === event.currentTarget.value);
+              const shard = shards.find(({ uid }) => uid === event.currentTarget.value);
               change({
-                drillShard: chosen
-                  ? { uid: Number(chosen.uid), node: Number(chosen.node_uid) }
-                  : null,
+                drillShard: shard ? { uid: Number(shard.uid), node: Number(shard.node_uid) } : null,
               });
             }}
             data={[

@@ -79,14 +79,14 @@ function Plot({ curves }: { curves: readonly Curve[] }) {
       }))}
       levels={latencyLevels(slowest)}
       ticks={ticksOf(end).map((percentile) => ({
-        place: percentilePosition(percentile, end),
+        position: percentilePosition(percentile, end),
         text: percentile >= 100 ? 'slowest' : `${percentile} %`,
       }))}
       format={(ms) => format('ms', ms)}
       cross={at === undefined ? undefined : percentilePosition(at, end)}
       crosshairLabel={at === undefined ? '' : percentileLabel(at)}
-      onPoint={(place) =>
-        setAt(place === undefined ? undefined : nearestPercentile(curves, place, end))
+      onPoint={(position) =>
+        setAt(position === undefined ? undefined : nearestPercentile(curves, position, end))
       }
     />
   );

@@ -115,17 +115,20 @@ function Tiles({ run, result }: { run: Benchmark; result: BenchmarkResult }) {
   return (
     <section className={classes.tiles} aria-label="Measured">
       {FIGURES.map(({ name, label }) => {
-        const over = spread[name];
-        const several = run.repetitions > 1 && over !== undefined;
+        const range = spread[name];
+        const isRepeated = run.repetitions > 1 && range !== undefined;
         return (
           <div key={name} className={classes.tile}>
             <span>{label}</span>
             <strong>
-              {figureValue(name, several ? over.mean : (result[name as 'p99_ms'] as number | null))}
+              {figureValue(
+                name,
+                isRepeated ? range.mean : (result[name as 'p99_ms'] as number | null),
+              )}
             </strong>
-            {several && (
+            {isRepeated && (
               <span>
-                {figureValue(name, over.least)} to {figureValue(name, over.most)}
+                {figureValue(name, range.least)} to {figureValue(name, range.most)}
               </span>
             )}
           </div>

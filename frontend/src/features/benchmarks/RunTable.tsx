@@ -77,7 +77,7 @@ export function RunTable() {
       cell: (run) => {
         const verdict = slaStatus(run);
         return verdict ? (
-          <Status tone={verdict.tone}>{verdict.word}</Status>
+          <Status tone={verdict.tone}>{verdict.label}</Status>
         ) : (
           <Dash reason="The run has no SLA limits or has not ended" />
         );

@@ -6,8 +6,8 @@ import type { ChartMark } from '@/ui/chart/types';
 /** Return a description such as "Reboot the node: node 2, at second 60 for 20 s". */
 export function drillText({ drill }: Pick<Benchmark, 'drill'>): string | undefined {
   if (!drill) return undefined;
-  const { label, timed, ofShard } = drillOf(drill.kind);
-  const target = ofShard
+  const { label, timed, targetsShard } = drillOf(drill.kind);
+  const target = targetsShard
     ? `redis:${drill.shard_uid} on node ${drill.node_uid}`
     : `node ${drill.node_uid}`;
   return `${label}: ${target}, at second ${drill.at_seconds}${timed ? ` for ${drill.seconds} s` : ''}`;

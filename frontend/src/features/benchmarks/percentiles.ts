@@ -74,15 +74,15 @@ export function percentilesOf(curves: readonly Curve[]): number[] {
 /** Return the measured percentile that is nearest to a position on the axis. */
 export function nearestPercentile(
   curves: readonly Curve[],
-  place: number,
+  position: number,
   end: number,
 ): number | undefined {
   let best: number | undefined;
   for (const percentile of percentilesOf(curves)) {
     const nearer =
       best === undefined ||
-      Math.abs(percentilePosition(percentile, end) - place) <
-        Math.abs(percentilePosition(best, end) - place);
+      Math.abs(percentilePosition(percentile, end) - position) <
+        Math.abs(percentilePosition(best, end) - position);
     if (nearer) best = percentile;
   }
   return best;

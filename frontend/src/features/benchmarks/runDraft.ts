@@ -186,8 +186,8 @@ export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
 }
 
 function drillRequestOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<PlannedDrill> {
-  const { ofShard, timed } = drillOf(kind);
-  const shard = ofShard ? draft.drillShard : null;
+  const { targetsShard, timed } = drillOf(kind);
+  const shard = targetsShard ? draft.drillShard : null;
   return {
     kind,
     at_seconds: draft.drillAt,
@@ -199,9 +199,9 @@ function drillRequestOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<Pl
 
 function drillErrorOf(draft: RunDraft): string | undefined {
   if (draft.drill === '') return undefined;
-  const { ofShard, timed } = drillOf(draft.drill);
-  if (ofShard && draft.drillShard === null) return 'Select the shard of the drill.';
-  if (!ofShard && draft.drillNode === null) return 'Select the node of the drill.';
+  const { targetsShard, timed } = drillOf(draft.drill);
+  if (targetsShard && draft.drillShard === null) return 'Select the shard of the drill.';
+  if (!targetsShard && draft.drillNode === null) return 'Select the node of the drill.';
   if (draft.inputMode === 'fields' && draft.drillAt >= draft.seconds) {
     return 'The drill starts after the end of the measured phase.';
   }

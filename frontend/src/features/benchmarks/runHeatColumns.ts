@@ -39,7 +39,7 @@ function columnOf(seconds: number, rows: ReadonlyMap<number, number>): HeatColum
   const [first, last] = [Math.min(...rows.keys()), Math.max(...rows.keys())];
   const counts = Array.from(
     { length: last - first + 1 },
-    (_, place) => rows.get(first + place) ?? 0,
+    (_, index) => rows.get(first + index) ?? 0,
   );
   return { seconds, row: first, counts };
 }

@@ -23,12 +23,13 @@ export class RunSeries {
   private readonly listeners = new Set<() => void>();
   private first = Number.POSITIVE_INFINITY;
   private last = Number.NEGATIVE_INFINITY;
-  private readonly began = new Map<string, number>();
+  private readonly startTimes = new Map<string, number>();
   private readonly kinds = new Set<string>();
 
   add(parts: readonly BenchmarkPart[]): void {
     for (const part of parts) {
-      if (part.began_at !== null) this.began.set(`${part.phase}.${part.repetition}`, part.began_at);
+      if (part.began_at !== null)
+        this.startTimes.set(`${part.phase}.${part.repetition}`, part.began_at);
       part.at.forEach((end, index) => {
         const row: Record<string, number | null> = {};
         for (const [name, column] of Object.entries(part.columns))
@@ -58,7 +59,7 @@ export class RunSeries {
    * data arrives.
    */
   phaseStart(phase: number, repetition: number): number | undefined {
-    return this.began.get(`${phase}.${repetition}`);
+    return this.startTimes.get(`${phase}.${repetition}`);
   }
 
   /** Return the types of errors that have occurred. */
@@ -93,7 +94,7 @@ export class RunSeries {
     const grid = gridOf(from, to + 1, MAX_COLUMNS);
     const columns = Array.from({ length: grid.length }, (_, index) => {
       const start = grid.from + index * grid.step;
-      const seconds = Array.from({ length: grid.step }, (_, place) => this.heat.get(start + place));
+      const seconds = Array.from({ length: grid.step }, (_, index) => this.heat.get(start + index));
       return mergeHeatColumns(seconds.filter((each) => each !== undefined));
     });
     return { from: grid.from, step: grid.step, perDecade: PER_DECADE, columns };

@@ -24,11 +24,11 @@ export function measuredResult(
 
 export function slaStatus(
   run: Pick<Benchmark, 'sla' | 'summary'>,
-): { tone: Tone; word: string } | null {
+): { tone: Tone; label: string } | null {
   if (!run.sla) return null;
   const kept = run.summary?.verdict.kept;
-  if (kept === undefined || kept === null) return { tone: 'unknown', word: 'Not measured' };
-  return kept ? { tone: 'ok', word: 'Met' } : { tone: 'broken', word: 'Missed' };
+  if (kept === undefined || kept === null) return { tone: 'unknown', label: 'Not measured' };
+  return kept ? { tone: 'ok', label: 'Met' } : { tone: 'broken', label: 'Missed' };
 }
 
 /** Return the warnings of all load generators without duplicates. */

@@ -26,10 +26,10 @@ export function useRunSeries(uid: number, open: boolean): RunSeries {
         };
         const parts = await fetchParts(uid, position, signal);
         if (signal.aborted) return;
-        const before = newest && lastOf(newest);
+        const newestSecond = newest && lastOf(newest);
         series.add(parts);
         newest = parts.at(-1) ?? newest;
-        if (newest && before === lastOf(newest)) newest = undefined;
+        if (newest && newestSecond === lastOf(newest)) newest = undefined;
         if (parts.length) setArrivals((count) => count + 1);
       } catch {
         newest = undefined; // the layout reports that the console is unavailable; polling continues

@@ -51,18 +51,18 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
   const drill = drillOf(kind);
   const shard = chosen ?? shards[0]?.uid ?? '';
   const duration = drill.timed ? Number(seconds) : UNTIMED_SECONDS;
-  const words = `node ${node}`;
+  const phrase = `node ${node}`;
   const bdbs = useQuery(bdbsQuery).data;
   const name = (uid: number) => bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
   const valid =
-    typed === words &&
-    (!drill.ofShard || shard !== '') &&
+    typed === phrase &&
+    (!drill.targetsShard || shard !== '') &&
     duration >= SECONDS_MIN &&
     duration <= SECONDS_MAX;
 
   const start = async () => {
     const requestedAt = consoleNow();
-    const target = drill.ofShard ? { shard_uid: shard } : {};
+    const target = drill.targetsShard ? { shard_uid: shard } : {};
     await startDrill(node, { kind, seconds: duration, confirm: typed, ...target });
     onStarted(requestedAt);
   };
@@ -82,7 +82,7 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
         onChange={(event) => setKind(event.currentTarget.value as DrillKind)}
         data={DRILLS.map(({ kind: value, label }) => ({ value, label }))}
       />
-      {drill.ofShard && (
+      {drill.targetsShard && (
         <NativeSelect
           label="Shard"
           value={shard}
@@ -103,8 +103,8 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
         />
       )}
       <span>{drill.effect(node, duration || 0, shard)}</span>
-      {!drill.ofShard && <span>{affectedShards(shards, name)}</span>}
-      <ConfirmationField words={words} typed={typed} onType={setTyped} />
+      {!drill.targetsShard && <span>{affectedShards(shards, name)}</span>}
+      <ConfirmationField phrase={phrase} value={typed} onChange={setTyped} />
     </SubmitDialog>
   );
 }

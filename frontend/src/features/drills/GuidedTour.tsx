@@ -23,9 +23,9 @@ const DATABASE = 'demo';
 /** Offer of the tour, or the tour itself while it is running. */
 export function GuidedTour({ onStarted }: { onStarted: () => void }) {
   const since = useTour();
-  const offered = useTourAvailable();
+  const isTourAvailable = useTourAvailable();
   if (since !== null) return <Tour since={since} />;
-  if (!offered) return null;
+  if (!isTourAvailable) return null;
   const start = (requestedAt: number) => {
     startTour(requestedAt);
     onStarted();

@@ -46,13 +46,13 @@ function columns(
   { uid, port }: Endpoint,
   edit: ((node: number) => void) | undefined,
 ): Column<EndpointProxy>[] {
-  const live = (metric: string, unit: Unit, nothing?: string) => (proxy: EndpointProxy) => (
+  const live = (metric: string, unit: Unit, emptyTitle?: string) => (proxy: EndpointProxy) => (
     <LiveText
       topic="endpoints"
       uid={`${uid}:${proxy.uid}`}
       metric={metric}
       unit={unit}
-      emptyTitle={nothing}
+      emptyTitle={emptyTitle}
     />
   );
   return [

@@ -122,10 +122,10 @@ interface Props {
 export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
   const { severity, source, text } = filter;
   const { stime, etime } = span;
-  const [settled] = useDebouncedValue(text, TYPING_MS);
+  const [debouncedText] = useDebouncedValue(text, TYPING_MS);
   const query = useMemo(
-    () => ({ severity, source, text: settled, bdb_uid: bdbUid, stime, etime }),
-    [severity, source, settled, bdbUid, stime, etime],
+    () => ({ severity, source, text: debouncedText, bdb_uid: bdbUid, stime, etime }),
+    [severity, source, debouncedText, bdbUid, stime, etime],
   );
   const latest = useQuery(eventsQuery).data;
   const log = useInfiniteQuery({ ...eventLogQuery(query), placeholderData: keepPreviousData });

@@ -14,7 +14,7 @@ import { groupByIncident } from './incidentGroups';
 const MAX_EVENTS = 12;
 const NONE: ReadonlySet<number> = new Set();
 
-const isQuiet = ({ severity }: LogEvent) => severity !== 'ERROR' && severity !== 'WARNING';
+const isInformational = ({ severity }: LogEvent) => severity !== 'ERROR' && severity !== 'WARNING';
 
 export function LatestEvents() {
   const { data } = useQuery(eventsQuery);
@@ -22,13 +22,13 @@ export function LatestEvents() {
   // of the list.
   const incidents = useIncidents();
   const events = data?.filter((event) => !isRoutine(event)).sort((a, b) => b.uid - a.uid);
-  const shown = events && groupByIncident(events, incidents ?? [], NONE).slice(0, MAX_EVENTS);
-  if (shown?.length === 0) return <p className={classes.none}>No events yet.</p>;
+  const rows = events && groupByIncident(events, incidents ?? [], NONE).slice(0, MAX_EVENTS);
+  if (rows?.length === 0) return <p className={classes.none}>No events yet.</p>;
   return (
     <ol className={classes.latest}>
-      {shown?.map(({ event, group }) => (
+      {rows?.map(({ event, group }) => (
         <li key={group ? `incident-${group.incident.uid}` : event.uid}>
-          <span className={classes.icon} data-quiet={isQuiet(event) || undefined}>
+          <span className={classes.icon} data-quiet={isInformational(event) || undefined}>
             {event.severity === 'ERROR' && <StatusIcon tone="broken" />}
             {event.severity === 'WARNING' && <StatusIcon tone="attention" />}
           </span>

@@ -63,7 +63,7 @@ const withLastSecond = ({ from, to }: { from: number; to: number }) => ({ from, 
 
 function heatSource(live: Live, axis: TimeAxis, target: string, kind: LatencyKind): HeatSource {
   const listeners = new Set<() => void>();
-  const past = new HeatHistory(
+  const history = new HeatHistory(
     (interval, signal) => latencyHistory({ of: target, kind, points: POINTS, ...interval }, signal),
     () => live.now(),
     () => {
@@ -72,8 +72,8 @@ function heatSource(live: Live, axis: TimeAxis, target: string, kind: LatencyKin
   );
   return {
     read: (from, to) => {
-      past.ensureRange(withLastSecond({ from, to }));
-      return past.read(from, to + 1);
+      history.ensureRange(withLastSecond({ from, to }));
+      return history.read(from, to + 1);
     },
     subscribe: (listener) => {
       listeners.add(listener);
@@ -82,17 +82,17 @@ function heatSource(live: Live, axis: TimeAxis, target: string, kind: LatencyKin
         const { from, to } = axis.window();
         const now = `${from}-${to}`;
         // A fixed window is redrawn if it may contain new data.
-        if (now !== lastWindow || past.dueRequest(withLastSecond({ from, to }))) listener();
+        if (now !== lastWindow || history.dueRequest(withLastSecond({ from, to }))) listener();
         lastWindow = now;
       });
       return () => {
         listeners.delete(listener);
         stop();
-        if (!listeners.size) past.cancel();
+        if (!listeners.size) history.cancel();
       };
     },
-    reason: () => past.reason,
-    pending: () => past.pending,
+    reason: () => history.reason,
+    pending: () => history.pending,
     apiCall: (from, to) => {
       const path = latencyHistoryPath({ of: target, kind, from, to, points: POINTS });
       return `curl -k -u "<user>:<password>" "${location.origin}${path}"`;

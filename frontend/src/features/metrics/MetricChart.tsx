@@ -38,9 +38,9 @@ interface Props {
 
 export function MetricChart(props: Props) {
   const { declaration, topic, actions, height = 150 } = props;
-  const offered = useMetricNames(topic);
+  const available = useMetricNames(topic);
   const missing =
-    offered.length > 0 && !declaration.series.some(({ metric }) => offered.includes(metric));
+    available.length > 0 && !declaration.series.some(({ metric }) => available.includes(metric));
   if (declaration.unavailableReason && missing) {
     const { id, title, unavailableReason } = declaration;
     return (
@@ -63,8 +63,8 @@ function AvailableChart(props: Props) {
   const subject = useSubject(topic, uids);
   const limit = declaration.limit && limits?.[declaration.limit.key];
   const series = chartSeries(declaration, uids, limits);
-  const whole = declaration.total && { uids, metric: declaration.total };
-  const source = useSeries({ topic, series, ...(whole && { total: whole }) });
+  const total = declaration.total && { uids, metric: declaration.total };
+  const source = useSeries({ topic, series, ...(total && { total }) });
   const query = useQueries(topic, uids, declaration, series);
   const spec = useMemo((): ChartSpec => {
     const { title, unit, kind, max, rollup, id } = declaration;
@@ -103,12 +103,12 @@ export function chartSeries(
   limits: Props['limits'],
 ) {
   return declaration.series.map(({ metric, rule, scale = 1, shareOf }) => {
-    const whole = shareOf ? limits?.[shareOf] : 1;
+    const limit = shareOf ? limits?.[shareOf] : 1;
     return {
-      uids: whole ? uids : [],
+      uids: limit ? uids : [],
       metric,
       ...(rule && { rule }),
-      scale: whole ? scale / whole : scale,
+      scale: limit ? scale / limit : scale,
     };
   });
 }

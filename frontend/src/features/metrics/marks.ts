@@ -45,20 +45,18 @@ export interface EventMark extends ChartMark {
  */
 export function eventMarks(
   events: readonly LogEvent[],
-  concern: MarkScope = {},
+  scope: MarkScope = {},
   gap = 0,
 ): EventMark[] {
-  const shown = events
-    .filter(
-      (event) => concern.bdb === undefined || event.bdb_uid === concern.bdb || isNodeEvent(event),
-    )
-    .filter((event) => concern.node === undefined || event.node_uid === concern.node)
+  const matching = events
+    .filter((event) => scope.bdb === undefined || event.bdb_uid === scope.bdb || isNodeEvent(event))
+    .filter((event) => scope.node === undefined || event.node_uid === scope.node)
     .filter((event) => !HIDDEN_TYPES.has(event.type));
   const isBand = (event: LogEvent) => isSpan(event) || event.type === 'resync';
   const spans = new Map<string, LogEvent[]>();
-  for (const event of shown.filter(isBand))
+  for (const event of matching.filter(isBand))
     spans.set(event.type, [...(spans.get(event.type) ?? []), event]);
-  const instants = shown.filter((event) => !isBand(event));
+  const instants = matching.filter((event) => !isBand(event));
   return [
     ...[...spans.values()].flatMap(bands),
     ...clusterTimes(instants.map(startOf), gap).map((group) =>

@@ -90,10 +90,10 @@ const SHARD: Readonly<Record<string, Query>> = {
   responsiveness: (where) => `1000 * max(${pings}${where()})`,
 };
 
-const flashKeys = (kinds: readonly string[], places: readonly string[]): Query =>
+const flashKeys = (kinds: readonly string[], tiers: readonly string[]): Query =>
   plus(
     ...kinds.flatMap((kind) =>
-      places.map((place) => rate(`redis_server_ram_${kind}_hit_ratio_${place}`)),
+      tiers.map((tier) => rate(`redis_server_ram_${kind}_hit_ratio_${tier}`)),
     ),
   );
 const ramHit = (...kinds: string[]): Query =>

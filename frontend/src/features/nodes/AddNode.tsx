@@ -38,7 +38,7 @@ function AddNodeDialog({ onClose }: { onClose: () => void }) {
   const [existing] = useState(() => new Set(nodes?.map(({ uid }) => uid)));
   const [token, setToken] = useState<JoinToken | null>(null);
   const [error, setError] = useState<string | null>(null);
-  const arrived = nodes?.filter(({ uid }) => !existing.has(uid)) ?? [];
+  const newNodes = nodes?.filter(({ uid }) => !existing.has(uid)) ?? [];
 
   useEffect(() => {
     let open = true;
@@ -67,9 +67,9 @@ function AddNodeDialog({ onClose }: { onClose: () => void }) {
         ) : (
           !error && <Loader size="sm" />
         )}
-        <div className={classes.arrivals} role="status">
-          {arrived.length ? (
-            arrived.map((node) => (
+        <div className={classes.newNodes} role="status">
+          {newNodes.length ? (
+            newNodes.map((node) => (
               <Status key={node.uid} tone="ok">{`Node ${node.uid} (${node.addr}) joined`}</Status>
             ))
           ) : (
@@ -77,8 +77,8 @@ function AddNodeDialog({ onClose }: { onClose: () => void }) {
           )}
         </div>
         <div className={classes.buttons}>
-          <Button variant={arrived.length ? 'filled' : 'default'} onClick={onClose}>
-            {arrived.length ? 'Done' : 'Close'}
+          <Button variant={newNodes.length ? 'filled' : 'default'} onClick={onClose}>
+            {newNodes.length ? 'Done' : 'Close'}
           </Button>
         </div>
       </div>

@@ -50,8 +50,8 @@ export function NodeFacts({ node }: { node: Node }) {
 }
 
 function acceptsShards(node: Node): string {
-  const duty = outOfServiceReason(node);
-  if (duty) return `No: ${duty.toLowerCase()}`;
+  const reason = outOfServiceReason(node);
+  if (reason) return `No: ${reason.toLowerCase()}`;
   return node.accept_servers === false ? 'No' : 'Yes';
 }
 

@@ -33,7 +33,7 @@ export function NodeMenu({ node, children }: Props) {
   const may = usePermission('administer');
   const mayEdit = usePermission('upgradeNodes');
   const isReachable = node.agent_status === 'connected' && node.status !== 'down';
-  const leaving = node.status === 'decommissioning';
+  const isBeingRemoved = node.status === 'decommissioning';
   const Dialog = dialog && DIALOGS[dialog];
   return (
     <>
@@ -57,7 +57,7 @@ export function NodeMenu({ node, children }: Props) {
           ) : (
             <Menu.Item
               leftSection={<IconTool size={15} />}
-              disabled={!may || !isReachable || leaving}
+              disabled={!may || !isReachable || isBeingRemoved}
               onClick={() => setDialog('begin')}
             >
               Start maintenance…
@@ -65,14 +65,14 @@ export function NodeMenu({ node, children }: Props) {
           )}
           <Menu.Item
             leftSection={<IconArrowsExchange size={15} />}
-            disabled={!may || !isReachable || leaving}
+            disabled={!may || !isReachable || isBeingRemoved}
             onClick={() => setDialog('handOver')}
           >
             Switch over primaries…
           </Menu.Item>
           <Menu.Item
             leftSection={<IconArrowUp size={15} />}
-            disabled={!mayEdit || !isReachable || leaving}
+            disabled={!mayEdit || !isReachable || isBeingRemoved}
             onClick={() => setDialog('upgrade')}
           >
             Upgrade databases…
@@ -81,7 +81,7 @@ export function NodeMenu({ node, children }: Props) {
           <Menu.Item
             color="var(--broken)"
             leftSection={<IconTrash size={15} />}
-            disabled={!may || leaving}
+            disabled={!may || isBeingRemoved}
             onClick={() => setDialog('remove')}
           >
             Remove node…

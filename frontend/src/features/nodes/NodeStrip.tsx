@@ -26,18 +26,18 @@ export function NodeStrip() {
 
 function NodeTile({ node }: { node: Node }) {
   const { tone, text } = nodeState(node);
-  const duty = outOfServiceReason(node);
+  const reason = outOfServiceReason(node);
   return (
     <Link to="/nodes/$uid" params={{ uid: String(node.uid) }} className={classes.tile}>
-      <span className={classes.tileHead}>
+      <span className={classes.tileHeader}>
         <StatusIcon tone={tone} />
         <strong>node {node.uid}</strong>
         <span className="dim small">{plural(node.shard_count ?? 0, 'shard')}</span>
         <span className="dim">{node.addr}</span>
       </span>
-      {tone === 'ok' || text === duty ? (
+      {tone === 'ok' || text === reason ? (
         <span className={classes.tileFacts}>
-          {duty && <span>{duty}</span>}
+          {reason && <span>{reason}</span>}
           <span>
             CPU <NodeCpu node={node.uid} />
           </span>

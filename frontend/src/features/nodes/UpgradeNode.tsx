@@ -43,7 +43,7 @@ export function UpgradeNode({ node, onClose }: { node: Node; onClose: () => void
         <span>All shards of its databases already run the engine version of their nodes.</span>
       )}
       {databases.length > 0 && (
-        <ul className={classes.outlooks} aria-label="Databases">
+        <ul className={classes.upgrades} aria-label="Databases">
           {databases.map((database) => (
             <li key={database.bdb_uid}>
               <DatabasePlan of={database} />

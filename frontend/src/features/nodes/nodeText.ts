@@ -14,11 +14,11 @@ export function nodeShardsText(uid: number, shards: readonly Shard[]): string {
 }
 
 export function nodeRemovalText(node: Node, shards: readonly Shard[]): string {
-  const held = nodeShardsText(node.uid, shards);
+  const shardsText = nodeShardsText(node.uid, shards);
   const end = 'Then the node leaves the cluster. To use the machine again, join it as a new node.';
-  if (!shards.length) return `${held} ${end}`;
+  if (!shards.length) return `${shardsText} ${end}`;
   const isUnreachable = node.status === 'down' || node.agent_status !== 'connected';
   return isUnreachable
-    ? `${held} The node is unreachable. Its shards are rebuilt on other nodes from their remaining copies. Without enough memory on other nodes, the remaining copies have no replicas. ${end}`
-    : `${held} They move to other nodes first. ${end}`;
+    ? `${shardsText} The node is unreachable. Its shards are rebuilt on other nodes from their remaining copies. Without enough memory on other nodes, the remaining copies have no replicas. ${end}`
+    : `${shardsText} They move to other nodes first. ${end}`;
 }

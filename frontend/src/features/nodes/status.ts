@@ -9,6 +9,6 @@ export function nodeState(node: Node): { tone: Tone; text: string } {
     const text = `${loss.slice(0, 1).toUpperCase()}${loss.slice(1)}`;
     return { tone: node.status === 'down' ? 'broken' : 'attention', text };
   }
-  const duty = outOfServiceReason(node);
-  return duty ? { tone: 'attention', text: duty } : { tone: 'ok', text: 'Active' };
+  const reason = outOfServiceReason(node);
+  return reason ? { tone: 'attention', text: reason } : { tone: 'ok', text: 'Active' };
 }

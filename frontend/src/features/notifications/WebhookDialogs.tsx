@@ -22,7 +22,7 @@ import {
   urlOf,
 } from './receivers';
 
-interface Closing {
+interface CloseProps {
   onClose: () => void;
 }
 
@@ -46,7 +46,7 @@ const EMPTY: Draft = {
   severity: 'WARNING',
 };
 
-export function AddWebhook({ onClose }: Closing) {
+export function AddWebhook({ onClose }: CloseProps) {
   const reload = useReload();
   const [draft, setDraft] = useState(EMPTY);
   const { severity, address, ...rest } = draft;
@@ -68,7 +68,7 @@ export function AddWebhook({ onClose }: Closing) {
   );
 }
 
-export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook }) {
+export function ChangeWebhook({ webhook, onClose }: CloseProps & { webhook: Webhook }) {
   const reload = useReload();
   const before: Draft = {
     name: webhook.name,
@@ -109,7 +109,7 @@ export function ChangeWebhook({ webhook, onClose }: Closing & { webhook: Webhook
   );
 }
 
-export function RemoveWebhook({ webhook, onClose }: Closing & { webhook: Webhook }) {
+export function RemoveWebhook({ webhook, onClose }: CloseProps & { webhook: Webhook }) {
   const reload = useReload();
   return (
     <SubmitDialog

@@ -24,7 +24,7 @@ import { ChangeWebhook, RemoveWebhook } from './WebhookDialogs';
 const DIALOGS = { change: ChangeWebhook, remove: RemoveWebhook } as const;
 
 interface OpenDialog {
-  what: keyof typeof DIALOGS;
+  dialog: keyof typeof DIALOGS;
   webhook: Webhook;
 }
 
@@ -41,13 +41,13 @@ export function WebhookTable({ empty }: { empty: ReactNode }) {
         .finally(() => client.invalidateQueries({ queryKey: webhooksQuery.queryKey }));
     return columnsOf(setOpenDialog, reportResult);
   }, [client]);
-  const Dialog = openDialog && DIALOGS[openDialog.what];
+  const Dialog = openDialog && DIALOGS[openDialog.dialog];
   if (!data && error) return <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <>
       {result && (
         <Alert
-          className={classes.said}
+          className={classes.result}
           color={result.ok ? 'green' : 'red'}
           role={result.ok ? 'status' : 'alert'}
           withCloseButton
@@ -170,7 +170,7 @@ function Actions({ webhook, onOpen, reportResult }: ActionsProps) {
         </Menu.Item>
         <Menu.Item
           leftSection={<IconEdit size={15} />}
-          onClick={() => onOpen({ what: 'change', webhook })}
+          onClick={() => onOpen({ dialog: 'change', webhook })}
         >
           Edit…
         </Menu.Item>
@@ -213,7 +213,7 @@ function Actions({ webhook, onOpen, reportResult }: ActionsProps) {
         <Menu.Item
           color="var(--broken)"
           leftSection={<IconTrash size={15} />}
-          onClick={() => onOpen({ what: 'remove', webhook })}
+          onClick={() => onOpen({ dialog: 'remove', webhook })}
         >
           Remove…
         </Menu.Item>

@@ -65,8 +65,8 @@ const EVENT_LABELS: Record<Webhook['events'], string> = {
 };
 
 export function messagesText({ events, min_severity }: Webhook): string {
-  const what = EVENT_LABELS[events];
-  return min_severity === 'INFO' ? what : `${what}: ${SEVERITIES[min_severity].toLowerCase()}`;
+  const label = EVENT_LABELS[events];
+  return min_severity === 'INFO' ? label : `${label}: ${SEVERITIES[min_severity].toLowerCase()}`;
 }
 
 export function stateOf(webhook: Webhook): readonly [Tone, string] {
@@ -90,10 +90,10 @@ export const urlOf = (kind: Kind, address: string) =>
 export function addressError(kind: Kind, text: string): string | undefined {
   if (kind === 'syslog') return syslogError(text.trim());
   if (kind !== 'email') return urlError(text.trim());
-  const wrong = text
+  const invalid = text
     .split(',')
     .find((each) => !/^[^\s@,;<>"()]+@[A-Za-z0-9.-]+$/.test(each.trim()));
-  return wrong === undefined ? undefined : 'Enter e-mail addresses separated by commas';
+  return invalid === undefined ? undefined : 'Enter e-mail addresses separated by commas';
 }
 
 function syslogError(text: string): string | undefined {

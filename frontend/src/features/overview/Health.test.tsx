@@ -25,12 +25,12 @@ beforeEach(() => {
   });
 });
 
-function show(props: { troubles?: Problem[]; stale?: 'lost' | 'late' | 'waiting' } = {}) {
+function show(props: { problems?: Problem[]; stale?: 'lost' | 'late' | 'waiting' } = {}) {
   const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
-        <Health problems={props.troubles ?? []} stale={props.stale ?? null} />
+        <Health problems={props.problems ?? []} stale={props.stale ?? null} />
       </QueryClientProvider>
     </MantineProvider>,
   );

@@ -37,14 +37,14 @@ export function Health({ problems, stale }: Props) {
       <div>
         <h1 className={classes.health}>
           <StatusIcon tone={first.tone} size={20} />
-          <Line trouble={first} />
+          <Line problem={first} />
         </h1>
         {rest.length > 0 && (
-          <ul className={classes.troubles}>
-            {rest.map((trouble) => (
-              <li key={trouble.text}>
-                <StatusIcon tone={trouble.tone} />
-                <Line trouble={trouble} />
+          <ul className={classes.problems}>
+            {rest.map((problem) => (
+              <li key={problem.text}>
+                <StatusIcon tone={problem.tone} />
+                <Line problem={problem} />
               </li>
             ))}
           </ul>
@@ -81,7 +81,7 @@ export function Health({ problems, stale }: Props) {
   );
 }
 
-function Line({ trouble: { link, text, since, consequences } }: { trouble: Problem }) {
+function Line({ problem: { link, text, since, consequences } }: { problem: Problem }) {
   return (
     <span>
       <Link {...link}>{text}</Link>

@@ -28,14 +28,14 @@ export function Totals({ unavailableReason }: Props) {
         metric="avg_latency"
         unit="latency"
         color={COLOR.average}
-        nothing={latencyReason}
+        emptyTitle={latencyReason}
       />
       <Total
         title="P99 latency"
         metric="p99_latency"
         unit="latency"
         color={COLOR.p99}
-        nothing={latencyReason}
+        emptyTitle={latencyReason}
       />
       <Total
         title="Memory"
@@ -67,7 +67,7 @@ function RamHit() {
       metric="ram_hit_ratio"
       unit="ratio"
       color={COLOR.ram}
-      nothing="No key of a flash database was accessed in the last few seconds"
+      emptyTitle="No key of a flash database was accessed in the last few seconds"
     />
   );
 }
@@ -81,17 +81,27 @@ interface TotalProps {
   color: string;
   note?: ReactNode;
   /** Tooltip of the dash that is shown if there is no value. */
-  nothing?: string;
+  emptyTitle?: string;
 }
 
 function Total(props: TotalProps) {
-  const { title, topic = 'cluster', uid = 'cluster', metric, unit, color, note, nothing } = props;
+  const {
+    title,
+    topic = 'cluster',
+    uid = 'cluster',
+    metric,
+    unit,
+    color,
+    note,
+    emptyTitle,
+  } = props;
   const source = useSeries({ topic, series: [{ uids: [uid], metric }] });
   return (
     <section className={classes.total} aria-label={title}>
       <h2>{title}</h2>
       <p className={classes.figure}>
-        <LiveText topic={topic} uid={uid} metric={metric} unit={unit} emptyTitle={nothing} /> {note}
+        <LiveText topic={topic} uid={uid} metric={metric} unit={unit} emptyTitle={emptyTitle} />{' '}
+        {note}
       </p>
       <Sparkline source={source} color={color} label={`${title} in the time range`} />
     </section>

@@ -47,7 +47,7 @@ describe('findProblems', () => {
   });
 
   it('reports a node that is down with the consequences, and its shards only once', () => {
-    const gone = { ...node(2, 'lost'), status: 'down' } as Node;
+    const downNode = { ...node(2, 'lost'), status: 'down' } as Node;
     const dead = shard({ node_uid: '2', status: 'inactive', detailed_status: 'down' });
     const outage = {
       uid: 10,
@@ -56,7 +56,7 @@ describe('findProblems', () => {
       to: null,
       consequences: ['2 shards failed over'],
     };
-    expect(findProblems([gone], [dead], [bdb()], [outage])).toEqual([
+    expect(findProblems([downNode], [dead], [bdb()], [outage])).toEqual([
       {
         tone: 'broken',
         text: 'Node 2 has been down',
@@ -118,8 +118,8 @@ describe('findProblems', () => {
   });
 
   it('ignores the shards of a database that is being created', () => {
-    const unborn = shard({ status: 'inactive', detailed_status: 'unknown' });
-    expect(texts([], [unborn], [bdb('pending')])).toEqual([]);
+    const notStarted = shard({ status: 'inactive', detailed_status: 'unknown' });
+    expect(texts([], [notStarted], [bdb('pending')])).toEqual([]);
   });
 
   it('reports alarms, severe ones first, and a missing replica only once', () => {
@@ -139,10 +139,10 @@ describe('findProblems', () => {
       { text: 'Full', tone: 'broken', since: 7, banner: true, link: { to: '/nodes/$uid' } },
       { text: 'No replica', tone: 'attention', banner: false },
     ]);
-    const waits = alarm({ type: 'alarm_slots_uncovered', severity: 'ERROR', bdb: 1 });
+    const uncovered = alarm({ type: 'alarm_slots_uncovered', severity: 'ERROR', bdb: 1 });
     const outage = { uid: 10, node: 2, from: 0, to: null, consequences: [] };
-    expect(findProblems([node(1)], [], [], [outage], [waits])[0]?.banner).toBe(false);
-    expect(findProblems([node(1)], [], [], [], [waits])[0]?.banner).toBe(true);
+    expect(findProblems([node(1)], [], [], [outage], [uncovered])[0]?.banner).toBe(false);
+    expect(findProblems([node(1)], [], [], [], [uncovered])[0]?.banner).toBe(true);
     const down = shard({ status: 'inactive', detailed_status: 'down' });
     expect(texts([], [down], [bdb()], [], [none])).toEqual(['1 shard of demo is down']);
   });
@@ -158,7 +158,7 @@ describe('healthyText', () => {
     [1, 0, 'The node is healthy'],
     [3, 12, 'All 3 nodes and 12 shards are healthy'],
   ])('%d nodes, %d shards', (nodes, shards, text) => {
-    const sentence = healthyText(Array(nodes).fill(node(1)), Array(shards).fill(shard()));
-    expect(sentence.replaceAll('\u00a0', ' ')).toBe(text);
+    const actual = healthyText(Array(nodes).fill(node(1)), Array(shards).fill(shard()));
+    expect(actual.replaceAll('\u00a0', ' ')).toBe(text);
   });
 });

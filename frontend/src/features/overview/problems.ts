@@ -51,7 +51,7 @@ export function findProblems(
   alarms: readonly ActiveAlarm[] = [],
 ): Problem[] {
   // Shards of a database that is being created or deleted are expected not to run.
-  const settled = new Set(
+  const running = new Set(
     bdbs
       .filter((b) => !['pending', 'delete-pending', 'creation-failed'].includes(b.status))
       .map((b) => b.uid),
@@ -64,7 +64,7 @@ export function findProblems(
   // The incident describes the shards of these nodes.
   const expected = shards.filter(
     ({ uid, bdb_uid, node_uid }) =>
-      settled.has(bdb_uid) && !reportedNodes.has(Number(node_uid)) && !reportedShards.has(uid),
+      running.has(bdb_uid) && !reportedNodes.has(Number(node_uid)) && !reportedShards.has(uid),
   );
   const shardFindings = shardProblems(expected, bdbs);
   const found = [
@@ -123,11 +123,13 @@ function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): P
       const outage = outages.find(
         ({ node: uid, shard, to }) => uid === node.uid && shard === undefined && to === null,
       );
-      const seen = outage?.from ?? Date.parse(node.last_seen ?? '');
+      const lastSeen = outage?.from ?? Date.parse(node.last_seen ?? '');
       return {
         tone: 'broken',
-        text: Number.isNaN(seen) ? `Node ${node.uid} is down` : `Node ${node.uid} has been down`,
-        ...(Number.isNaN(seen) ? {} : { since: seen }),
+        text: Number.isNaN(lastSeen)
+          ? `Node ${node.uid} is down`
+          : `Node ${node.uid} has been down`,
+        ...(Number.isNaN(lastSeen) ? {} : { since: lastSeen }),
         banner: true,
         ...(outage
           ? { consequences: outage.consequences, ...incidentLink(outage) }
@@ -155,10 +157,10 @@ const shardOf = ({ shard, database }: OngoingOutage): string =>
 function returning(outages: readonly OngoingOutage[]): Problem[] {
   return outages.flatMap((outage) => {
     if (outage.to === null) return [];
-    const lasted = formatPreciseDuration((outage.to - outage.from) / 1000);
+    const length = formatPreciseDuration((outage.to - outage.from) / 1000);
     return {
       tone: 'attention',
-      text: `${outage.shard === undefined ? `Node ${outage.node}` : `Shard ${shardOf(outage)}`} is back after ${lasted}`,
+      text: `${outage.shard === undefined ? `Node ${outage.node}` : `Shard ${shardOf(outage)}`} is back after ${length}`,
       consequences: outage.consequences,
       banner: true,
       ...incidentLink(outage),
@@ -178,11 +180,11 @@ function lostAgents(nodes: readonly Node[]): Problem[] {
   return nodes
     .filter((node) => node.status !== 'down' && node.agent_status === 'lost')
     .map((node) => {
-      const seen = Date.parse(node.last_seen ?? '');
+      const lastSeen = Date.parse(node.last_seen ?? '');
       return {
         tone: 'attention',
         text: `The agent of node ${node.uid} has not responded`,
-        ...(Number.isNaN(seen) ? {} : { since: seen }),
+        ...(Number.isNaN(lastSeen) ? {} : { since: lastSeen }),
         banner: true,
         link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
       };
@@ -197,14 +199,14 @@ function shardProblems(
     const bdbShards = shards.filter((shard) => shard.bdb_uid === bdb.uid);
     const link = { to: '/databases/$uid/shards', params: { uid: String(bdb.uid) } } as const;
     const down = bdbShards.filter(isShardDown).length;
-    const behind = bdbShards.filter((shard) => !isShardDown(shard) && isOutOfSync(shard)).length;
+    const outOfSync = bdbShards.filter((shard) => !isShardDown(shard) && isOutOfSync(shard)).length;
     const found: Problem[] = [];
     if (down) {
       const text = `${plural(down, 'shard')} of ${bdb.name} ${down === 1 ? 'is' : 'are'} down`;
       found.push({ tone: 'broken', text, banner: true, link });
     }
-    if (behind) {
-      const text = `${plural(behind, 'replica')} of ${bdb.name} ${behind === 1 ? 'is' : 'are'} not in sync`;
+    if (outOfSync) {
+      const text = `${plural(outOfSync, 'replica')} of ${bdb.name} ${outOfSync === 1 ? 'is' : 'are'} not in sync`;
       found.push({ tone: 'attention', text, banner: false, link });
     }
     return found.map((problem) => ({ bdb: bdb.uid, problem }));
@@ -236,11 +238,11 @@ function withoutTraffic(bdbs: readonly Bdb[]): Problem[] {
 
 function outOfService(nodes: readonly Node[]): Problem[] {
   return nodes.flatMap((node) => {
-    const duty = outOfServiceReason(node);
-    if (!duty) return [];
+    const reason = outOfServiceReason(node);
+    if (!reason) return [];
     return {
       tone: 'attention',
-      text: `Node ${node.uid} is ${duty.toLowerCase()}`,
+      text: `Node ${node.uid} is ${reason.toLowerCase()}`,
       banner: false,
       link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
     };

@@ -13,11 +13,13 @@ export const Heatmap = memo(function Heatmap({ model }: { model: PlacementModel 
   const blocks = model.nodes.map((node) => ({
     node,
     cells: cellsOf(model, node.uid),
-    ghosts: model.pairs.flatMap((pair) =>
-      pair.plannedCells.filter((ghost) => ghost.node === node.uid),
+    plannedCells: model.pairs.flatMap((pair) =>
+      pair.plannedCells.filter((cell) => cell.node === node.uid),
     ),
   }));
-  const maxCells = Math.max(...blocks.map(({ cells, ghosts }) => cells.length + ghosts.length));
+  const maxCells = Math.max(
+    ...blocks.map(({ cells, plannedCells }) => cells.length + plannedCells.length),
+  );
   const first = blocks.find(({ cells }) => cells.length)?.cells[0];
 
   useLayoutEffect(() => {
@@ -42,17 +44,17 @@ export const Heatmap = memo(function Heatmap({ model }: { model: PlacementModel 
       className={classes.blocks}
       style={{ '--cell': `${size}px` } as React.CSSProperties}
     >
-      {blocks.map(({ node, cells, ghosts }) => (
+      {blocks.map(({ node, cells, plannedCells }) => (
         <div key={node.uid} className={classes.block}>
           <NodeHeader node={node} shards={cells.length} />
           <div className={classes.tiles} data-block>
             {cells.map(({ cell, pair }) => (
               <Tile key={cell.shard.uid} cell={cell} pair={pair} tabStop={cell === first?.cell} />
             ))}
-            {ghosts.map(({ uid }) => (
+            {plannedCells.map(({ uid }) => (
               <span
                 key={uid}
-                className={classes.ghostTile}
+                className={classes.plannedTile}
                 title={`redis:${uid} is being added here`}
               />
             ))}
@@ -71,9 +73,10 @@ function cellsOf(model: PlacementModel, node: number): { cell: Cell; pair: Repli
 
 function Tile({ cell, pair, tabStop }: { cell: Cell; pair: ReplicationPair; tabStop: boolean }) {
   const { shard, role, warnings, severity, movesTo } = cell;
-  const leaves = movesTo === null ? [] : [movesTo ? `Moving to node ${movesTo}` : 'Being removed'];
+  const movement =
+    movesTo === null ? [] : [movesTo ? `Moving to node ${movesTo}` : 'Being removed'];
   const name = `redis:${shard.uid}, ${role} of slots ${pair.label}`;
-  const label = [name, ...leaves, ...warnings].join('\n');
+  const label = [name, ...movement, ...warnings].join('\n');
   return (
     <button
       type="button"
@@ -82,7 +85,7 @@ function Tile({ cell, pair, tabStop }: { cell: Cell; pair: ReplicationPair; tabS
       data-pair={pair.id}
       data-role={role}
       data-severity={severity}
-      data-leaves={movesTo !== null || undefined}
+      data-moving={movesTo !== null || undefined}
       tabIndex={tabStop ? 0 : -1}
       title={label}
       aria-label={label}

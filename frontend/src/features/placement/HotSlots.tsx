@@ -30,7 +30,7 @@ export function HotSlots({ bdb }: { bdb: Bdb }) {
       title="Hot slots"
       className={classes.hotSlots}
       flush
-      aside={
+      headerEnd={
         <div className={classes.bar}>
           <label className={classes.choice} htmlFor="hot-slots-by">
             Rank by

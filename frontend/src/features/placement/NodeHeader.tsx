@@ -11,11 +11,11 @@ import type { NodeColumn } from './placementModel';
 
 export function NodeHeader({ node, shards }: { node: NodeColumn; shards: number }) {
   const down = node.status === 'down';
-  const duty = outOfServiceReason(node);
+  const reason = outOfServiceReason(node);
   return (
-    <div className={classes.nodeHead}>
+    <div className={classes.nodeHeader}>
       <span className={classes.nodeName}>
-        <StatusIcon tone={down ? 'broken' : outageText(node) || duty ? 'attention' : 'ok'} />
+        <StatusIcon tone={down ? 'broken' : outageText(node) || reason ? 'attention' : 'ok'} />
         <Link to="/nodes/$uid" params={{ uid: String(node.uid) }}>
           node {node.uid}
         </Link>
@@ -35,7 +35,7 @@ export function NodeHeader({ node, shards }: { node: NodeColumn; shards: number 
             {format('bytes', node.total_memory)}
           </>
         )}
-        {duty && ` · ${duty.toLowerCase()}`}
+        {reason && ` · ${reason.toLowerCase()}`}
         {' · '}
         {plural(shards, 'shard')}
       </span>

@@ -21,7 +21,7 @@ export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Pla
   return (
     <div className={classes.scroll}>
       <div className={classes.grid} style={{ gridTemplateColumns: template }}>
-        {!isSingle && <div className={classes.slotHead}>Slots</div>}
+        {!isSingle && <div className={classes.slotHeader}>Slots</div>}
         {nodes.map((node) => (
           <NodeHeader key={node.uid} node={node} shards={count(node.uid)} />
         ))}
@@ -102,9 +102,9 @@ function PairRow({ pair, row, model, first }: RowProps) {
               />
             ))}
           {pair.plannedCells
-            .filter((ghost) => ghost.node === node.uid)
+            .filter((planned) => planned.node === node.uid)
             .map(({ uid }) => (
-              <div key={uid} className={classes.ghost} data-pair={pair.id}>
+              <div key={uid} className={classes.plannedCell} data-pair={pair.id}>
                 redis:{uid} is being added here
               </div>
             ))}
@@ -124,7 +124,8 @@ interface CellProps {
 
 function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
   const { shard, role, warnings, severity, resync, movesTo } = cell;
-  const leaves = movesTo === null ? [] : [movesTo ? `Moving to node ${movesTo}` : 'Being removed'];
+  const movement =
+    movesTo === null ? [] : [movesTo ? `Moving to node ${movesTo}` : 'Being removed'];
   return (
     <button
       type="button"
@@ -132,9 +133,9 @@ function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
       data-shard={shard.uid}
       data-pair={pair.id}
       data-severity={severity}
-      data-leaves={movesTo !== null || undefined}
+      data-moving={movesTo !== null || undefined}
       tabIndex={tabStop ? 0 : -1}
-      title={[...leaves, ...warnings].join('\n') || undefined}
+      title={[...movement, ...warnings].join('\n') || undefined}
     >
       <span className={classes.cellTop}>
         <b aria-hidden>{role === 'primary' ? 'P' : 'r'}</b>
@@ -147,7 +148,7 @@ function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
         <span className="sr-only">
           {[
             `, ${role} of slots ${pair.label} on node ${shard.node_uid}`,
-            ...leaves,
+            ...movement,
             ...warnings,
           ].join('. ')}
         </span>

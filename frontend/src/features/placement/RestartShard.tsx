@@ -34,7 +34,7 @@ export function RestartShard({ shard }: { shard: string }) {
   const [confirmation, setConfirmation] = useState<Confirmation | null>(null);
   const may = usePermission('administer');
   const open = useSubmit(async () => setConfirmation(await preview(shard)));
-  const words = `shard ${shard}`;
+  const phrase = `shard ${shard}`;
   return (
     <div>
       <Button
@@ -47,15 +47,15 @@ export function RestartShard({ shard }: { shard: string }) {
       >
         Restart…
       </Button>
-      <RequestError failure={open.failure} className={classes.refused} />
+      <RequestError failure={open.failure} className={classes.requestError} />
       {confirmation && (
         <ConfirmByTyping
           title={`Restart redis:${shard}?`}
           warning={confirmation.loss}
-          name={words}
+          name={phrase}
           action={confirmation.empty ? 'Restart empty' : 'Restart'}
           onConfirm={() =>
-            restartShard(shard, { confirm: words, discard_data: confirmation.empty })
+            restartShard(shard, { confirm: phrase, discard_data: confirmation.empty })
           }
           onClose={() => setConfirmation(null)}
         />

@@ -19,9 +19,9 @@ import classes from './Placement.module.css';
 
 export function ShardDiagnostics({ shard }: { shard: string }) {
   return (
-    <div className={classes.inside}>
+    <div className={classes.diagnostics}>
       <Section title="Slow log">
-        <Slow shard={shard} />
+        <SlowCommands shard={shard} />
       </Section>
       <Section title="Clients">
         <Clients shard={shard} />
@@ -72,7 +72,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   },
 ];
 
-function Slow({ shard }: { shard: string }) {
+function SlowCommands({ shard }: { shard: string }) {
   const may = usePermission('edit');
   const { data, error } = useQuery({ ...slowLogQuery(shard), enabled: may });
   if (!may)

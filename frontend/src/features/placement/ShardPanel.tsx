@@ -97,7 +97,7 @@ export function ShardPanel({ shard, onFlash, replicas, isOnlyCopy, onClose, chil
             ['State last changed', <Ago key="seen" time={shard.report_timestamp} />],
           ]}
         />
-        <div className={classes.orders}>
+        <div className={classes.operations}>
           {shard.role === 'master' && replicas[0] && (
             <FailOver primary={shard} replica={replicas[0]} />
           )}
@@ -119,7 +119,7 @@ const FLASH_FACTS = [
 ] as const;
 
 const flashFacts = (topic: string, uid: string): [string, ReactNode][] =>
-  FLASH_FACTS.map(([label, metric, unit, nothing]) => [
+  FLASH_FACTS.map(([label, metric, unit, emptyTitle]) => [
     label,
     <LiveText
       key={metric}
@@ -127,7 +127,7 @@ const flashFacts = (topic: string, uid: string): [string, ReactNode][] =>
       uid={uid}
       metric={metric}
       unit={unit}
-      emptyTitle={nothing}
+      emptyTitle={emptyTitle}
     />,
   ]);
 
@@ -149,13 +149,13 @@ function stateOf(shard: Shard): readonly [Tone, string] {
 
 function syncFacts(shard: Shard): [string, string][] {
   if (shard.role !== 'slave') return [];
-  const words: Record<string, string> = {
+  const texts: Record<string, string> = {
     idle: 'In sync with its primary',
     in_progress: 'Copying from its primary',
     link_down: 'Link to its primary is down',
   };
   const status = shard.sync?.status ?? '';
-  return [['Replication', words[status] ?? '']];
+  return [['Replication', texts[status] ?? '']];
 }
 
 function Uptime({ since }: { since: string | undefined }) {

@@ -32,7 +32,7 @@ export const SlotBar = memo(function SlotBar({ slots }: Pick<PlacementModel, 'sl
           ) : (
             <div
               key={from}
-              className={classes.hole}
+              className={classes.unserved}
               style={{ flexGrow: size }}
               title={`Slots ${label}: not served`}
             />
@@ -45,7 +45,7 @@ export const SlotBar = memo(function SlotBar({ slots }: Pick<PlacementModel, 'sl
 });
 
 function describe(slots: PlacementModel['slots']): string {
-  const holes = slots.filter(({ owner }) => !owner).length;
+  const unserved = slots.filter(({ owner }) => !owner).length;
   const text = `${SLOT_COUNT} hash slots in ${slots.length} ranges`;
-  return holes ? `${text}, ${holes} of them without a primary` : text;
+  return unserved ? `${text}, ${unserved} of them without a primary` : text;
 }

@@ -25,8 +25,8 @@ const nodes = [node(1), node(2), node(3)];
 
 describe('placementModel', () => {
   it('shows a shard that was not observed yet as starting, not as down', () => {
-    const fresh: Partial<Shard> = { status: 'inactive', detailed_status: 'unknown' };
-    const found = placementModel(nodes, [shard(1, 0, 1, fresh), replica(3, 0, 3, fresh)]);
+    const starting: Partial<Shard> = { status: 'inactive', detailed_status: 'unknown' };
+    const found = placementModel(nodes, [shard(1, 0, 1, starting), replica(3, 0, 3, starting)]);
     expect(found.pairs[0]?.cells.map(({ severity, warnings }) => [severity, warnings])).toEqual([
       ['attention', ['Starting']],
       ['attention', ['Starting']],
@@ -52,26 +52,26 @@ describe('placementModel', () => {
   });
 
   it('shows moves between nodes, and shards that do not exist yet', () => {
-    const here = [shard(1, 0, 1), replica(3, 0, 2), shard(2, 1, 2), replica(4, 1, 3)];
+    const shards = [shard(1, 0, 1), replica(3, 0, 2), shard(2, 1, 2), replica(4, 1, 3)];
     const move = { bdb_uid: 1, pair: 0, shard_uid: '3', newcomer_uid: '9', to_node_uid: 3 };
-    const [pair, other] = placementModel(nodes, here, new Map(), [move]).pairs;
+    const [pair, other] = placementModel(nodes, shards, new Map(), [move]).pairs;
     expect(pair?.moves).toEqual([{ from: 1, to: 2 }]);
     expect(pair?.plannedCells).toEqual([{ uid: '9', node: 3 }]);
     expect(pair?.cells.map(({ movesTo }) => movesTo)).toEqual([null, 3]);
     expect([other?.moves, other?.plannedCells]).toEqual([[], []]);
 
-    const arrived = placementModel(nodes, [...here, replica(9, 0, 3)], new Map(), [move]).pairs[0];
-    expect(arrived?.plannedCells).toEqual([]);
-    expect(arrived?.moves).toEqual([{ from: 1, to: 2 }]);
+    const added = placementModel(nodes, [...shards, replica(9, 0, 3)], new Map(), [move]).pairs[0];
+    expect(added?.plannedCells).toEqual([]);
+    expect(added?.moves).toEqual([{ from: 1, to: 2 }]);
   });
 
   it('shows a copy that is added, and one that is removed', () => {
-    const here = [shard(1, 0, 1), replica(3, 0, 2)];
+    const shards = [shard(1, 0, 1), replica(3, 0, 2)];
     const moves = [
       { bdb_uid: 1, pair: 0, newcomer_uid: '9', to_node_uid: 3 },
       { bdb_uid: 1, pair: 0, shard_uid: '3' },
     ];
-    const pair = placementModel(nodes, here, new Map(), moves).pairs[0];
+    const pair = placementModel(nodes, shards, new Map(), moves).pairs[0];
     expect([pair?.moves, pair?.plannedCells]).toEqual([[], [{ uid: '9', node: 3 }]]);
     expect(pair?.cells.map(({ movesTo }) => movesTo)).toEqual([null, 0]);
   });

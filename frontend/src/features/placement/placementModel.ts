@@ -98,7 +98,7 @@ export function placementModel(
     nodes: shownNodes,
     pairs,
     slots: segments(owners),
-    warnings: summarise(pairs),
+    warnings: summarize(pairs),
   };
 }
 
@@ -127,8 +127,8 @@ function makePair(
         : [{ uid, node }],
     ),
     moves: moves.flatMap(({ shard_uid, to_node_uid }) => {
-      const leaves = cells.find(({ shard }) => shard.uid === shard_uid);
-      const from = leaves && column.get(leaves.node);
+      const moving = cells.find(({ shard }) => shard.uid === shard_uid);
+      const from = moving && column.get(moving.node);
       const to = to_node_uid === undefined ? undefined : column.get(to_node_uid);
       return from === undefined || to === undefined ? [] : [{ from, to }];
     }),
@@ -185,12 +185,14 @@ function makeCell(
   };
 }
 
-function summarise(pairs: readonly ReplicationPair[]): Warning[] {
+function summarize(pairs: readonly ReplicationPair[]): Warning[] {
   const sharedNode = pairs.filter(({ cells }) =>
     cells.some((cell) => cell.warnings.some((text) => text.startsWith('Primary and replica'))),
   ).length;
   const down = pairs.flatMap(({ cells }) => cells.filter(({ severity }) => severity === 'broken'));
-  const orphans = pairs.filter(({ cells }) => !cells.some(({ role }) => role === 'primary')).length;
+  const withoutPrimary = pairs.filter(
+    ({ cells }) => !cells.some(({ role }) => role === 'primary'),
+  ).length;
   const primaryDown = down.some(({ role }) => role === 'primary');
   const summary = (
     count: number,
@@ -212,7 +214,7 @@ function summarise(pairs: readonly ReplicationPair[]): Warning[] {
       '# primaries share their node with their replica: if the node fails, both are lost.',
     ),
     ...summary(
-      orphans,
+      withoutPrimary,
       'One slot range has no primary.',
       '# slot ranges have no primary.',
       'broken',

@@ -22,16 +22,16 @@ export function usePairHighlight(root: RefObject<HTMLElement | null>): void {
         element.setAttribute('data-hot', '');
       }
     };
-    const over = (event: Event) => highlight(event.target);
+    const onPointerOver = (event: Event) => highlight(event.target);
     const out = () => highlight(null);
-    container.addEventListener('pointerover', over);
+    container.addEventListener('pointerover', onPointerOver);
     container.addEventListener('pointerleave', out);
-    container.addEventListener('focusin', over);
+    container.addEventListener('focusin', onPointerOver);
     container.addEventListener('focusout', out);
     return () => {
-      container.removeEventListener('pointerover', over);
+      container.removeEventListener('pointerover', onPointerOver);
       container.removeEventListener('pointerleave', out);
-      container.removeEventListener('focusin', over);
+      container.removeEventListener('focusin', onPointerOver);
       container.removeEventListener('focusout', out);
     };
   }, [root]);

@@ -9,12 +9,12 @@ import { SignIn } from './SignIn';
 const answered = vi.fn();
 const onDone = vi.fn(async () => undefined);
 
-let offer: string | null;
+let ssoName: string | null;
 
-function show(props: { next?: string; refused?: string } = {}) {
+function show(props: { next?: string; ssoError?: string } = {}) {
   const client = new QueryClient();
   client.setQueryDefaults(ssoStatusQuery.queryKey, { staleTime: Infinity });
-  client.setQueryData(ssoStatusQuery.queryKey, { name: offer });
+  client.setQueryData(ssoStatusQuery.queryKey, { name: ssoName });
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
@@ -26,7 +26,7 @@ function show(props: { next?: string; refused?: string } = {}) {
 
 beforeEach(() => {
   vi.stubGlobal('fetch', answered);
-  offer = null;
+  ssoName = null;
   show();
   type('User', 'ann');
   type('Password', 'correct horse');
@@ -165,7 +165,7 @@ it('clears the password after a failed sign-in and for another user', async () =
 it('links to single sign-on if it is configured, and passes the requested page', () => {
   expect(screen.queryByRole('link')).toBeNull();
   cleanup();
-  offer = 'Example';
+  ssoName = 'Example';
   show({ next: '/nodes?range=60' });
   expect(screen.getByRole('link', { name: 'Sign in with Example' }).getAttribute('href')).toBe(
     '/v1/session/sso/start?next=%2Fnodes%3Frange%3D60',
@@ -174,10 +174,10 @@ it('links to single sign-on if it is configured, and passes the requested page',
 
 it('shows why single sign-on failed', () => {
   cleanup();
-  show({ refused: 'no_role' });
+  show({ ssoError: 'no_role' });
   expect(screen.getByText(/in no group that has a role here/)).toBeTruthy();
   cleanup();
-  show({ refused: 'provider_fault' });
+  show({ ssoError: 'provider_fault' });
   expect(screen.getByText(/The event log has the reason/)).toBeTruthy();
 });
 

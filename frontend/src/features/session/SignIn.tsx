@@ -17,11 +17,11 @@ interface Props {
   /** The page to open after signing in. */
   next?: string | undefined;
   /** The error code of a failed single sign-on. */
-  refused?: string | undefined;
+  ssoError?: string | undefined;
   onDone: () => Promise<void>;
 }
 
-export function SignIn({ next, refused, onDone }: Props) {
+export function SignIn({ next, ssoError, onDone }: Props) {
   const client = useQueryClient();
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
@@ -30,7 +30,7 @@ export function SignIn({ next, refused, onDone }: Props) {
   const [secret, setSecret] = useState<SecondFactorSecret>();
   const [codes, setCodes] = useState<readonly string[]>();
   const [renewal, setRenewal] = useState<string>();
-  const [again, setAgain] = useState('');
+  const [repeated, setRepeated] = useState('');
   useEffect(() => {
     document.title = 'Sign in · Shardboard';
   }, []);
@@ -64,23 +64,23 @@ export function SignIn({ next, refused, onDone }: Props) {
         setSecret(undefined);
         setCode('');
       }
-      if (reason === 'invalid_credentials') startAgain();
+      if (reason === 'invalid_credentials') restart();
       throw failure;
     }
   });
-  const startAgain = () => {
+  const restart = () => {
     setPassword('');
     setCode(undefined);
     setSecret(undefined);
     setRenewal(undefined);
-    setAgain('');
+    setRepeated('');
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (ready) entry.submit();
   };
-  const asks = code !== undefined || renewal !== undefined;
-  const ready = renewal === undefined || (renewal !== '' && renewal === again);
+  const hasMoreFields = code !== undefined || renewal !== undefined;
+  const ready = renewal === undefined || (renewal !== '' && renewal === repeated);
 
   if (codes) return <Codes codes={codes} onDone={onDone} />;
   return (
@@ -105,7 +105,7 @@ export function SignIn({ next, refused, onDone }: Props) {
             required
             withAsterisk={false}
             autoFocus
-            readOnly={asks}
+            readOnly={hasMoreFields}
             value={username}
             onChange={(event) => setUsername(event.currentTarget.value)}
           />
@@ -115,7 +115,7 @@ export function SignIn({ next, refused, onDone }: Props) {
             autoComplete="current-password"
             required
             withAsterisk={false}
-            readOnly={asks}
+            readOnly={hasMoreFields}
             value={password}
             onChange={(event) => setPassword(event.currentTarget.value)}
           />
@@ -156,26 +156,26 @@ export function SignIn({ next, refused, onDone }: Props) {
                 required
                 withAsterisk={false}
                 maxLength={256}
-                value={again}
-                error={again && renewal !== again ? 'The passwords do not match' : undefined}
-                onChange={(event) => setAgain(event.currentTarget.value)}
+                value={repeated}
+                error={repeated && renewal !== repeated ? 'The passwords do not match' : undefined}
+                onChange={(event) => setRepeated(event.currentTarget.value)}
               />
             </>
           )}
           <RequestError failure={entry.failure} />
-          {refused && !entry.failure && !asks && (
-            <Alert color="red">{ssoErrorMessage(refused)}</Alert>
+          {ssoError && !entry.failure && !hasMoreFields && (
+            <Alert color="red">{ssoErrorMessage(ssoError)}</Alert>
           )}
           <Button type="submit" size="sm" loading={entry.busy} disabled={!ready}>
             Sign in
           </Button>
-          {!asks && <SingleSignOn next={next} />}
-          {asks && (
+          {!hasMoreFields && <SingleSignOn next={next} />}
+          {hasMoreFields && (
             <Button
               variant="subtle"
               color="gray"
               onClick={() => {
-                startAgain();
+                restart();
                 entry.clear();
               }}
             >
@@ -183,7 +183,7 @@ export function SignIn({ next, refused, onDone }: Props) {
             </Button>
           )}
         </Stack>
-        {!asks && (
+        {!hasMoreFields && (
           <p className={classes.hint}>
             At its first start, the console prints a user and a password in its terminal, unless{' '}
             <code>SHARDBOARD_ADMIN_USER</code> and <code>SHARDBOARD_ADMIN_PASSWORD</code> are set.

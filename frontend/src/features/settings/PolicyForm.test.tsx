@@ -22,15 +22,15 @@ const OF_CLUSTER = {
 const POLICY = { drills_enabled: false, resharding_pace: 'gentle', events_keep_days: 30 };
 
 let sent: [string, string, unknown][];
-let refusal: string | null;
-let refuses: string | null;
+let rejection: string | null;
+let rejectedPath: string | null;
 let stored: Record<string, unknown>;
 
 function answer(path: string, init: RequestInit = {}): Response {
   if (init.method === 'PUT') {
     sent.push([init.method, path, init.body ? JSON.parse(String(init.body)) : undefined]);
-    if (refusal && (!refuses || refuses === path))
-      return Response.json({ description: refusal }, { status: 400 });
+    if (rejection && (!rejectedPath || rejectedPath === path))
+      return Response.json({ description: rejection }, { status: 400 });
     Object.assign(stored, sent.at(-1)?.[2]);
   }
   if (path.includes('jsonschema')) {
@@ -41,8 +41,8 @@ function answer(path: string, init: RequestInit = {}): Response {
 
 beforeEach(() => {
   sent = [];
-  refusal = null;
-  refuses = null;
+  rejection = null;
+  rejectedPath = null;
   stored = { ...POLICY };
   vi.stubGlobal(
     'fetch',
@@ -136,11 +136,11 @@ describe('PolicyForm', () => {
   });
 
   it('shows why the console refused a change, and keeps the entered value', async () => {
-    refusal = 'drills_enabled must be true or false';
+    rejection = 'drills_enabled must be true or false';
     await show();
     fireEvent.click(screen.getByLabelText('Allow drills'));
     fireEvent.click(screen.getByRole('button', { name: /^Save 1\schange$/ }));
-    expect((await screen.findByRole('alert')).textContent).toBe(refusal);
+    expect((await screen.findByRole('alert')).textContent).toBe(rejection);
     expect((screen.getByLabelText('Allow drills') as HTMLInputElement).checked).toBe(true);
   });
 
@@ -148,12 +148,12 @@ describe('PolicyForm', () => {
     await show();
     fireEvent.change(screen.getByLabelText('Host'), { target: { value: 'mail.example' } });
     fireEvent.change(days(), { target: { value: '7' } });
-    refusal = 'Not this host.';
-    refuses = '/v1/cluster';
+    rejection = 'Not this host.';
+    rejectedPath = '/v1/cluster';
     fireEvent.click(screen.getByRole('button', { name: /^Save 2\schanges$/ }));
-    expect((await screen.findByRole('alert')).textContent).toBe(refusal);
+    expect((await screen.findByRole('alert')).textContent).toBe(rejection);
     expect(sent.map(([, path]) => path)).toEqual(['/v1/cluster/policy', '/v1/cluster']);
-    refusal = null;
+    rejection = null;
     fireEvent.change(days(), { target: { value: '8' } });
     fireEvent.click(screen.getByRole('button', { name: /^Save 2\schanges$/ }));
     await waitFor(() => expect(sent).toHaveLength(4));

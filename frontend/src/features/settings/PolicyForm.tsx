@@ -46,13 +46,13 @@ import classes from './settings.module.css';
 export function PolicyForm({ may }: { may: boolean }) {
   const policy = useQuery(policyQuery);
   const settings = useQuery(settingsQuery);
-  const ofPolicy = useQuery(settingSchemaQuery('policy'));
+  const policyRules = useQuery(settingSchemaQuery('policy'));
   const ofCluster = useQuery(settingSchemaQuery('cluster'));
-  const error = policy.error ?? settings.error ?? ofPolicy.error ?? ofCluster.error;
-  if (policy.data && settings.data && ofPolicy.data && ofCluster.data) {
+  const error = policy.error ?? settings.error ?? policyRules.error ?? ofCluster.error;
+  if (policy.data && settings.data && policyRules.data && ofCluster.data) {
     // Some settings are in both; the policy takes precedence.
     const now = { ...settings.data, ...policy.data };
-    return <Form now={now} rules={{ ...ofCluster.data, ...ofPolicy.data }} may={may} />;
+    return <Form now={now} rules={{ ...ofCluster.data, ...policyRules.data }} may={may} />;
   }
   return error ? <Alert color="red">{messageOf(error)}</Alert> : <PageSkeleton />;
 }
@@ -89,11 +89,11 @@ function Form({ now, rules, may }: FormProps) {
       client.invalidateQueries({ queryKey }),
     );
   /** Drop the stored fields from the edit, but keep fields that changed again while they were saved. */
-  const settle = (fields: readonly string[]) =>
-    setEdit((before) =>
+  const discardStored = (fields: readonly string[]) =>
+    setEdit((current) =>
       discardFields(
-        before,
-        fields.filter((name) => before.patch[name] === edit.patch[name]),
+        current,
+        fields.filter((name) => current.patch[name] === edit.patch[name]),
       ),
     );
   const save = useSubmit(async () => {
@@ -109,10 +109,10 @@ function Form({ now, rules, may }: FormProps) {
     ] as const) {
       if (!fields.length) continue;
       await send(valuesOf(fields));
-      settle(fields); // These fields are stored even if the next request fails.
+      discardStored(fields); // These fields are stored even if the next request fails.
       await Promise.all(reload());
     }
-    settle(Object.keys(edit.patch));
+    discardStored(Object.keys(edit.patch));
   });
   return (
     <form
@@ -134,12 +134,12 @@ function Form({ now, rules, may }: FormProps) {
               return (
                 <RuleRow
                   key={each.name}
-                  known={each}
+                  declaration={each}
                   rule={rule}
                   value={value}
                   may={may}
                   onChange={(next) => {
-                    setEdit((before) => editFields(before, { [each.name]: next }, now));
+                    setEdit((current) => editFields(current, { [each.name]: next }, now));
                     save.clear();
                   }}
                 />
@@ -150,9 +150,11 @@ function Form({ now, rules, may }: FormProps) {
       ))}
       <Conflicts
         conflicts={conflicts}
-        onTheirs={() => setEdit((before) => discardFields(before, conflictingFields(before, now)))}
-        onMine={() =>
-          setEdit((before) => keepEditedFields(before, conflictingFields(before, now), now))
+        onDiscard={() =>
+          setEdit((current) => discardFields(current, conflictingFields(current, now)))
+        }
+        onKeepEdited={() =>
+          setEdit((current) => keepEditedFields(current, conflictingFields(current, now), now))
         }
       />
       <RequestError failure={save.failure} />
@@ -192,7 +194,7 @@ function Form({ now, rules, may }: FormProps) {
 }
 
 interface RowProps {
-  known: SettingDeclaration;
+  declaration: SettingDeclaration;
   rule: SettingSchema;
   value: SettingValue;
   may: boolean;
@@ -206,16 +208,16 @@ const needsFormattedValue = ({ unit, zero }: SettingDeclaration, value: SettingV
 
 const SUFFIX = { seconds: ' s', minutes: ' min', days: ' days', bytes: ' bytes', none: '' };
 
-function RuleRow({ known, rule, value, may, onChange }: RowProps) {
+function RuleRow({ declaration, rule, value, may, onChange }: RowProps) {
   const isDefault = value === rule.default;
-  const id = `rule-${known.name}`;
+  const id = `rule-${declaration.name}`;
   const common = { id, disabled: !may, 'aria-describedby': `${id}-help` };
   return (
     <div className={classes.rule}>
       <div>
-        <label htmlFor={id}>{known.label}</label>
+        <label htmlFor={id}>{declaration.label}</label>
         <div id={`${id}-help`} className={classes.help}>
-          {known.help}
+          {declaration.help}
         </div>
       </div>
       <div className={classes.value}>
@@ -243,7 +245,7 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
             value={String(value)}
             data={rule.enum.map((each) => ({
               value: each,
-              label: formatSetting(known, each),
+              label: formatSetting(declaration, each),
             }))}
             onChange={(event) => onChange(event.currentTarget.value)}
           />
@@ -254,24 +256,26 @@ function RuleRow({ known, rule, value, may, onChange }: RowProps) {
             size="xs"
             allowDecimal={false}
             thousandSeparator=" "
-            suffix={SUFFIX[known.unit ?? 'none']}
+            suffix={SUFFIX[declaration.unit ?? 'none']}
             value={Number(value)}
             error={settingError(rule, value)}
             onChange={(next) => onChange(next === '' ? Number.NaN : Number(next))}
           />
         )}
         <div className={classes.help}>
-          {needsFormattedValue(known, value) && <span>{formatSetting(known, value)} · </span>}
+          {needsFormattedValue(declaration, value) && (
+            <span>{formatSetting(declaration, value)} · </span>
+          )}
           {isDefault ? (
             'default'
           ) : (
             <>
-              default: {formatSetting(known, rule.default)}
+              default: {formatSetting(declaration, rule.default)}
               {may && (
                 <Button
                   size="compact-xs"
                   variant="subtle"
-                  aria-label={`${known.label}: reset to default`}
+                  aria-label={`${declaration.label}: reset to default`}
                   onClick={() => onChange(rule.default)}
                 >
                   Reset

@@ -52,8 +52,11 @@ describe('SupportBundle', () => {
   });
 
   it('shows why no bundle could be created', async () => {
-    const refusal = { error_code: 'busy', description: 'Another support bundle is being created.' };
-    answered.mockResolvedValue(Response.json(refusal, { status: 409 }));
+    const rejection = {
+      error_code: 'busy',
+      description: 'Another support bundle is being created.',
+    };
+    answered.mockResolvedValue(Response.json(rejection, { status: 409 }));
     show();
     fireEvent.click(button());
     await screen.findByText(/is being created/);

@@ -17,7 +17,7 @@ export function SupportBundle({ may }: { may: boolean }) {
   return (
     <div className={classes.form}>
       <Card title="Support bundle">
-        <p className={classes.words}>
+        <p className={classes.intro}>
           A support bundle is one archive for someone who helps you: settings, states, events, the
           last hour of metrics, and the ends of the logs of the console and of every node. It does
           not contain passwords, keys or the data of databases. It contains names and addresses, so

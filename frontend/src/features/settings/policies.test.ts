@@ -9,7 +9,7 @@ import {
   settingError,
 } from './policies';
 
-const known = (name: string): SettingDeclaration => {
+const declarationOf = (name: string): SettingDeclaration => {
   const found = SECTIONS.flatMap(({ rules }) => rules).find((each) => each.name === name);
   if (!found) throw new Error(`${name} is not in SECTIONS`);
   return found;
@@ -26,8 +26,8 @@ describe('formatSetting', () => {
     ['events_keep_days', 0, 'forever'],
     ['replication_lag_alarm_bytes', 64 * 2 ** 20, '64\u00a0MiB'],
     ['login_lockout_threshold', 5, '5'],
-  ])('%s %s', (name, value, words) => {
-    expect(formatSetting(known(name), value)).toBe(words);
+  ])('%s %s', (name, value, expected) => {
+    expect(formatSetting(declarationOf(name), value)).toBe(expected);
   });
 });
 
@@ -63,7 +63,7 @@ describe('conflictsOf', () => {
       now,
     );
     expect(conflictsOf(edit, { ...now, events_keep_days: 0 })).toEqual([
-      { label: 'Events', before: '30 days', now: 'forever', mine: '7 days' },
+      { label: 'Events', before: '30 days', now: 'forever', edited: '7 days' },
     ]);
     expect(conflictsOf(edit, now)).toEqual([]);
   });

@@ -303,14 +303,14 @@ export const SECTIONS: readonly Section[] = [
 ];
 
 /** Format a value for display. */
-export function formatSetting(known: SettingDeclaration, value: SettingValue): string {
+export function formatSetting(declaration: SettingDeclaration, value: SettingValue): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
-  if (typeof value === 'string') return known.choices?.[value] ?? (value || 'empty');
-  if (value === 0 && known.zero) return known.zero;
-  if (known.unit === 'seconds') return duration(value);
-  if (known.unit === 'minutes') return duration(value * 60);
-  if (known.unit === 'days') return `${value} days`;
-  if (known.unit === 'bytes') return format('bytes', value);
+  if (typeof value === 'string') return declaration.choices?.[value] ?? (value || 'empty');
+  if (value === 0 && declaration.zero) return declaration.zero;
+  if (declaration.unit === 'seconds') return duration(value);
+  if (declaration.unit === 'minutes') return duration(value * 60);
+  if (declaration.unit === 'days') return `${value} days`;
+  if (declaration.unit === 'bytes') return format('bytes', value);
   return String(value);
 }
 
@@ -332,20 +332,20 @@ export type SettingValues = Readonly<Record<string, SettingValue>>;
 /** Return the settings that were changed both in the form and by another user, formatted for display. */
 export function conflictsOf(edit: Edit<SettingValues>, now: SettingValues): Conflict[] {
   return conflictingFields(edit, now).map((name) => {
-    const known = knownOf(name);
-    const words = (value: SettingValue | undefined) =>
-      known && value !== undefined ? formatSetting(known, value) : String(value);
+    const declaration = declarationOf(name);
+    const format = (value: SettingValue | undefined) =>
+      declaration && value !== undefined ? formatSetting(declaration, value) : String(value);
     return {
-      label: known?.label ?? name,
-      before: words(edit.seen[name]),
-      now: words(now[name]),
-      mine: words(edit.patch[name]),
+      label: declaration?.label ?? name,
+      before: format(edit.seen[name]),
+      now: format(now[name]),
+      edited: format(edit.patch[name]),
     };
   });
 }
 
-const knownOf = (name: string): SettingDeclaration | undefined =>
-  SECTIONS.flatMap(({ rules }) => rules).find((known) => known.name === name);
+const declarationOf = (name: string): SettingDeclaration | undefined =>
+  SECTIONS.flatMap(({ rules }) => rules).find((declaration) => declaration.name === name);
 
 /** Return whether a setting belongs to the cluster settings, which are saved with a separate request. */
-export const isOfCluster = (name: string): boolean => knownOf(name)?.ofCluster === true;
+export const isOfCluster = (name: string): boolean => declarationOf(name)?.ofCluster === true;

@@ -57,7 +57,7 @@ function Details({
   const now = useNow();
   const zone = useZone();
   const incident = incidentWith(event, useIncidents() ?? []);
-  const others = relatedEvents(event, events, incident);
+  const related = relatedEvents(event, events, incident);
   const end = endOf(event);
   const phases = phaseDurations(event, now);
   return (
@@ -79,12 +79,12 @@ function Details({
           Open incident of {failedComponent(incident)}
         </Link>
       )}
-      {others.length > 1 && (
+      {related.length > 1 && (
         <>
           <h3>{incident ? `Incident of ${failedComponent(incident)}` : 'Related'}</h3>
           <EventList
-            events={others}
-            from={incident?.detected_ms ?? startOf(others[0] ?? event)}
+            events={related}
+            from={incident?.detected_ms ?? startOf(related[0] ?? event)}
             current={event.uid}
             onSelect={onSelect}
           />

@@ -39,7 +39,7 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
   const loadedEvents = useEventHistory(window.from, window.to);
   // Events of an incident can lie outside the window. The panel lists them regardless of the zoom.
   const incidentWindow = windowWithIncidents(useIncidents() ?? [], window);
-  const surrounding = useEventHistory(incidentWindow.from, incidentWindow.to);
+  const surroundingEvents = useEventHistory(incidentWindow.from, incidentWindow.to);
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
@@ -47,8 +47,8 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
   const [expanded, setExpanded] = useState<ReadonlySet<number>>(new Set());
 
   const events = useMemo(() => {
-    const home = new Map(shards?.map((shard) => [shard.uid, Number(shard.node_uid)]));
-    return filterTimelineEvents(loadedEvents ?? [], filter, (shard) => home.get(shard));
+    const nodeOfShard = new Map(shards?.map((shard) => [shard.uid, Number(shard.node_uid)]));
+    return filterTimelineEvents(loadedEvents ?? [], filter, (shard) => nodeOfShard.get(shard));
   }, [loadedEvents, filter, shards]);
   const lanes = useMemo(
     () =>
@@ -95,14 +95,14 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
       {selection.action ? (
         <ActionPanel
           action={selection.action}
-          events={surrounding ?? []}
+          events={surroundingEvents ?? []}
           onSelect={onChoose}
           onClose={close}
         />
       ) : (
         <EventPanel
           chosen={selection.events}
-          events={visible(surrounding)}
+          events={visible(surroundingEvents)}
           onSelect={onChoose}
           onClose={close}
         />

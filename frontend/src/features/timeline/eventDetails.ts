@@ -36,9 +36,9 @@ export function eventDetails(
 
 /** "agents on nodes 1 and 3 (no shard reachable)" */
 function witnessText(nodes: readonly number[]): string {
-  const head = nodes.slice(0, -1).join(', ');
-  const which = nodes.length > 1 ? `agents on nodes ${head} and` : 'the agent on node';
-  return `${which} ${nodes.at(-1)} (no shard reachable)`;
+  const firstNodes = nodes.slice(0, -1).join(', ');
+  const observers = nodes.length > 1 ? `agents on nodes ${firstNodes} and` : 'the agent on node';
+  return `${observers} ${nodes.at(-1)} (no shard reachable)`;
 }
 
 /** Client impact first, then the reaction of the console. */

@@ -7,16 +7,16 @@ import { PasswordField } from './PasswordField';
 import { useInvalidateUsers } from './useInvalidateUsers';
 
 export function NewPassword({ user, onClose }: { user: User; onClose: () => void }) {
-  const then = useInvalidateUsers();
+  const invalidateAfter = useInvalidateUsers();
   const may = usePermission('administer');
   const count = user.passwords_count;
-  const waits = user.status === 'locked' ? ', and so does the delay after failed sign-ins' : '';
+  const delayText = user.status === 'locked' ? ', and so does the delay after failed sign-ins' : '';
   const replace: PasswordChange = {
     label: 'Replace all passwords with the new one',
     action: 'Set password',
-    effect: `All other passwords become invalid immediately. Sessions and tokens of this user end${waits}.`,
+    effect: `All other passwords become invalid immediately. Sessions and tokens of this user end${delayText}.`,
     input: 'new',
-    submit: (password) => then(changeUser(user.uid, { password })),
+    submit: (password) => invalidateAfter(changeUser(user.uid, { password })),
   };
   const add: PasswordChange = {
     label: 'Add the new password, so that you can update programs one after the other',
@@ -24,20 +24,20 @@ export function NewPassword({ user, onClose }: { user: User; onClose: () => void
     effect:
       'Existing sessions and tokens keep working. Update all programs, then remove the old password.',
     input: 'new',
-    submit: (password) => then(addPassword(user.email, password)),
+    submit: (password) => invalidateAfter(addPassword(user.email, password)),
   };
   const remove: PasswordChange = {
     label: 'Remove one password',
     action: 'Remove password',
     effect: 'Sessions and tokens that were created with this password end. Others stay valid.',
     input: 'old',
-    submit: (password) => then(removePassword(user.email, password)),
+    submit: (password) => invalidateAfter(removePassword(user.email, password)),
   };
   return (
     <PasswordDialog
       title={`Passwords of ${user.email}`}
       count={count}
-      ways={[replace, ...(may ? [add] : []), ...(may && count > 1 ? [remove] : [])]}
+      changes={[replace, ...(may ? [add] : []), ...(may && count > 1 ? [remove] : [])]}
       field={(password, onChange) => (
         <PasswordField label="New password" value={password} onChange={onChange} autoFocus />
       )}

@@ -13,7 +13,7 @@ interface Props {
 }
 
 export function PasswordField({ label, value, onChange, autoFocus }: Props) {
-  const [shown, { set, toggle }] = useDisclosure(false);
+  const [isVisible, { set, toggle }] = useDisclosure(false);
   return (
     <div className={classes.password}>
       <PasswordInput
@@ -22,7 +22,7 @@ export function PasswordField({ label, value, onChange, autoFocus }: Props) {
         required
         maxLength={256}
         data-autofocus={autoFocus}
-        visible={shown}
+        visible={isVisible}
         onVisibilityChange={toggle}
         value={value}
         onChange={(event) => onChange(event.currentTarget.value)}

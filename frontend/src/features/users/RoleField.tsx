@@ -13,23 +13,23 @@ interface Props {
   /** Reason why the role cannot be changed. */
   fixed?: ReactNode;
   /** A management role that is not offered. */
-  without?: string;
+  excludedRole?: string;
 }
 
-export function RoleField({ value, onChange, fixed, without }: Props) {
+export function RoleField({ value, onChange, fixed, excludedRole }: Props) {
   const manager = useQuery(sessionQuery).data;
-  const own = useQuery(rolesQuery).data?.filter(isCustom) ?? [];
-  const offered = [
-    ...rolesFor(manager).filter((role) => role.value !== without),
+  const customRoles = useQuery(rolesQuery).data?.filter(isCustom) ?? [];
+  const options = [
+    ...rolesFor(manager).filter((role) => role.value !== excludedRole),
     ...customRolesFor(
       manager,
-      own.filter(({ management }) => management !== without),
+      customRoles.filter(({ management }) => management !== excludedRole),
     ),
   ];
   return (
     <Radio.Group label="Role" description={fixed} value={value} onChange={onChange}>
       <Stack gap={6} mt={6}>
-        {offered.map((role) => (
+        {options.map((role) => (
           <Radio
             key={role.value}
             value={role.value}
@@ -37,7 +37,7 @@ export function RoleField({ value, onChange, fixed, without }: Props) {
             label={
               <>
                 {role.label}
-                <span className={classes.what}>{role.what}</span>
+                <span className={classes.roleHelp}>{role.description}</span>
               </>
             }
           />

@@ -14,23 +14,23 @@ import { RoleField } from './RoleField';
 import { lastAdminReason, roleFields, roleFormValue, roleLabel } from './roles';
 import { useInvalidateUsers } from './useInvalidateUsers';
 
-interface Closing {
+interface CloseProps {
   onClose: () => void;
 }
 
-interface OfUser extends Closing {
+interface UserProps extends CloseProps {
   user: User;
 }
 
-export function AddUser({ onClose }: Closing) {
-  const then = useInvalidateUsers();
+export function AddUser({ onClose }: CloseProps) {
+  const invalidateAfter = useInvalidateUsers();
   const [email, setEmail] = useState('');
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const [role, setRole] = useState('db_viewer');
   const [method, setMethod] = useState('regular');
   const { data: roles = [] } = useQuery(rolesQuery);
-  const offer = useQuery(ssoStatusQuery).data?.name;
+  const ssoName = useQuery(ssoStatusQuery).data?.name;
   const usesSso = method === 'sso';
   const newUser = {
     email,
@@ -43,7 +43,7 @@ export function AddUser({ onClose }: Closing) {
       title="Add user"
       action="Add user"
       disabled={!email || (!usesSso && !password)}
-      onConfirm={() => then(createUser(newUser))}
+      onConfirm={() => invalidateAfter(createUser(newUser))}
       onClose={onClose}
     >
       <TextInput
@@ -57,13 +57,13 @@ export function AddUser({ onClose }: Closing) {
         onChange={(event) => setEmail(event.currentTarget.value)}
       />
       <NameField value={name} onChange={setName} />
-      {offer && (
+      {ssoName && (
         <NativeSelect
           label="Sign-in method"
-          description={usesSso ? `The name above must be the user name at ${offer}` : undefined}
+          description={usesSso ? `The name above must be the user name at ${ssoName}` : undefined}
           data={[
             { value: 'regular', label: 'Password' },
-            { value: 'sso', label: offer },
+            { value: 'sso', label: ssoName },
           ]}
           value={method}
           onChange={(event) => setMethod(event.currentTarget.value)}
@@ -75,8 +75,8 @@ export function AddUser({ onClose }: Closing) {
   );
 }
 
-export function ChangeUser({ user, onClose }: OfUser) {
-  const then = useInvalidateUsers();
+export function ChangeUser({ user, onClose }: UserProps) {
+  const invalidateAfter = useInvalidateUsers();
   const { data: users = [] } = useQuery(usersQuery);
   const { data: roles = [] } = useQuery(rolesQuery);
   const [name, setName] = useState(user.name);
@@ -91,7 +91,7 @@ export function ChangeUser({ user, onClose }: OfUser) {
       title={`Edit ${user.email}`}
       action="Save"
       disabled={!Object.keys(changes).length}
-      onConfirm={() => then(changeUser(user.uid, changes))}
+      onConfirm={() => invalidateAfter(changeUser(user.uid, changes))}
       onClose={onClose}
     >
       <NameField value={name} onChange={setName} autoFocus />
@@ -100,25 +100,25 @@ export function ChangeUser({ user, onClose }: OfUser) {
   );
 }
 
-export function RemoveUser({ user, onClose }: OfUser) {
-  const then = useInvalidateUsers();
+export function RemoveUser({ user, onClose }: UserProps) {
+  const invalidateAfter = useInvalidateUsers();
   return (
     <ConfirmByTyping
       title={`Remove ${user.email}?`}
       warning={`${user.email} (${roleLabel(user.role)}) can no longer sign in. Open sessions and tokens end immediately. Events of this user are kept.`}
       name={user.email}
       action="Remove user"
-      onConfirm={() => then(removeUser(user.uid))}
+      onConfirm={() => invalidateAfter(removeUser(user.uid))}
       onClose={onClose}
     />
   );
 }
 
 /** For the signed-in user, with any role. */
-export function OwnPassword({ session, onClose }: Closing & { session: Session }) {
+export function OwnPassword({ session, onClose }: CloseProps & { session: Session }) {
   const client = useQueryClient();
   const [password, setPassword] = useState('');
-  const [again, setAgain] = useState('');
+  const [repeated, setRepeated] = useState('');
   const change = async () => {
     await changeUser(session.uid, { password });
     await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
@@ -127,7 +127,7 @@ export function OwnPassword({ session, onClose }: Closing & { session: Session }
     <SubmitDialog
       title="Change your password"
       action="Change password"
-      disabled={!password || password !== again}
+      disabled={!password || password !== repeated}
       onConfirm={change}
       onClose={onClose}
     >
@@ -140,9 +140,9 @@ export function OwnPassword({ session, onClose }: Closing & { session: Session }
         label="Repeat password"
         autoComplete="new-password"
         required
-        value={again}
-        error={again && password !== again ? 'The passwords do not match' : undefined}
-        onChange={(event) => setAgain(event.currentTarget.value)}
+        value={repeated}
+        error={repeated && password !== repeated ? 'The passwords do not match' : undefined}
+        onChange={(event) => setRepeated(event.currentTarget.value)}
       />
     </SubmitDialog>
   );

@@ -34,7 +34,7 @@ const DIALOGS = {
 } as const;
 
 interface OpenDialog {
-  what: keyof typeof DIALOGS;
+  dialog: keyof typeof DIALOGS;
   user: User;
 }
 
@@ -47,7 +47,7 @@ export function UserTable() {
     () => columnsOf(session, users ?? [], roles ?? [], setOpenDialog),
     [session, users, roles],
   );
-  const Dialog = openDialog && DIALOGS[openDialog.what];
+  const Dialog = openDialog && DIALOGS[openDialog.dialog];
   if (!users && error) return <Alert color="red">{messageOf(error)}</Alert>;
   return (
     <>
@@ -159,8 +159,8 @@ interface ActionsProps {
 }
 
 function UserActions({ user, session, users, onOpen }: ActionsProps) {
-  const fault = changeDeniedReason(user, session);
-  const stays = removalDeniedReason(user, session, users);
+  const changeDenied = changeDeniedReason(user, session);
+  const removalDenied = removalDeniedReason(user, session, users);
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -169,11 +169,11 @@ function UserActions({ user, session, users, onOpen }: ActionsProps) {
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        {fault && <Menu.Label>{fault}</Menu.Label>}
+        {changeDenied && <Menu.Label>{changeDenied}</Menu.Label>}
         <Menu.Item
           leftSection={<IconEdit size={15} />}
-          disabled={fault !== undefined}
-          onClick={() => onOpen({ what: 'change', user })}
+          disabled={changeDenied !== undefined}
+          onClick={() => onOpen({ dialog: 'change', user })}
         >
           Edit…
         </Menu.Item>
@@ -181,35 +181,37 @@ function UserActions({ user, session, users, onOpen }: ActionsProps) {
           leftSection={<IconKey size={15} />}
           // Users change their own password in the user menu, which keeps the current session.
           disabled={
-            fault !== undefined || user.uid === session?.uid || user.auth_method in EXTERNAL
+            changeDenied !== undefined || user.uid === session?.uid || user.auth_method in EXTERNAL
           }
           title={EXTERNAL[user.auth_method] && 'This user has no password in Shardboard'}
-          onClick={() => onOpen({ what: 'password', user })}
+          onClick={() => onOpen({ dialog: 'password', user })}
         >
           Passwords…
         </Menu.Item>
         <Menu.Item
           leftSection={<IconDevices size={15} />}
-          disabled={fault !== undefined}
-          onClick={() => onOpen({ what: 'sessions', user })}
+          disabled={changeDenied !== undefined}
+          onClick={() => onOpen({ dialog: 'sessions', user })}
         >
           Sessions…
         </Menu.Item>
         {user.second_factor && user.uid !== session?.uid && (
           <Menu.Item
             leftSection={<IconShieldLock size={15} />}
-            disabled={fault !== undefined}
-            onClick={() => onOpen({ what: 'factor', user })}
+            disabled={changeDenied !== undefined}
+            onClick={() => onOpen({ dialog: 'factor', user })}
           >
             Turn off two-factor authentication…
           </Menu.Item>
         )}
-        {stays && stays !== fault && <Menu.Label>{stays}</Menu.Label>}
+        {removalDenied && removalDenied !== changeDenied && (
+          <Menu.Label>{removalDenied}</Menu.Label>
+        )}
         <Menu.Item
           color="var(--broken)"
           leftSection={<IconTrash size={15} />}
-          disabled={stays !== undefined}
-          onClick={() => onOpen({ what: 'remove', user })}
+          disabled={removalDenied !== undefined}
+          onClick={() => onOpen({ dialog: 'remove', user })}
         >
           Remove…
         </Menu.Item>

@@ -3,9 +3,9 @@ import { generatePassword } from './generatePassword';
 
 describe('generatePassword', () => {
   it('generates different passwords with all character classes', () => {
-    const made = Array.from({ length: 50 }, generatePassword);
-    expect(new Set(made).size).toBe(50);
+    const passwords = Array.from({ length: 50 }, generatePassword);
+    expect(new Set(passwords).size).toBe(50);
     const kinds = [/^[\w.!-]{20}$/, /[a-z]/, /[A-Z]/, /[2-9]/, /[-_.!]/];
-    expect(made.every((each) => kinds.every((kind) => kind.test(each)))).toBe(true);
+    expect(passwords.every((each) => kinds.every((kind) => kind.test(each)))).toBe(true);
   });
 });

@@ -39,19 +39,19 @@ describe('custom roles', () => {
   });
 
   it('with the administrator role can only be assigned by administrators', () => {
-    const offered = (role: string) =>
+    const values = (role: string) =>
       customRolesFor({ role } as Session, [readers, chiefs]).map(({ label }) => label);
-    expect(offered('admin')).toEqual(['cache readers', 'chiefs']);
-    expect(offered('user_manager')).toEqual(['cache readers']);
+    expect(values('admin')).toEqual(['cache readers', 'chiefs']);
+    expect(values('user_manager')).toEqual(['cache readers']);
   });
 });
 
 describe('rolesFor', () => {
   it('lets only administrators assign the administrator role', () => {
-    const given = (role: string) => rolesFor(by(1, role)).map(({ value }) => value);
-    expect(given('admin')).toContain('admin');
-    expect(given('user_manager')).not.toContain('admin');
-    expect(given('user_manager')).toContain('db_member');
+    const values = (role: string) => rolesFor(by(1, role)).map(({ value }) => value);
+    expect(values('admin')).toContain('admin');
+    expect(values('user_manager')).not.toContain('admin');
+    expect(values('user_manager')).toContain('db_member');
   });
 });
 

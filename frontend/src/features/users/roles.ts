@@ -4,34 +4,35 @@ import type { NewUser, Role, Session, User } from '@/api/types';
 
 export type Management = NonNullable<NewUser['role']>;
 
-export const ROLES: readonly { value: string; label: string; what: string }[] = [
-  { value: 'admin', label: 'Administrator', what: 'All permissions' },
+export const ROLES: readonly { value: string; label: string; description: string }[] = [
+  { value: 'admin', label: 'Administrator', description: 'All permissions' },
   {
     value: 'cluster_member',
     label: 'Cluster member',
-    what: 'Create, change and delete databases; view the cluster',
+    description: 'Create, change and delete databases; view the cluster',
   },
   {
     value: 'db_member',
     label: 'Database member',
-    what: 'Create, change and delete databases',
+    description: 'Create, change and delete databases',
   },
   {
     value: 'cluster_viewer',
     label: 'Cluster viewer',
-    what: 'View the cluster with its events; no changes',
+    description: 'View the cluster with its events; no changes',
   },
   {
     value: 'db_viewer',
     label: 'Database viewer',
-    what: 'View databases and metrics, but no events; no changes',
+    description: 'View databases and metrics, but no events; no changes',
   },
   {
     value: 'user_manager',
     label: 'User manager',
-    what: 'Add, change and delete users other than administrators; view the cluster with its events',
+    description:
+      'Add, change and delete users other than administrators; view the cluster with its events',
   },
-  { value: 'none', label: 'No access', what: 'No permissions in the console' },
+  { value: 'none', label: 'No access', description: 'No permissions in the console' },
 ];
 
 /** Return whether a role with this management role can be limited to some databases. */
@@ -56,7 +57,7 @@ export const customRolesFor = (manager: Session | undefined, roles: readonly Rol
     .map(({ uid, name, management, ...role }) => ({
       value: String(uid),
       label: name,
-      what: `Console: ${roleLabel(management)}${databaseUidsOf(role).length ? ' for some databases' : ''}. Data: as configured for each database`,
+      description: `Console: ${roleLabel(management)}${databaseUidsOf(role).length ? ' for some databases' : ''}. Data: as configured for each database`,
     }));
 
 /** Return the form value for a user's role: a management role, or the uid of a custom role. */

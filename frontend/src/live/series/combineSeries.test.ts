@@ -4,7 +4,7 @@ import { type CombineRule, combineSeries } from './combineSeries';
 const GAP = Number.NaN;
 const VALUES: Record<string, number[]> = { '1': [1, GAP, 3, GAP], '2': [5, 7, GAP, GAP] };
 
-const folded = (rule?: CombineRule, scale?: number) => [
+const combined = (rule?: CombineRule, scale?: number) => [
   ...combineSeries(
     { uids: ['1', '2'], metric: 'ops', ...(rule && { rule }), ...(scale && { scale }) },
     4,
@@ -23,10 +23,10 @@ describe('combineSeries', () => {
     ['max', [5, 7, 3, GAP]],
     ['min', [1, 7, 3, GAP]],
   ])('%s ignores missing values', (rule, expected) => {
-    expect(folded(rule)).toEqual(expected);
+    expect(combined(rule)).toEqual(expected);
   });
 
   it('applies the scale to the result', () => {
-    expect(folded('mean', 10)).toEqual([30, 70, 30, GAP]);
+    expect(combined('mean', 10)).toEqual([30, 70, 30, GAP]);
   });
 });

@@ -70,26 +70,26 @@ describe('readIntervalMs', () => {
 describe('HeatHistory', () => {
   let now: number;
   let requests: HeatRequest[];
-  let respond: (wanted: HeatRequest) => LatencyHistory;
-  let past: HeatHistory;
-  const settled = () => Promise.resolve().then(() => Promise.resolve());
-  const want = async (from: number, to: number) => {
-    past.ensureRange({ from, to });
-    await settled();
+  let respond: (request: HeatRequest) => LatencyHistory;
+  let history: HeatHistory;
+  const flushPromises = () => Promise.resolve().then(() => Promise.resolve());
+  const ensureRange = async (from: number, to: number) => {
+    history.ensureRange({ from, to });
+    await flushPromises();
   };
   const advance = async (seconds: number) => {
     now += seconds;
-    await want(now - 60, now);
+    await ensureRange(now - 60, now);
   };
 
   beforeEach(() => {
     now = NOW;
     requests = [];
-    respond = (wanted) => reply(wanted);
-    past = new HeatHistory(
-      async (wanted) => {
-        requests.push(wanted);
-        return respond(wanted);
+    respond = (request) => reply(request);
+    history = new HeatHistory(
+      async (request) => {
+        requests.push(request);
+        return respond(request);
       },
       () => now * 1_000,
       () => undefined,
@@ -97,14 +97,14 @@ describe('HeatHistory', () => {
   });
 
   it('reads the window once, and then only columns that may have changed, with the same grid', async () => {
-    await want(NOW - 60, NOW);
-    await want(NOW - 60, NOW);
+    await ensureRange(NOW - 60, NOW);
+    await ensureRange(NOW - 60, NOW);
     expect(requests).toEqual([{ from: NOW - 60, to: NOW }]);
     await advance(1);
     expect(requests.length, 'no request every second').toBe(1);
     await advance(1);
     expect(requests[1]).toEqual({ from: NOW - 6, to: NOW + 2, step: 1, perDecade: 20 });
-    const { columns } = past.read(NOW - 58, NOW + 2);
+    const { columns } = history.read(NOW - 58, NOW + 2);
     expect(columns.length).toBe(60);
     expect(columns.every((column) => column?.counts[0] === 1)).toBe(true);
   });
@@ -112,9 +112,9 @@ describe('HeatHistory', () => {
   it('cancels the request without subscribers, and sends it again later', async () => {
     const signals: AbortSignal[] = [];
     const cancelled = new HeatHistory(
-      (wanted, signal) => {
+      (request, signal) => {
         signals.push(signal);
-        return Promise.resolve(reply(wanted));
+        return Promise.resolve(reply(request));
       },
       () => now * 1_000,
       () => undefined,
@@ -129,25 +129,25 @@ describe('HeatHistory', () => {
   });
 
   it('reads the entire window after a change of its length, an earlier start, or a long pause', async () => {
-    await want(NOW - 60, NOW);
-    await want(NOW - 300, NOW);
-    await want(NOW - 400, NOW - 100);
+    await ensureRange(NOW - 60, NOW);
+    await ensureRange(NOW - 300, NOW);
+    await ensureRange(NOW - 400, NOW - 100);
     now += 3_600;
-    await want(now - 300, now);
+    await ensureRange(now - 300, now);
     expect(requests.map(({ step }) => step)).toEqual([undefined, undefined, undefined, undefined]);
   });
 
   it('does not read past windows again', async () => {
-    await want(NOW - 600, NOW - 300);
+    await ensureRange(NOW - 600, NOW - 300);
     now += 60;
-    await want(NOW - 600, NOW - 300);
+    await ensureRange(NOW - 600, NOW - 300);
     expect(requests.length).toBe(1);
   });
 
   it('does not report a gap while data may still arrive', async () => {
-    respond = (wanted) => reply(wanted, 1, [NOW - 20, NOW - 2, NOW - 1]);
-    await want(NOW - 60, NOW);
-    const { columns } = past.read(NOW - 60, NOW);
+    respond = (request) => reply(request, 1, [NOW - 20, NOW - 2, NOW - 1]);
+    await ensureRange(NOW - 60, NOW);
+    const { columns } = history.read(NOW - 60, NOW);
     expect(columns[40]?.seconds).toBe(0);
     expect(columns.slice(58)).toEqual([undefined, undefined]);
   });
@@ -157,20 +157,20 @@ describe('HeatHistory', () => {
     respond = () => {
       throw new Error('no');
     };
-    expect(past.pending).toBe(true);
-    await want(NOW - 60, NOW);
-    expect(past.pending).toBe(false);
-    expect(past.reason).toBe('The stored history could not be read: no');
+    expect(history.pending).toBe(true);
+    await ensureRange(NOW - 60, NOW);
+    expect(history.pending).toBe(false);
+    expect(history.reason).toBe('The stored history could not be read: no');
     await advance(1);
     expect(requests.length).toBe(1);
     respond = succeeding;
     await advance(5);
-    expect(past.reason).toBeUndefined();
+    expect(history.reason).toBeUndefined();
     respond = () => {
       throw new Error('no');
     };
     await advance(2);
-    expect(past.reason).toBeUndefined();
-    expect(past.read(now - 60, now - 5).columns[0]?.counts).toEqual([1]);
+    expect(history.reason).toBeUndefined();
+    expect(history.read(now - 60, now - 5).columns[0]?.counts).toEqual([1]);
   });
 });

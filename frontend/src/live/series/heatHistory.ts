@@ -60,7 +60,7 @@ export function appendHeatColumns(
 export class HeatHistory {
   /** Why the data could not be read. */
   reason: string | undefined;
-  private known: LoadedHeat | null = null;
+  private loaded: LoadedHeat | null = null;
   private length = 0;
   /** Controller of the running request. */
   private request: AbortController | null = null;
@@ -74,24 +74,24 @@ export class HeatHistory {
   ) {}
 
   get pending(): boolean {
-    return !this.known && !this.reason;
+    return !this.loaded && !this.reason;
   }
 
   read(from: number, to: number): Heat {
-    const { known } = this;
-    if (!known || !isDrawable(from, to, known.step))
+    const { loaded } = this;
+    if (!loaded || !isDrawable(from, to, loaded.step))
       return { from, step: Math.max(1, to - from), perDecade: 20, columns: [undefined] };
-    const { step, perDecade } = known;
+    const { step, perDecade } = loaded;
     const first = intervalStart(from, step);
     const count = Math.max(0, (intervalEnd(to, step) - first) / step);
-    const settled =
+    const completeUntil =
       this.now() / 1_000 -
       (step < FINE_BELOW ? STORE_DELAY.fine : Math.min(step, STORE_DELAY.coarse));
     const columns = Array.from({ length: count }, (_, index) => {
       const at = first + index * step;
-      const column = known.columns.get(at);
+      const column = loaded.columns.get(at);
       // Missing data is a gap only after the maximum delay of the store.
-      return column?.seconds || at + step <= settled ? column : undefined;
+      return column?.seconds || at + step <= completeUntil ? column : undefined;
     });
     return { from: first, step, perDecade, columns };
   }
@@ -104,17 +104,17 @@ export class HeatHistory {
 
   /** Return the request that is required for [from, to]; null if none is required now. */
   dueRequest({ from, to }: Window): HeatRequest | null {
-    const { known } = this;
+    const { loaded } = this;
     const now = this.now();
     if (this.request) return null;
-    if (!known || to - from !== this.length || from < known.from || from > known.to) {
-      return known || now >= this.nextReadAt ? { from, to } : null;
+    if (!loaded || to - from !== this.length || from < loaded.from || from > loaded.to) {
+      return loaded || now >= this.nextReadAt ? { from, to } : null;
     }
-    const { step, perDecade } = known;
-    const isOpen = Math.max(known.to, to) > now / 1_000 - step - STORE_DELAY.coarse;
-    if (now < this.nextReadAt || (to <= known.to && !isOpen)) return null;
+    const { step, perDecade } = loaded;
+    const isOpen = Math.max(loaded.to, to) > now / 1_000 - step - STORE_DELAY.coarse;
+    if (now < this.nextReadAt || (to <= loaded.to && !isOpen)) return null;
     const delay = step < FINE_BELOW ? STORE_DELAY.fine + step : STORE_DELAY.coarse + 2 * step;
-    const start = intervalStart(Math.max(known.from, known.to - delay), step);
+    const start = intervalStart(Math.max(loaded.from, loaded.to - delay), step);
     return { from: start, to: Math.max(to, start + 1), step, perDecade };
   }
 
@@ -130,20 +130,20 @@ export class HeatHistory {
     try {
       const reply = await this.fetch(request, controller.signal);
       if (controller.signal.aborted) return;
-      const older = request.step && this.known ? this.known.columns : new Map();
+      const older = request.step && this.loaded ? this.loaded.columns : new Map();
       const { step, per_decade: perDecade } = reply;
       const columns = appendHeatColumns(
         older,
         toHeatColumns(reply),
         intervalStart(window.from, step),
       );
-      this.known = { ...window, step, perDecade, columns };
+      this.loaded = { ...window, step, perDecade, columns };
       this.length = window.to - window.from;
       this.reason = undefined;
       this.nextReadAt = this.now() + readIntervalMs(step);
     } catch (error) {
       if (controller.signal.aborted) return;
-      if (!this.known) this.reason = `The stored history could not be read: ${messageOf(error)}`;
+      if (!this.loaded) this.reason = `The stored history could not be read: ${messageOf(error)}`;
       this.nextReadAt = this.now() + RETRY_MS;
     }
     this.request = null;

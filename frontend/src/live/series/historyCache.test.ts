@@ -23,42 +23,42 @@ function clientRejecting(requests: string[], milliseconds = 0): QueryClient {
 
 describe('HistorySeries', () => {
   let requests: string[];
-  let past: HistorySeries;
+  let history: HistorySeries;
 
   beforeEach(() => {
     vi.useFakeTimers();
     requests = [];
-    past = new HistorySeries(clientRejecting(requests), 'bdbs', ['1'], () => NOW + 3_600);
-    past.ensureRange(NOW, NOW + 20, 10);
+    history = new HistorySeries(clientRejecting(requests), 'bdbs', ['1'], () => NOW + 3_600);
+    history.ensureRange(NOW, NOW + 20, 10);
   });
   afterEach(() => {
     vi.useRealTimers();
   });
 
   it('sends one request for all metrics', async () => {
-    past.subscribe(['a'], () => undefined);
-    past.subscribe(['b', 'a'], () => undefined);
-    past.loadNewMetrics();
+    history.subscribe(['a'], () => undefined);
+    history.subscribe(['b', 'a'], () => undefined);
+    history.loadNewMetrics();
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a,b']);
-    expect(past.columns?.count).toBe(2);
+    expect(history.columns?.count).toBe(2);
   });
 
   it('sends the request again without the rejected metric', async () => {
-    past.subscribe(['a'], () => undefined);
-    const stop = past.subscribe([REJECTED], () => undefined);
-    past.loadNewMetrics();
+    history.subscribe(['a'], () => undefined);
+    const stop = history.subscribe([REJECTED], () => undefined);
+    history.loadNewMetrics();
     await vi.advanceTimersByTimeAsync(0);
-    expect(past.reason).toContain('no such metric');
+    expect(history.reason).toContain('no such metric');
     stop();
     await vi.runAllTimersAsync();
     expect(requests).toEqual([`a,${REJECTED}`, 'a']);
-    expect(past.reason).toBeUndefined();
+    expect(history.reason).toBeUndefined();
   });
 
   it('retries failed requests while there are subscribers', async () => {
-    const stop = past.subscribe([REJECTED], () => undefined);
-    past.loadNewMetrics();
+    const stop = history.subscribe([REJECTED], () => undefined);
+    history.loadNewMetrics();
     await vi.advanceTimersByTimeAsync(11_000);
     expect(requests).toEqual([REJECTED, REJECTED, REJECTED]);
     stop();
@@ -67,46 +67,46 @@ describe('HistorySeries', () => {
   });
 
   it('cancels the request without subscribers, and sends it again for new ones', async () => {
-    const stop = past.subscribe(['a'], () => undefined);
-    past.loadNewMetrics();
+    const stop = history.subscribe(['a'], () => undefined);
+    history.loadNewMetrics();
     vi.advanceTimersByTime(0);
     stop();
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a', 'cancelled a']);
-    expect(past.columns, 'cancelled requests return no data').toBeNull();
-    past.subscribe(['a'], () => undefined);
-    past.loadNewMetrics();
-    past.ensureRange(NOW, NOW + 20, 10);
+    expect(history.columns, 'cancelled requests return no data').toBeNull();
+    history.subscribe(['a'], () => undefined);
+    history.loadNewMetrics();
+    history.ensureRange(NOW, NOW + 20, 10);
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a', 'cancelled a', 'a']);
-    expect(past.columns?.count).toBe(2);
+    expect(history.columns?.count).toBe(2);
   });
 
   it('sends a scheduled request after a subscriber was replaced', async () => {
-    past.subscribe(['a'], () => undefined)();
-    past.subscribe(['a'], () => undefined);
-    past.ensureRange(NOW, NOW + 20, 10);
+    history.subscribe(['a'], () => undefined)();
+    history.subscribe(['a'], () => undefined);
+    history.ensureRange(NOW, NOW + 20, 10);
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a']);
   });
 
   it('replaces a running request if a metric is added', async () => {
-    past = new HistorySeries(clientRejecting(requests, 10), 'bdbs', ['1'], () => NOW + 3_600);
-    past.ensureRange(NOW, NOW + 20, 10);
-    past.subscribe(['a'], () => undefined);
-    past.loadNewMetrics();
+    history = new HistorySeries(clientRejecting(requests, 10), 'bdbs', ['1'], () => NOW + 3_600);
+    history.ensureRange(NOW, NOW + 20, 10);
+    history.subscribe(['a'], () => undefined);
+    history.loadNewMetrics();
     vi.advanceTimersByTime(0);
-    past.subscribe(['b'], () => undefined);
-    past.loadNewMetrics();
+    history.subscribe(['b'], () => undefined);
+    history.loadNewMetrics();
     await vi.runAllTimersAsync();
     expect(requests).toEqual(['a', 'cancelled a', 'a,b']);
-    expect([...(past.columns?.series.get('1')?.keys() ?? [])]).toEqual(['a', 'b']);
+    expect([...(history.columns?.series.get('1')?.keys() ?? [])]).toEqual(['a', 'b']);
   });
 
   it('sends the request again if the metrics changed before the rejection arrived', async () => {
-    past.subscribe(['a'], () => undefined);
-    const stop = past.subscribe([REJECTED], () => undefined);
-    past.loadNewMetrics();
+    history.subscribe(['a'], () => undefined);
+    const stop = history.subscribe([REJECTED], () => undefined);
+    history.loadNewMetrics();
     vi.advanceTimersByTime(0);
     stop();
     await vi.runAllTimersAsync();

@@ -104,9 +104,9 @@ export class HistorySeries {
   }
 
   private covers({ from, to, step }: TimeRange): boolean {
-    const known = this.columns;
-    if (!known || known.step !== step || this.loadedMetrics !== this.names().join()) return false;
-    return known.from <= from && historyEnd(known) >= to;
+    const loaded = this.columns;
+    if (!loaded || loaded.step !== step || this.loadedMetrics !== this.names().join()) return false;
+    return loaded.from <= from && historyEnd(loaded) >= to;
   }
 
   private names(): string[] {
@@ -118,10 +118,10 @@ export class HistorySeries {
    * loaded data.
    */
   private tail({ from, to, step }: TimeRange): number {
-    const known = this.columns;
-    if (!known || known.step !== step || this.loadedMetrics !== this.names().join()) return from;
-    const again = historyEnd(known) - REREAD_INTERVALS * step;
-    return known.from <= from && again > from && again < to ? again : from;
+    const loaded = this.columns;
+    if (!loaded || loaded.step !== step || this.loadedMetrics !== this.names().join()) return from;
+    const rereadStart = historyEnd(loaded) - REREAD_INTERVALS * step;
+    return loaded.from <= from && rereadStart > from && rereadStart < to ? rereadStart : from;
   }
 
   private async load(): Promise<void> {

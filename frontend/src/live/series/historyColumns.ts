@@ -38,27 +38,27 @@ function numbers(row: readonly (number | null)[], count: number, length: number)
 
 export const historyEnd = ({ from, step, count }: HistoryColumns): number => from + step * count;
 
-/** Append `newer` to `older`, from epoch second `keep`. Where they overlap, `newer` has precedence. */
+/** Append `newer` to `older`, from epoch second `start`. Where they overlap, `newer` has precedence. */
 export function appendHistory(
   older: HistoryColumns,
   newer: HistoryColumns,
-  keep: number,
+  start: number,
 ): HistoryColumns {
   const { step } = newer;
-  const from = Math.max(older.from, keep);
+  const from = Math.max(older.from, start);
   const count = (historyEnd(newer) - from) / step;
   const series = new Map<string, Map<string, Float64Array>>();
   for (const uid of new Set([...older.series.keys(), ...newer.series.keys()])) {
     const before = older.series.get(uid);
     const after = newer.series.get(uid);
     const names = [...(after ?? before ?? new Map()).keys()];
-    const joined = names.map((name): [string, Float64Array] => {
+    const rows = names.map((name): [string, Float64Array] => {
       const row = new Float64Array(count).fill(Number.NaN);
       copyTo(row, before?.get(name), (older.from - from) / step);
       copyTo(row, after?.get(name), (newer.from - from) / step);
       return [name, row];
     });
-    series.set(uid, new Map(joined));
+    series.set(uid, new Map(rows));
   }
   return { from, step, count, series };
 }

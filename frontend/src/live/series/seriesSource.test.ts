@@ -10,7 +10,7 @@ const FROM = NOW - 7_200;
 const of = (...values: number[]) => Float64Array.from(values);
 
 /** Two past intervals of ten seconds for two databases. */
-const PAST: HistoryColumns = {
+const HISTORY: HistoryColumns = {
   from: FROM,
   step: 10,
   count: 2,
@@ -29,19 +29,19 @@ const PAST: HistoryColumns = {
   ]),
 };
 
-function read(series: SeriesRequest['series'], whole?: SeriesRequest['series'][number]) {
-  const wanted: string[] = [];
+function read(series: SeriesRequest['series'], total?: SeriesRequest['series'][number]) {
+  const requested: string[] = [];
   const live = {
     edge: () => NOW,
     ring: () => new TopicRing(),
     onTick: () => () => undefined,
     history: {
       get: () => ({
-        columns: PAST,
+        columns: HISTORY,
         ensureRange: () => undefined,
         loadNewMetrics: () => undefined,
         subscribe: (metrics: string[]) => {
-          wanted.push(...metrics);
+          requested.push(...metrics);
           return () => undefined;
         },
       }),
@@ -51,16 +51,16 @@ function read(series: SeriesRequest['series'], whole?: SeriesRequest['series'][n
   const source = seriesSource(live, axis, {
     topic: 'bdbs',
     series,
-    ...(whole && { total: whole }),
+    ...(total && { total }),
   });
   source.subscribe(() => undefined);
-  return { columns: source.read(FROM, FROM + 20), wanted };
+  return { columns: source.read(FROM, FROM + 20), requested };
 }
 
 describe('series of a past window', () => {
   it('include the lowest and highest second of one object', () => {
-    const { columns, wanted } = read([{ uids: ['1'], metric: 'total_req' }]);
-    expect(wanted).toEqual(['total_req', 'total_req_max', 'total_req_min']);
+    const { columns, requested } = read([{ uids: ['1'], metric: 'total_req' }]);
+    expect(requested).toEqual(['total_req', 'total_req_max', 'total_req_min']);
     expect(columns.rows).toEqual([of(10, 20)]);
     expect(columns.extremes).toEqual([{ low: of(0, 5), high: of(15, 90) }]);
   });
@@ -77,9 +77,9 @@ describe('series of a past window', () => {
   });
 
   it('include the extremes of the total of a stack, in the unit of the chart', () => {
-    const whole = { uids: ['1'], metric: 'total_req', scale: 2 };
-    const { columns, wanted } = read([{ uids: ['1'], metric: 'conns' }], whole);
-    expect(wanted).toEqual(['conns', 'conns_max', 'total_req_max', 'total_req_min']);
+    const total = { uids: ['1'], metric: 'total_req', scale: 2 };
+    const { columns, requested } = read([{ uids: ['1'], metric: 'conns' }], total);
+    expect(requested).toEqual(['conns', 'conns_max', 'total_req_max', 'total_req_min']);
     expect(columns.total).toEqual({ low: of(0, 10), high: of(30, 180) });
   });
 });

@@ -74,9 +74,9 @@ export function seriesSource(live: Live, axis: TimeAxis, spec: SeriesRequest): C
     spec.topicSize !== undefined ? undefined : [...new Set(series.flatMap((one) => one.uids))];
   const metrics = new Set(series.flatMap(({ metric }) => storedMetrics(metric)));
   for (const name of spec.total ? extremesOf(spec.total.metric) : []) metrics.add(name);
-  const folders = series.map(ringCombiner);
-  const weightFolders = series.map((one) => weightsOf(one).map(ringCombiner));
-  let past: HistorySeries | null = null;
+  const combiners = series.map(ringCombiner);
+  const weightCombiners = series.map((one) => weightsOf(one).map(ringCombiner));
+  let history: HistorySeries | null = null;
 
   const isRecent = ({ from }: Window) => from >= live.edge() - RETENTION;
   /** Return the part of the window that the ring buffer never contained. */
@@ -90,7 +90,7 @@ export function seriesSource(live: Live, axis: TimeAxis, spec: SeriesRequest): C
   };
   const request = (window: Window) => {
     const part = missingPart(window);
-    if (!part || !past) return;
+    if (!part || !history) return;
     const width = Math.max(1, uids?.length ?? spec.topicSize ?? 1);
     const points = Math.max(60, Math.floor(MAX_VALUES / width));
     const recent = isRecent(window);
@@ -98,17 +98,17 @@ export function seriesSource(live: Live, axis: TimeAxis, spec: SeriesRequest): C
     const step = recent
       ? 1
       : Math.max(chartStep, chooseStep(part.from, part.to, points, live.edge()));
-    past.ensureRange(part.from, part.to, step);
+    history.ensureRange(part.from, part.to, step);
   };
 
-  let folded: { of: HistoryColumns; columns: Columns } | null = null;
+  let combined: { of: HistoryColumns; columns: Columns } | null = null;
   /** Return all loaded columns, combined once. */
   const loadedColumns = (of: HistoryColumns): Columns => {
-    if (folded?.of !== of) {
-      const whole = { from: of.from, to: of.from + of.count };
-      folded = { of, columns: combine(of, spec, whole) };
+    if (combined?.of !== of) {
+      const window = { from: of.from, to: of.from + of.count };
+      combined = { of, columns: combine(of, spec, window) };
     }
-    return folded.columns;
+    return combined.columns;
   };
 
   return {
@@ -118,33 +118,38 @@ export function seriesSource(live: Live, axis: TimeAxis, spec: SeriesRequest): C
       if (isRecent({ from, to })) {
         // Future seconds have no values.
         const last = Math.max(from, Math.min(to, live.edge() + PIECE_SECONDS));
-        const before =
-          missingPart({ from, to }) && past?.columns?.step === 1
-            ? loadedColumns(past.columns)
+        const stored =
+          missingPart({ from, to }) && history?.columns?.step === 1
+            ? loadedColumns(history.columns)
             : null;
-        const joined = (row: Float64Array, older?: Float64Array) =>
-          before ? withOlder(row, from, before.from, older) : row;
+        const withStored = (row: Float64Array, older?: Float64Array) =>
+          stored ? withOlder(row, from, stored.from, older) : row;
         return {
           from,
           step: 1,
-          rows: folders.map((read, index) => joined(read(ring, from, last), before?.rows[index])),
-          weights: weightFolders.map((reads, index) =>
+          rows: combiners.map((read, index) =>
+            withStored(read(ring, from, last), stored?.rows[index]),
+          ),
+          weights: weightCombiners.map((reads, index) =>
             reads.length
-              ? joined(sum(reads.map((read) => read(ring, from, last))), before?.weights?.[index])
+              ? withStored(
+                  sum(reads.map((read) => read(ring, from, last))),
+                  stored?.weights?.[index],
+                )
               : undefined,
           ),
         };
       }
       // Data that was loaded for another window can be much finer than required.
-      return past?.columns && isDrawable(from, to, past.columns.step)
-        ? combine(past.columns, spec, { from, to })
+      return history?.columns && isDrawable(from, to, history.columns.step)
+        ? combine(history.columns, spec, { from, to })
         : { from, step: to - from, rows: series.map(() => new Float64Array(1).fill(Number.NaN)) };
     },
     subscribe: (listener) => {
       let lastWindow = '';
-      past = live.history.get(topic, uids);
+      history = live.history.get(topic, uids);
       const stops = [
-        past.subscribe([...metrics], listener),
+        history.subscribe([...metrics], listener),
         live.onTick(() => {
           const window = axis.window();
           const now = `${window.from}-${window.to}`;
@@ -152,17 +157,17 @@ export function seriesSource(live: Live, axis: TimeAxis, spec: SeriesRequest): C
           lastWindow = now;
         }),
       ];
-      past.loadNewMetrics();
+      history.loadNewMetrics();
       request(axis.window());
       return () => {
         for (const stop of stops) stop();
       };
     },
-    reason: () => (isRecent(axis.window()) ? undefined : past?.reason),
+    reason: () => (isRecent(axis.window()) ? undefined : history?.reason),
     pending: () => {
       if (isRecent(axis.window()))
         return !live.ring(topic).oldest && live.freshness.get() === 'waiting';
-      return !past?.reason && !past?.columns;
+      return !history?.reason && !history?.columns;
     },
   };
 }
@@ -195,23 +200,23 @@ function combine(
 ): Columns {
   const from = sliceStart(columns, window.from);
   const length = Math.max(0, Math.ceil((window.to - from) / columns.step));
-  const folded = (one: SeriesRef, metric = one.metric) =>
+  const combined = (one: SeriesRef, metric = one.metric) =>
     combineSeries({ ...one, metric }, length, (uid, name, add) => {
       add(0, sliceWindow(columns, uid, name, window));
     });
   // The maximum of a sum is not the sum of the maxima.
   const extremes = (one: SeriesRef) =>
     one.uids.length === 1 && PEAKS.has(one.metric)
-      ? { low: folded(one, `${one.metric}_min`), high: folded(one, `${one.metric}_max`) }
+      ? { low: combined(one, `${one.metric}_min`), high: combined(one, `${one.metric}_max`) }
       : undefined;
   return {
     from,
     step: columns.step,
-    rows: series.map((one) => folded(one)),
+    rows: series.map((one) => combined(one)),
     extremes: series.map(extremes),
     total: total && extremes(total),
     weights: series.map((one) => {
-      const parts = weightsOf(one).map((part) => folded(part));
+      const parts = weightsOf(one).map((part) => combined(part));
       return parts.length ? sum(parts) : undefined;
     }),
   };

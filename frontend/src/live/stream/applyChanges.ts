@@ -70,7 +70,7 @@ function mergedList(
 }
 
 /** Number of events that remain after trimming. The list is trimmed when it has twice as many. */
-const EVENTS_KEPT = 1_000;
+const MAX_EVENTS = 1_000;
 const trimming = new WeakSet<QueryClient>();
 
 /**
@@ -79,7 +79,7 @@ const trimming = new WeakSet<QueryClient>();
  */
 function trimEvents(client: QueryClient): void {
   const count = client.getQueryData<readonly LogEvent[]>(KEYS.event)?.length ?? 0;
-  if (count < 2 * EVENTS_KEPT || trimming.has(client)) return;
+  if (count < 2 * MAX_EVENTS || trimming.has(client)) return;
   trimming.add(client);
   const refetched = [['timeline'], ['log'], ['health']].map((queryKey) =>
     client.invalidateQueries({ queryKey }),
@@ -89,9 +89,9 @@ function trimEvents(client: QueryClient): void {
       KEYS.event,
       (list) =>
         list && [
-          ...list.slice(0, EVENTS_KEPT),
+          ...list.slice(0, MAX_EVENTS),
           // Open events represent a current state and are kept regardless of their age.
-          ...list.slice(EVENTS_KEPT).filter(isOpen),
+          ...list.slice(MAX_EVENTS).filter(isOpen),
         ],
     );
     trimming.delete(client);

@@ -11,12 +11,12 @@ export class ClockSkew {
   private best = 0;
 
   /** Start a new estimate for a new connection, because clocks may have been set. */
-  onHello(theirs: number, ours: number): void {
-    this.best = theirs - ours;
+  onHello(consoleMs: number, browserMs: number): void {
+    this.best = consoleMs - browserMs;
   }
 
-  onSample(theirs: number, ours: number): void {
-    this.best = Math.max(this.best, theirs - ours);
+  onSample(consoleMs: number, browserMs: number): void {
+    this.best = Math.max(this.best, consoleMs - browserMs);
   }
 
   get offset(): number {

@@ -13,30 +13,30 @@ export interface ListChange<T> {
 export interface MergeRules<T> {
   id: (item: T) => string;
   /** Whether `next` is older than the known object and must be ignored. */
-  stale: (known: T, next: T) => boolean;
+  stale: (current: T, next: T) => boolean;
 }
 
-const older = (known: string | undefined, next: string | undefined): boolean =>
-  known !== undefined && next !== undefined && Date.parse(next) < Date.parse(known);
+const older = (current: string | undefined, next: string | undefined): boolean =>
+  current !== undefined && next !== undefined && Date.parse(next) < Date.parse(current);
 
 const DONE = new Set(['completed', 'failed', 'cancelled']);
 
 export const MERGE_RULES = {
   bdb: {
     id: (bdb: Bdb) => String(bdb.uid),
-    stale: (known: Bdb, next: Bdb) => older(known.last_changed_time, next.last_changed_time),
+    stale: (current: Bdb, next: Bdb) => older(current.last_changed_time, next.last_changed_time),
   },
   node: {
     id: (node: Node) => String(node.uid),
-    stale: (known: Node, next: Node) => older(known.last_seen, next.last_seen),
+    stale: (current: Node, next: Node) => older(current.last_seen, next.last_seen),
   },
   shard: {
     id: (shard: Shard) => String(shard.uid),
-    stale: (known: Shard, next: Shard) => older(known.report_timestamp, next.report_timestamp),
+    stale: (current: Shard, next: Shard) => older(current.report_timestamp, next.report_timestamp),
   },
   action: {
     id: (action: Action) => action.action_uid,
-    stale: (known: Action, next: Action) => DONE.has(known.status) && !DONE.has(next.status),
+    stale: (current: Action, next: Action) => DONE.has(current.status) && !DONE.has(next.status),
   },
   event: {
     id: (event: LogEvent) => String(event.uid),
@@ -57,23 +57,23 @@ export function mergeChanges<T>(
   const last = new Map<string, ListChange<T>>();
   for (const entry of entries) {
     const before = last.get(entry.id);
-    const overtaken = before?.object && entry.object && rules.stale(before.object, entry.object);
-    if (!overtaken) last.set(entry.id, entry);
+    const isStale = before?.object && entry.object && rules.stale(before.object, entry.object);
+    if (!isStale) last.set(entry.id, entry);
   }
   let changed = false;
-  const kept: T[] = [];
+  const merged: T[] = [];
   for (const item of list) {
     const entry = last.get(rules.id(item));
     last.delete(rules.id(item));
-    if (!entry) kept.push(item);
+    if (!entry) merged.push(item);
     else if (!entry.object) changed = true;
-    else if (rules.stale(item, entry.object) || same(item, entry.object)) kept.push(item);
+    else if (rules.stale(item, entry.object) || same(item, entry.object)) merged.push(item);
     else {
-      kept.push(entry.object);
+      merged.push(entry.object);
       changed = true;
     }
   }
   const added = [...last.values()].flatMap(({ object }) => (object === null ? [] : [object]));
   if (!changed && !added.length) return list;
-  return order === 'append' ? [...kept, ...added] : [...added.reverse(), ...kept];
+  return order === 'append' ? [...merged, ...added] : [...added.reverse(), ...merged];
 }

@@ -45,12 +45,12 @@ function setUp() {
     if (!source) throw new Error('no stream was opened');
     return source;
   };
-  const greet = (...topics: string[]) => {
+  const sendHello = (...topics: string[]) => {
     current().emit('hello', { server_time: Date.now() });
     for (const topic of topics) current().emit('history', { topic }, '1000');
   };
   const query = () => new URL(current().url, 'http://x').searchParams;
-  return { stream, sources, states, frames, current, greet, query };
+  return { stream, sources, states, frames, current, sendHello, query };
 }
 
 describe('LiveStream', () => {
@@ -62,19 +62,19 @@ describe('LiveStream', () => {
   });
 
   it('requests history first and is live after hello', () => {
-    const { stream, states, query, greet, frames } = setUp();
+    const { stream, states, query, sendHello, frames } = setUp();
     stream.follow(['nodes', 'bdbs']);
     expect(query().get('topics')).toBe('bdbs,nodes');
     expect(query().get('history')).toBe('900');
-    greet('bdbs');
+    sendHello('bdbs');
     expect(states.map(({ phase }) => phase)).toEqual(['connecting', 'live']);
     expect(frames).toEqual(['hello', 'history']);
   });
 
   it('resumes from the newest second after an error, with increasing delays', () => {
-    const { stream, states, sources, current, greet, query } = setUp();
+    const { stream, states, sources, current, sendHello, query } = setUp();
     stream.follow(['bdbs']);
-    greet('bdbs');
+    sendHello('bdbs');
     current().emit('sample', { topic: 'bdbs', t: 1005 }, '1005');
     current().fail();
     expect(sources[0]?.closed).toBe(true);
@@ -88,16 +88,16 @@ describe('LiveStream', () => {
     expect(sources).toHaveLength(2);
     vi.advanceTimersByTime(1);
     expect(sources).toHaveLength(3);
-    greet();
+    sendHello();
     expect(states.at(-1)).toEqual({ phase: 'live' });
     current().fail();
     expect(states.at(-1)).toMatchObject({ attempt: 1 });
   });
 
   it('treats ten seconds without frames as a lost stream, and accepts heartbeats as activity', () => {
-    const { stream, states, current, greet } = setUp();
+    const { stream, states, current, sendHello } = setUp();
     stream.follow(['bdbs']);
-    greet('bdbs');
+    sendHello('bdbs');
     vi.advanceTimersByTime(IDLE_TIMEOUT_MS - 1);
     current().emit('beat', {});
     vi.advanceTimersByTime(IDLE_TIMEOUT_MS - 1);
@@ -114,14 +114,14 @@ describe('LiveStream', () => {
   });
 
   it('requests the history of new topics only', () => {
-    const { stream, sources, current, greet, query } = setUp();
+    const { stream, sources, current, sendHello, query } = setUp();
     stream.follow(['bdbs']);
-    greet('bdbs');
+    sendHello('bdbs');
     stream.follow(['bdbs', 'shards:1']);
     expect(sources[0]?.closed).toBe(true);
     expect(query().get('history')).toBe('900');
     expect(query().get('since')).toBe('bdbs@1000');
-    greet('shards:1');
+    sendHello('shards:1');
     current().emit('sample', { topic: 'bdbs' }, '1007');
     stream.follow(['bdbs']);
     expect(query().get('since')).toBe('bdbs@1007');
@@ -130,11 +130,11 @@ describe('LiveStream', () => {
   });
 
   it('requests the history of a topic again after it was unsubscribed', () => {
-    const { stream, greet, query } = setUp();
+    const { stream, sendHello, query } = setUp();
     stream.follow(['bdbs', 'shards:1']);
-    greet('bdbs', 'shards:1');
+    sendHello('bdbs', 'shards:1');
     stream.follow(['bdbs']);
-    greet();
+    sendHello();
     stream.follow(['bdbs', 'shards:1']);
     expect(query().get('history')).toBe('900');
   });

@@ -72,11 +72,11 @@ export class LiveStream {
 
   private url(): string {
     const query = new URLSearchParams({ topics: this.topics.join(',') });
-    const held = this.topics.flatMap((topic) => {
+    const positions = this.topics.flatMap((topic) => {
       const second = this.newestByTopic.get(topic);
       return second ? [`${topic}@${second}`] : [];
     });
-    if (held.length) query.set('since', held.join(','));
+    if (positions.length) query.set('since', positions.join(','));
     query.set('history', String(this.options.history()));
     return `/v1/stream?${query}`;
   }

@@ -45,11 +45,11 @@ export function Chart(props: Props) {
           const any = data.raw.some(
             (row, i) => !spec.series[i]?.limit && row.some((value) => !Number.isNaN(value)),
           );
-          const why = spec.source.reason?.() ?? spec.emptyReason;
+          const emptyReason = spec.source.reason?.() ?? spec.emptyReason;
           context.showEmpty({
             any,
             pending: spec.source.pending?.() ?? false,
-            reason: why ?? 'There are no samples in this time range.',
+            reason: emptyReason ?? 'There are no samples in this time range.',
           });
           const shades = extremesOf(spec, data, visibleNow.current);
           context.showResolution(
@@ -57,7 +57,7 @@ export function Chart(props: Props) {
             describeShades(spec.kind, shades),
           );
         },
-        onCursor: (index, left, own) => {
+        onCursor: (index, left, isHovered) => {
           const { x, step, raw } = chart.data;
           const middle = index === null ? undefined : x[index];
           if (index === null || middle === undefined) {
@@ -65,15 +65,15 @@ export function Chart(props: Props) {
             tooltip.current?.hide();
             return;
           }
-          const begin = middle - Math.floor(step / 2);
-          legend.current?.show(chart.data, index, clock(begin * 1000, context.zone));
-          if (!own) tooltip.current?.hide();
+          const start = middle - Math.floor(step / 2);
+          legend.current?.show(chart.data, index, clock(start * 1000, context.zone));
+          if (!isHovered) tooltip.current?.hide();
           else {
             const hidden = (at: number) => visibleNow.current[at] === false;
             const values = raw.map((row, at) =>
               hidden(at) ? Number.NaN : (row[index] ?? Number.NaN),
             );
-            const time = interval(begin, step, context.zone);
+            const time = interval(start, step, context.zone);
             tooltip.current?.show({ left, width: context.width(), time, values });
           }
         },

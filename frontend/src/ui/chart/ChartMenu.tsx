@@ -46,9 +46,9 @@ export function ChartMenu({ of, drawn, log, onLog, marks, extra }: Props) {
   const [done, setDone] = useState<string | null>(null);
   const axis = useTimeAxis();
   const zone = useZone();
-  const shown = useEventMarksVisible();
-  const report = (what: string) => {
-    setDone(what);
+  const areMarksVisible = useEventMarksVisible();
+  const report = (label: string) => {
+    setDone(label);
     setTimeout(() => setDone(null), 1500);
   };
   const csv = async () => {
@@ -66,9 +66,9 @@ export function ChartMenu({ of, drawn, log, onLog, marks, extra }: Props) {
     const blob = await renderImage(canvas, { title: of.title, subtitle, entries: of.series ?? [] });
     report(await copyImage(blob, [of.subject, of.title].filter(Boolean).join(' ')));
   };
-  const copy = async (text: string, what: string) => {
+  const copy = async (text: string, label: string) => {
     await copyText(text);
-    report(`${what} copied`);
+    report(`${label} copied`);
   };
   const { apiCall, promql } = of;
   const call = () => {
@@ -101,10 +101,10 @@ export function ChartMenu({ of, drawn, log, onLog, marks, extra }: Props) {
         )}
         {marks && (
           <Menu.Item
-            leftSection={shown ? <IconFlagOff size={15} /> : <IconFlag size={15} />}
-            onClick={() => setEventMarksVisible(!shown)}
+            leftSection={areMarksVisible ? <IconFlagOff size={15} /> : <IconFlag size={15} />}
+            onClick={() => setEventMarksVisible(!areMarksVisible)}
           >
-            {shown ? 'Hide events on charts' : 'Show events on charts'}
+            {areMarksVisible ? 'Hide events on charts' : 'Show events on charts'}
           </Menu.Item>
         )}
         <Menu.Item leftSection={<IconTable size={15} />} onClick={csv}>

@@ -6,7 +6,7 @@ export interface CurveLine {
   name: string;
   color: string;
   /** Positions on the axis, 0 to 1, with values. */
-  points: readonly (readonly [place: number, value: number])[];
+  points: readonly (readonly [position: number, value: number])[];
   /** The value under the crosshair. */
   at?: number | undefined;
 }
@@ -16,15 +16,15 @@ interface Props {
   lines: readonly CurveLine[];
   /** Values with labels, from 0. The last one is the top of the axis. */
   levels: readonly number[];
-  ticks: readonly { place: number; text: string }[];
+  ticks: readonly { position: number; text: string }[];
   format: (value: number | undefined) => string;
   /** Position of the crosshair, 0 to 1. */
   cross: number | undefined;
   /** Text for the position of the crosshair. */
   crosshairLabel: string;
-  onPoint: (place: number | undefined) => void;
+  onPoint: (position: number | undefined) => void;
   /** A highlighted point with its label. */
-  mark?: { place: number; value: number; text: string } | undefined;
+  mark?: { position: number; value: number; text: string } | undefined;
   children?: ReactNode;
 }
 
@@ -39,12 +39,12 @@ export function CurveFigure(props: Props) {
   const { label, lines, levels, ticks, format, cross, crosshairLabel, onPoint, mark, children } =
     props;
   const top = levels.at(-1) || 1;
-  const x = (place: number) => LEFT + place * (WIDTH - LEFT - RIGHT);
+  const x = (position: number) => LEFT + position * (WIDTH - LEFT - RIGHT);
   const y = (value: number) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - BOTTOM - TOP);
   const point = ({ clientX, currentTarget }: PointerEvent<SVGSVGElement>) => {
     const { left, width } = currentTarget.getBoundingClientRect();
-    const place = (((clientX - left) / width) * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT);
-    onPoint(Math.min(1, Math.max(0, place)));
+    const position = (((clientX - left) / width) * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT);
+    onPoint(Math.min(1, Math.max(0, position)));
   };
   return (
     <figure className={classes.figure}>
@@ -69,16 +69,16 @@ export function CurveFigure(props: Props) {
             </text>
           </g>
         ))}
-        {ticks.map(({ place, text }) => (
-          <g key={place}>
+        {ticks.map(({ position, text }) => (
+          <g key={position}>
             <line
               className={classes.grid}
-              x1={x(place)}
-              x2={x(place)}
+              x1={x(position)}
+              x2={x(position)}
               y1={TOP}
               y2={HEIGHT - BOTTOM}
             />
-            <text x={x(place)} y={HEIGHT - 8} textAnchor={place >= 1 ? 'end' : 'middle'}>
+            <text x={x(position)} y={HEIGHT - 8} textAnchor={position >= 1 ? 'end' : 'middle'}>
               {text}
             </text>
           </g>
@@ -88,23 +88,23 @@ export function CurveFigure(props: Props) {
             key={name}
             className={classes.curve}
             style={{ stroke: color }}
-            points={points.map(([place, value]) => `${x(place)},${y(value)}`).join(' ')}
+            points={points.map(([position, value]) => `${x(position)},${y(value)}`).join(' ')}
           />
         ))}
         {mark && (
           <g>
             <line
               className={classes.mark}
-              x1={x(mark.place)}
-              x2={x(mark.place)}
+              x1={x(mark.position)}
+              x2={x(mark.position)}
               y1={TOP}
               y2={HEIGHT - BOTTOM}
             />
-            <circle className={classes.dot} cx={x(mark.place)} cy={y(mark.value)} r={4} />
+            <circle className={classes.dot} cx={x(mark.position)} cy={y(mark.value)} r={4} />
             <text
-              x={x(mark.place) + (mark.place > 0.8 ? -6 : 6)}
+              x={x(mark.position) + (mark.position > 0.8 ? -6 : 6)}
               y={TOP + 10}
-              textAnchor={mark.place > 0.8 ? 'end' : 'start'}
+              textAnchor={mark.position > 0.8 ? 'end' : 'start'}
             >
               {mark.text}
             </text>

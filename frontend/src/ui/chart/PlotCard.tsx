@@ -24,7 +24,7 @@ import 'uplot/dist/uPlot.min.css';
 export interface PlotContext extends PlotShell {
   /** Sets the text for the length of an interval, and its tooltip. */
   showResolution: (text: string, title?: string) => void;
-  showEmpty: (said: { any: boolean; pending: boolean; reason: string }) => void;
+  showEmpty: (state: { any: boolean; pending: boolean; reason: string }) => void;
   /** Pixels. */
   width: () => number;
   zone: Zone;
@@ -57,7 +57,7 @@ export function PlotCard(props: Props) {
   const scheme = useComputedColorScheme('light');
   const host = useRef<HTMLDivElement>(null);
   const empty = useRef<HTMLDivElement>(null);
-  const bubble = useRef<HTMLDivElement>(null);
+  const markLabel = useRef<HTMLDivElement>(null);
   const resolution = useRef<HTMLSpanElement>(null);
   const plot = useRef<TimePlot<PlotShell> | null>(null);
   const redraw = useRef(() => {});
@@ -67,30 +67,34 @@ export function PlotCard(props: Props) {
   useEffect(() => {
     if (!host.current) return;
     const width = () => host.current?.clientWidth ?? 0;
-    const made = build({
+    const newPlot = build({
       host: host.current,
       axis,
       height,
       zone,
       width,
       marks: () => marksNow.current,
-      onMark: (mark, left) => showMark(bubble.current, mark, { left, width: width() }, zone),
-      showEmpty: (said) => showEmptyReason(empty.current, said),
-      showResolution: (text, about = '') => {
+      onMark: (mark, left) => showMark(markLabel.current, mark, { left, width: width() }, zone),
+      showEmpty: (state) => showEmptyReason(empty.current, state),
+      showResolution: (text, tooltip = '') => {
         if (!resolution.current) return;
         resolution.current.textContent = text;
-        resolution.current.title = about;
+        resolution.current.title = tooltip;
       },
     });
-    plot.current = made;
-    const seen = onScreen(host.current, () => made.update());
-    redraw.current = seen.draw;
-    const stops = [seen.stop, source.subscribe(seen.draw), axis.subscribe(seen.draw)];
-    made.update();
+    plot.current = newPlot;
+    const visibility = onScreen(host.current, () => newPlot.update());
+    redraw.current = visibility.draw;
+    const stops = [
+      visibility.stop,
+      source.subscribe(visibility.draw),
+      axis.subscribe(visibility.draw),
+    ];
+    newPlot.update();
     return () => {
       for (const stop of stops) stop();
       plot.current = null;
-      made.destroy();
+      newPlot.destroy();
     };
   }, [build, source, axis, height, zone, scheme]);
 
@@ -112,7 +116,7 @@ export function PlotCard(props: Props) {
       </header>
       <div className={classes.body} style={{ height }}>
         <div ref={host} className={[classes.plot, props.plotClass].filter(Boolean).join(' ')} />
-        <div ref={bubble} className={classes.bubble} hidden />
+        <div ref={markLabel} className={classes.bubble} hidden />
         <EmptyPlot ref={empty} />
         {props.tooltip}
       </div>

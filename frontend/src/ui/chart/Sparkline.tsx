@@ -33,18 +33,18 @@ export function Sparkline({ source, color, label, height = 28, max }: Props) {
       const values = rows.length > 1 ? first.map((_, t) => sumAt(rows, t)) : first;
       paint(canvas, values, stroke, width, height, max?.());
     };
-    const seen = onScreen(canvas, draw);
+    const visibility = onScreen(canvas, draw);
     const moved = movement(() => width);
     const observer = new ResizeObserver(([entry]) => {
       width = entry?.contentRect.width ?? width;
-      seen.draw();
+      visibility.draw();
     });
     observer.observe(canvas);
     const stops = [
-      seen.stop,
-      axis.subscribe(seen.draw),
+      visibility.stop,
+      axis.subscribe(visibility.draw),
       source.subscribe(() => {
-        if (moved(axis.window())) seen.draw();
+        if (moved(axis.window())) visibility.draw();
       }),
     ];
     draw();
@@ -75,14 +75,14 @@ function sumAt(rows: Float64Array[], t: number): number {
 function movement(width: () => number): (window: { from: number; to: number }) => boolean {
   const phase = Math.random();
   let before = { from: 0, to: 0 };
-  let place = Number.NaN;
+  let drawnPixel = Number.NaN;
   return ({ from, to }) => {
-    const stands = before.from === from && before.to === to;
+    const isFixed = before.from === from && before.to === to;
     before = { from, to };
     const pixel = Math.max(1, (to - from) / Math.max(1, width()));
     const next = Math.floor(to / pixel + phase);
-    const moves = stands || next !== place;
-    place = next;
+    const moves = isFixed || next !== drawnPixel;
+    drawnPixel = next;
     return moves;
   };
 }

@@ -27,12 +27,12 @@ export function Tooltip({ ref, series, unit }: Props) {
     show: ({ left, width, time, values }) => {
       const root = box.current;
       if (!root) return;
-      const { top, more, silent } = rankAt(values, TOP);
-      const rest = [more && `and ${more} more`, silent && `${silent} without data`];
+      const { top, more, withoutValue } = rankAt(values, TOP);
+      const rest = [more && `and ${more} more`, withoutValue && `${withoutValue} without data`];
       root.replaceChildren(
         line('time', time),
         ...top.map((index) => row(series[index], formatExact(unit, values[index]))),
-        ...(more || silent ? [line('rest', rest.filter(Boolean).join(', '))] : []),
+        ...(more || withoutValue ? [line('rest', rest.filter(Boolean).join(', '))] : []),
       );
       positionTooltip(root, { left, width }, WIDTH);
     },

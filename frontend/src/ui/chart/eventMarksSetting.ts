@@ -16,10 +16,10 @@ const store = createStore(stored());
 
 export const useEventMarksVisible = (): boolean => useSyncExternalStore(store.subscribe, store.get);
 
-export function setEventMarksVisible(shown: boolean): void {
-  store.set(shown);
+export function setEventMarksVisible(isVisible: boolean): void {
+  store.set(isVisible);
   try {
-    localStorage.setItem(KEY, shown ? 'shown' : 'hidden');
+    localStorage.setItem(KEY, isVisible ? 'shown' : 'hidden');
   } catch {
     // Without storage the choice lasts until the page is closed.
   }

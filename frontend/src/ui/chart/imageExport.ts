@@ -9,7 +9,7 @@ export interface Caption {
 }
 
 const PAD = 12;
-const HEAD = 48;
+const HEADER_HEIGHT = 48;
 const ROW = 22;
 const SWATCH = 10;
 const GAP = 18;
@@ -23,11 +23,12 @@ export function renderImage(plot: HTMLCanvasElement, caption: Caption): Promise<
   if (!context) return Promise.reject(new Error('no image'));
   const width = plot.width / ratio;
   context.font = `12px ${FONT}`;
-  const places = layoutLegend(
+  const positions = layoutLegend(
     caption.entries.map(({ label }) => context.measureText(label).width),
     width,
   );
-  const height = HEAD + plot.height / ratio + ROW * ((places.at(-1)?.row ?? -1) + 1) + PAD / 2;
+  const height =
+    HEADER_HEIGHT + plot.height / ratio + ROW * ((positions.at(-1)?.row ?? -1) + 1) + PAD / 2;
   out.width = plot.width;
   out.height = Math.round(height * ratio);
   context.scale(ratio, ratio);
@@ -36,10 +37,10 @@ export function renderImage(plot: HTMLCanvasElement, caption: Caption): Promise<
   context.textBaseline = 'middle';
   write(context, `600 15px ${FONT}`, 'var(--text)', caption.title, PAD, 17);
   write(context, `12px ${FONT}`, 'var(--text-dim)', caption.subtitle, PAD, 36);
-  context.drawImage(plot, 0, HEAD, width, plot.height / ratio);
+  context.drawImage(plot, 0, HEADER_HEIGHT, width, plot.height / ratio);
   caption.entries.forEach(({ label, color }, index) => {
-    const { x, row } = places[index] ?? { x: PAD, row: 0 };
-    const y = HEAD + plot.height / ratio + ROW * (row + 0.5);
+    const { x, row } = positions[index] ?? { x: PAD, row: 0 };
+    const y = HEADER_HEIGHT + plot.height / ratio + ROW * (row + 0.5);
     context.fillStyle = resolveColor(color);
     context.fillRect(x, y - 2, SWATCH, 4);
     write(context, `12px ${FONT}`, 'var(--text)', label, x + SWATCH + 5, y);
@@ -56,15 +57,15 @@ export function layoutLegend(
 ): readonly { x: number; row: number }[] {
   let x = PAD;
   let row = 0;
-  return widths.map((own) => {
-    const whole = SWATCH + 5 + own;
-    if (x > PAD && x + whole > width - PAD) {
+  return widths.map((labelWidth) => {
+    const entryWidth = SWATCH + 5 + labelWidth;
+    if (x > PAD && x + entryWidth > width - PAD) {
       x = PAD;
       row += 1;
     }
-    const place = { x, row };
-    x += whole + GAP;
-    return place;
+    const position = { x, row };
+    x += entryWidth + GAP;
+    return position;
   });
 }
 

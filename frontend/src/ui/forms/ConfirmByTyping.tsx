@@ -15,34 +15,34 @@ interface Props {
   children?: ReactNode;
 }
 
-export function ConfirmByTyping({ warning, name, children, ...ask }: Props) {
+export function ConfirmByTyping({ warning, name, children, ...dialogProps }: Props) {
   const [typed, setTyped] = useState('');
   return (
-    <SubmitDialog {...ask} severe disabled={typed !== name}>
+    <SubmitDialog {...dialogProps} severe disabled={typed !== name}>
       <span>{warning}</span>
       {children}
-      <ConfirmationField words={name} typed={typed} onType={setTyped} />
+      <ConfirmationField phrase={name} value={typed} onChange={setTyped} />
     </SubmitDialog>
   );
 }
 
-interface TypedProps {
-  words: string;
-  typed: string;
-  onType: (typed: string) => void;
+interface FieldProps {
+  phrase: string;
+  value: string;
+  onChange: (value: string) => void;
 }
 
-export function ConfirmationField({ words, typed, onType }: TypedProps) {
+export function ConfirmationField({ phrase, value, onChange }: FieldProps) {
   return (
     <TextInput
       data-autofocus
       label={
         <>
-          Type <strong>{words}</strong> to confirm
+          Type <strong>{phrase}</strong> to confirm
         </>
       }
-      value={typed}
-      onChange={(event) => onType(event.currentTarget.value)}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
       autoComplete="off"
       spellCheck={false}
     />

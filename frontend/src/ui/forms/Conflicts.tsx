@@ -6,17 +6,17 @@ export interface Conflict {
   /** Value when the edit started, current value, and value in the edit. */
   before: string;
   now: string;
-  mine: string;
+  edited: string;
 }
 
 interface Props {
   conflicts: readonly Conflict[];
-  onTheirs: () => void;
-  onMine: () => void;
+  onDiscard: () => void;
+  onKeepEdited: () => void;
   className?: string | undefined;
 }
 
-export function Conflicts({ conflicts, onTheirs, onMine, className }: Props) {
+export function Conflicts({ conflicts, onDiscard, onKeepEdited, className }: Props) {
   if (!conflicts.length) return null;
   return (
     <Alert
@@ -26,17 +26,17 @@ export function Conflicts({ conflicts, onTheirs, onMine, className }: Props) {
       role="alert"
     >
       <ul>
-        {conflicts.map(({ label, before, now, mine }) => (
+        {conflicts.map(({ label, before, now, edited }) => (
           <li key={label}>
-            {label}: changed from {before} to {now}; your value is {mine}.
+            {label}: changed from {before} to {now}; your value is {edited}.
           </li>
         ))}
       </ul>
       <Group gap="xs">
-        <Button variant="default" onClick={onTheirs}>
+        <Button variant="default" onClick={onDiscard}>
           Keep the current values
         </Button>
-        <Button variant="default" onClick={onMine}>
+        <Button variant="default" onClick={onKeepEdited}>
           Use my values
         </Button>
       </Group>

@@ -5,13 +5,13 @@ import { plural } from '@/lib/format';
 import { SubmitDialog } from './SubmitDialog';
 
 /** What the user enters: a new password, an existing one, or nothing. */
-type Typed = 'new' | 'old' | 'nothing';
+type PasswordInputKind = 'new' | 'old' | 'nothing';
 
 export interface PasswordChange {
   label: string;
   action: string;
   effect: ReactNode;
-  input: Typed;
+  input: PasswordInputKind;
   submit: (password: string) => Promise<unknown>;
 }
 
@@ -19,7 +19,7 @@ interface Props {
   title: string;
   /** Number of passwords that are currently valid. */
   count: number;
-  ways: readonly [PasswordChange, ...PasswordChange[]];
+  changes: readonly [PasswordChange, ...PasswordChange[]];
   /** Returns why a new password is invalid. */
   validate?: (password: string) => string | undefined;
   /** Renders the field for a new password. */
@@ -27,30 +27,30 @@ interface Props {
   onClose: () => void;
 }
 
-export function PasswordDialog({ title, count, ways, validate, field, onClose }: Props) {
-  const [chosen, setChosen] = useState(ways[0].label);
-  const [entered, setEntered] = useState<{ input: Typed; text: string }>({
+export function PasswordDialog({ title, count, changes, validate, field, onClose }: Props) {
+  const [chosen, setChosen] = useState(changes[0].label);
+  const [entered, setEntered] = useState<{ input: PasswordInputKind; text: string }>({
     input: 'new',
     text: '',
   });
-  const way = ways.find(({ label }) => label === chosen) ?? ways[0];
+  const change = changes.find(({ label }) => label === chosen) ?? changes[0];
   // A password that was entered for removal must not become a new password when the choice changes, and vice versa.
-  const password = entered.input === way.input ? entered.text : '';
-  const setPassword = (text: string) => setEntered({ input: way.input, text });
+  const password = entered.input === change.input ? entered.text : '';
+  const setPassword = (text: string) => setEntered({ input: change.input, text });
   const isComplete =
-    way.input === 'nothing' ||
-    (password !== '' && (way.input === 'old' || validate?.(password) === undefined));
+    change.input === 'nothing' ||
+    (password !== '' && (change.input === 'old' || validate?.(password) === undefined));
   return (
     <SubmitDialog
       title={title}
-      action={way.action}
+      action={change.action}
       disabled={!isComplete}
-      onConfirm={() => way.submit(password)}
+      onConfirm={() => change.submit(password)}
       onClose={onClose}
     >
       {count > 1 && <span>{plural(count, 'password')} are valid now.</span>}
-      {way.input === 'new' && field(password, setPassword)}
-      {way.input === 'old' && (
+      {change.input === 'new' && field(password, setPassword)}
+      {change.input === 'old' && (
         <PasswordInput
           label="Password to remove"
           autoComplete="off"
@@ -59,16 +59,16 @@ export function PasswordDialog({ title, count, ways, validate, field, onClose }:
           onChange={(event) => setPassword(event.currentTarget.value)}
         />
       )}
-      {ways.length > 1 && (
-        <Radio.Group label="Change" value={way.label} onChange={setChosen}>
+      {changes.length > 1 && (
+        <Radio.Group label="Change" value={change.label} onChange={setChosen}>
           <Stack gap={6} mt={6}>
-            {ways.map(({ label }) => (
+            {changes.map(({ label }) => (
               <Radio key={label} value={label} label={label} />
             ))}
           </Stack>
         </Radio.Group>
       )}
-      <span>{way.effect}</span>
+      <span>{change.effect}</span>
     </SubmitDialog>
   );
 }

@@ -77,8 +77,8 @@ describe('DataTable', () => {
     expect(shown()).toContain(510);
     expect(shown()[0]).toBe(3);
     expect(document.activeElement?.textContent).toBe('3');
-    const rooms = [...document.querySelectorAll<HTMLElement>('tbody tr[aria-hidden] td')];
-    const total = rooms.reduce((sum, { style }) => sum + Number.parseFloat(style.height), 0);
+    const spacers = [...document.querySelectorAll<HTMLElement>('tbody tr[aria-hidden] td')];
+    const total = spacers.reduce((sum, { style }) => sum + Number.parseFloat(style.height), 0);
     expect(total + shown().length * 33).toBe(1_000 * 33);
   });
 

@@ -9,7 +9,7 @@ export interface Column<T> {
   header: string;
   cell: (row: T) => ReactNode;
   /** Content of the header cell, instead of the text of `header`. */
-  head?: ReactNode;
+  headerContent?: ReactNode;
   /** Makes the column sortable. NaN, for unknown values, is sorted last. */
   sort?: (row: T) => string | number;
   /** Whether the first click on the header sorts in descending order. */
@@ -59,7 +59,7 @@ export function DataTable<T>(props: Props<T>) {
         className={classes.table}
         aria-label={label}
         aria-busy={!rows}
-        aria-rowcount={long.shown && (sorted?.length ?? 0) + 1}
+        aria-rowcount={long.rows && (sorted?.length ?? 0) + 1}
         data-fixed={long.widths && true}
       >
         <thead>
@@ -92,20 +92,20 @@ export function DataTable<T>(props: Props<T>) {
                       ))}
                   </button>
                 ) : (
-                  (column.head ?? column.header)
+                  (column.headerContent ?? column.header)
                 )}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {visibleRows(sorted, long.shown)?.map(({ row, at, before }) => (
+          {visibleRows(sorted, long.rows)?.map(({ row, at, before }) => (
             <Fragment key={rowKey(row)}>
               {before > 0 && <Spacer height={before} columns={columns.length} />}
               <tr
-                ref={long.shown && long.measure}
-                data-index={long.shown && at}
-                aria-rowindex={long.shown && at + 2}
+                ref={long.rows && long.measure}
+                data-index={long.rows && at}
+                aria-rowindex={long.rows && at + 2}
                 data-open={onOpen ? true : undefined}
                 onClick={onOpen && ((event) => !isControl(event.target) && onOpen(row))}
               >
@@ -142,15 +142,18 @@ export function DataTable<T>(props: Props<T>) {
 /** Placeholder for rows that are not rendered. */
 function Spacer({ height, columns }: { height: number; columns: number }) {
   return (
-    <tr aria-hidden className={classes.room}>
+    <tr aria-hidden className={classes.spacer}>
       <td colSpan={columns} style={{ height }} />
     </tr>
   );
 }
 
-function visibleRows<T>(rows: readonly T[] | undefined, shown: readonly VirtualRow[] | undefined) {
-  if (!shown) return rows?.map((row, at) => ({ row, at, before: 0 }));
-  return shown.flatMap(({ index: at, before }) => {
+function visibleRows<T>(
+  rows: readonly T[] | undefined,
+  virtualRows: readonly VirtualRow[] | undefined,
+) {
+  if (!virtualRows) return rows?.map((row, at) => ({ row, at, before: 0 }));
+  return virtualRows.flatMap(({ index: at, before }) => {
     const row = rows?.[at];
     return row === undefined ? [] : [{ row, at, before }];
   });

@@ -7,7 +7,7 @@ export const MAX_RENDERED_ROWS = 150;
 /** Estimated row height in pixels. Rendered rows are measured. */
 const ROW = 33;
 /** Rows that are rendered beyond each edge, for fast scrolling. */
-const BEYOND = 15;
+const OVERSCAN_ROWS = 15;
 
 export interface VirtualRow {
   index: number;
@@ -17,7 +17,7 @@ export interface VirtualRow {
 
 export interface VirtualRows {
   /** Undefined if all rows are rendered. */
-  shown: readonly VirtualRow[] | undefined;
+  rows: readonly VirtualRow[] | undefined;
   /** Height in pixels of the omitted rows at the end. */
   after: number;
   /** Measures the height of a row. */
@@ -27,7 +27,7 @@ export interface VirtualRows {
 }
 
 const ALL: VirtualRows = {
-  shown: undefined,
+  rows: undefined,
   after: 0,
   measure: () => undefined,
   widths: undefined,
@@ -50,7 +50,7 @@ export function useVirtualRows({ table, count, keyOf, columns }: Options): Virtu
     getScrollElement: () => scrollerOf(table.current),
     estimateSize: () => ROW,
     getItemKey: keyOf,
-    overscan: BEYOND,
+    overscan: OVERSCAN_ROWS,
     scrollMargin: margin,
     // Keep the focused row, because the focus would be lost with it.
     rangeExtractor: (range) => withFocused(range, table.current),
@@ -65,13 +65,13 @@ export function useVirtualRows({ table, count, keyOf, columns }: Options): Virtu
     if (now !== margin) setMargin(now);
   });
   if (!isLong) return ALL;
-  const inSight = rows.getVirtualItems();
+  const virtualItems = rows.getVirtualItems();
   return {
-    shown: inSight.map(({ index, start }, at) => ({
+    rows: virtualItems.map(({ index, start }, at) => ({
       index,
-      before: start - (inSight[at - 1]?.end ?? margin),
+      before: start - (virtualItems[at - 1]?.end ?? margin),
     })),
-    after: rows.getTotalSize() - ((inSight.at(-1)?.end ?? margin) - margin),
+    after: rows.getTotalSize() - ((virtualItems.at(-1)?.end ?? margin) - margin),
     measure: rows.measureElement,
     widths,
   };
@@ -100,32 +100,35 @@ function useWidths(
   columns: readonly string[],
 ) {
   const names = columns.join();
-  const [made, setMade] = useState<{ names: string; widths: ReadonlyMap<string, number> }>();
+  const [measured, setMeasured] = useState<{
+    names: string;
+    widths: ReadonlyMap<string, number>;
+  }>();
   useLayoutEffect(() => {
     const box = isLong && table.current?.parentElement;
     if (!box) {
-      setMade(undefined);
+      setMeasured(undefined);
       return;
     }
     let known = box.clientWidth;
     const observer = new ResizeObserver(() => {
       if (box.clientWidth === known) return;
       known = box.clientWidth;
-      setMade(undefined);
+      setMeasured(undefined);
     });
     observer.observe(box);
     return () => observer.disconnect();
   }, [isLong, table]);
   useLayoutEffect(() => {
-    const heads = table.current?.tHead?.rows[0]?.cells;
+    const headerCells = table.current?.tHead?.rows[0]?.cells;
     const rows = table.current?.querySelectorAll('tbody tr[data-index]').length ?? 0;
-    if (!isLong || made?.names === names || !heads || !rows) return;
+    if (!isLong || measured?.names === names || !headerCells || !rows) return;
     const ids = names.split(',');
-    const found = Array.from(heads, (head, at): [string, number] => [
+    const found = Array.from(headerCells, (cell, at): [string, number] => [
       ids[at] ?? '',
-      head.getBoundingClientRect().width,
+      cell.getBoundingClientRect().width,
     ]);
-    setMade({ names, widths: new Map(found) });
+    setMeasured({ names, widths: new Map(found) });
   });
-  return made?.names === names ? made.widths : undefined;
+  return measured?.names === names ? measured.widths : undefined;
 }

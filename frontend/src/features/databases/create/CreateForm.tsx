@@ -96,7 +96,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
           )}
         </div>
       </div>
-      <div className={classes.aside}>
+      <div className={classes.sidebar}>
         <Card title="Summary of the new database">
           <ul className={classes.plan}>
             {draftSummary(draft, blueprint).map((line) => (

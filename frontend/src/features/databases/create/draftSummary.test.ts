@@ -10,14 +10,14 @@ const pair = (master: number, slave: number): BlueprintPair => ({
   ],
   slot_range: '',
 });
-const words = (part: Partial<CreateDraft>, blueprint: BlueprintPair[] | null = null) =>
+const summary = (part: Partial<CreateDraft>, blueprint: BlueprintPair[] | null = null) =>
   draftSummary({ ...EMPTY_DRAFT, ...part }, blueprint).map((line) =>
     line.replaceAll('\u00a0', ' '),
   );
 
 describe('draftSummary', () => {
   it('counts shards, nodes and memory', () => {
-    const lines = words({ sharding: true, shards_count: 6, replication: true, memory: 12 }, [
+    const lines = summary({ sharding: true, shards_count: 6, replication: true, memory: 12 }, [
       pair(1, 2),
       pair(2, 1),
       pair(1, 3),
@@ -33,12 +33,12 @@ describe('draftSummary', () => {
   });
 
   it('divides the memory of a database on flash', () => {
-    const lines = words({ flash: true, ram_percent: 25, memory: 4, replication: true });
+    const lines = summary({ flash: true, ram_percent: 25, memory: 4, replication: true });
     expect(lines[2]).toBe('On flash: 1 GiB in RAM, 3 GiB on flash, 512 MiB of RAM per shard');
   });
 
   it('states that there is no limit, and omits an unknown placement', () => {
-    expect(words({ memory: 0 })[1]).toBe('No memory limit');
+    expect(summary({ memory: 0 })[1]).toBe('No memory limit');
   });
 
   it('shows only the number of nodes if there are many', () => {
@@ -47,6 +47,6 @@ describe('draftSummary', () => {
   });
 
   it('is empty if the number of shards is invalid', () => {
-    expect(words({ sharding: true, shards_count: '' })).toEqual([]);
+    expect(summary({ sharding: true, shards_count: '' })).toEqual([]);
   });
 });

@@ -53,15 +53,15 @@ export function placementText(blueprint: readonly BlueprintPair[]): string {
 }
 
 function memoryText(bytes: number, total: number, replication: boolean): string {
-  const each = `${format('bytes', bytes / total)} per shard`;
-  if (!replication) return `${format('bytes', bytes)} of memory, ${each}`;
-  return `${format('bytes', bytes)} of memory including replicas, ${each}; ${format('bytes', bytes / 2)} for your data`;
+  const perShard = `${format('bytes', bytes / total)} per shard`;
+  if (!replication) return `${format('bytes', bytes)} of memory, ${perShard}`;
+  return `${format('bytes', bytes)} of memory including replicas, ${perShard}; ${format('bytes', bytes / 2)} for your data`;
 }
 
 function flashText(bytes: number, percent: number, total: number): string {
   const ram = ramBytes(bytes, percent);
-  const each = total > 1 ? `, ${format('bytes', ram / total)} of RAM per shard` : '';
-  return `On flash: ${format('bytes', ram)} in RAM, ${format('bytes', bytes - ram)} on flash${each}`;
+  const perShard = total > 1 ? `, ${format('bytes', ram / total)} of RAM per shard` : '';
+  return `On flash: ${format('bytes', ram)} in RAM, ${format('bytes', bytes - ram)} on flash${perShard}`;
 }
 
 function slotText(primaries: number): string {

@@ -66,7 +66,7 @@ export function Configuration({ bdb, alerts }: { bdb: Bdb; alerts: ReactNode }) 
       {raw ? (
         <Card
           title={`GET /v1/bdbs/${bdb.uid}`}
-          aside={<CopyButton text={json} label="Copy JSON" />}
+          headerEnd={<CopyButton text={json} label="Copy JSON" />}
           className={classes.json}
         >
           <pre>{json}</pre>

@@ -39,12 +39,12 @@ export function DatabasePassword({ bdb, onClose }: { bdb: Bdb; onClose: () => vo
     input: 'nothing',
     submit: () => update({ authentication_redis_pass: '' }),
   };
-  const others = [add, ...(bdb.passwords_count > 1 ? [remove] : []), none];
+  const options = [add, ...(bdb.passwords_count > 1 ? [remove] : []), none];
   return (
     <PasswordDialog
       title={`Change the password of ${bdb.name}`}
       count={bdb.passwords_count}
-      ways={[replace, ...(isRequired ? others : [])]}
+      changes={[replace, ...(isRequired ? options : [])]}
       validate={passwordError}
       field={(password, onChange) => (
         <PasswordInput

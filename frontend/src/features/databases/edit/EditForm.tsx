@@ -213,8 +213,10 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
         <Conflicts
           className={classes.wide}
           conflicts={conflicts}
-          onTheirs={() => setEdit((now) => discardFields(now, conflictingFields(now, live)))}
-          onMine={() => setEdit((now) => keepEditedFields(now, conflictingFields(now, live), live))}
+          onDiscard={() => setEdit((now) => discardFields(now, conflictingFields(now, live)))}
+          onKeepEdited={() =>
+            setEdit((now) => keepEditedFields(now, conflictingFields(now, live), live))
+          }
         />
         <ChangePreview bdb={bdb} body={body} preview={preview} />
         {!FIELDS_WITH_ERRORS.has(failure?.field ?? '') && (

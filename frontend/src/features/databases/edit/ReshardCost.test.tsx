@@ -17,7 +17,7 @@ const cost = (part: Partial<ReshardPreview> = {}): ReshardPreview => ({
   ...part,
 });
 
-const words = (shown: ReshardPreview) => movedDataText(shown).replaceAll('\u00a0', ' ');
+const costText = (preview: ReshardPreview) => movedDataText(preview).replaceAll('\u00a0', ' ');
 
 describe('ReshardCost', () => {
   it('shows time and latency of both paces and marks the current one', () => {
@@ -34,12 +34,12 @@ describe('ReshardCost', () => {
   });
 
   it('shows sizes only if they are known', () => {
-    expect(words(cost())).toContain('with about 2,990 keys');
-    expect(words(cost({ keys: 188, bytes: 0 }))).toBe(
+    expect(costText(cost())).toContain('with about 2,990 keys');
+    expect(costText(cost({ keys: 188, bytes: 0 }))).toBe(
       '8,192 slots to move, with about 188 keys, too small to measure.',
     );
-    expect(words(cost({ keys: 0, bytes: 0 }))).toBe('8,192 slots to move, without keys.');
+    expect(costText(cost({ keys: 0, bytes: 0 }))).toBe('8,192 slots to move, without keys.');
     const { keys: _keys, bytes: _bytes, ...unknown } = cost();
-    expect(words(unknown)).toBe('8,192 slots to move.');
+    expect(costText(unknown)).toBe('8,192 slots to move.');
   });
 });

@@ -62,7 +62,7 @@ describe('an edit', () => {
         label: 'Database proxy',
         before: 'One proxy',
         now: 'One on every node with primaries',
-        mine: 'One on every node',
+        edited: 'One on every node',
       },
     ]);
   });
@@ -85,7 +85,7 @@ describe('an edit', () => {
         label: 'Persistence',
         before: 'Snapshot every hour',
         now: 'Custom snapshot rules',
-        mine: 'Append-only file, written every second',
+        edited: 'Append-only file, written every second',
       },
     ]);
   });
@@ -100,7 +100,7 @@ describe('an edit', () => {
     const edit = touch(NOTHING, { shards_count: 4 }, bdb());
     const now = bdb({ shards_count: 6 });
     expect(conflictsOf(edit, now)).toEqual([
-      { label: 'Number of shards', before: '3', now: '6', mine: '4' },
+      { label: 'Number of shards', before: '3', now: '6', edited: '4' },
     ]);
     const mine = keepEditedFields(edit, ['shards_count'], editableFields(now));
     expect(conflictsOf(mine, now)).toEqual([]);

@@ -108,7 +108,7 @@ export function conflictsOf(edit: BdbEdit, bdb: Bdb): Conflict[] {
     label: LABELS[field],
     before: text(edit.seen[field], field),
     now: text(live[field], field),
-    mine: text(edit.patch[field], field),
+    edited: text(edit.patch[field], field),
   }));
 }
 

@@ -23,7 +23,7 @@ const bdb = (part: Partial<Bdb> = {}) =>
     ...part,
   }) as Bdb;
 
-function shown(object: Bdb): string {
+function displayed(object: Bdb): string {
   const groups = settingGroups(object).map(({ title, facts }) => (
     <Facts key={title} items={facts} />
   ));
@@ -33,29 +33,33 @@ function shown(object: Bdb): string {
 
 describe('settings of a database', () => {
   it('does not show a database with a password as open', () => {
-    shown(bdb());
+    displayed(bdb());
     expect(screen.queryByText(/anyone who can reach the port can/)).toBeNull();
     expect(maskSecrets(bdb()).authentication_redis_pass).toBe('•••');
-    expect(shown(bdb({ authentication: false }))).toContain('None: anyone who can reach the port');
+    expect(displayed(bdb({ authentication: false }))).toContain(
+      'None: anyone who can reach the port',
+    );
   });
 
   it('shows the disabled commands', () => {
-    expect(shown(bdb())).toContain('Disabled commandsNone');
-    expect(shown(bdb({ disabled_commands: 'FLUSHALL' }))).toContain('Disabled commandsFLUSHALL');
+    expect(displayed(bdb())).toContain('Disabled commandsNone');
+    expect(displayed(bdb({ disabled_commands: 'FLUSHALL' }))).toContain(
+      'Disabled commandsFLUSHALL',
+    );
   });
 
   it('shows whether traffic between nodes is encrypted', () => {
-    expect(shown(bdb({ data_internode_encryption: true }))).toContain('Between nodesEncrypted');
-    expect(shown(bdb({ data_internode_encryption: false }))).toContain('Unencrypted: anyone');
+    expect(displayed(bdb({ data_internode_encryption: true }))).toContain('Between nodesEncrypted');
+    expect(displayed(bdb({ data_internode_encryption: false }))).toContain('Unencrypted: anyone');
   });
 
   it('shows a single I/O thread as off', () => {
-    expect(shown(bdb({ io_threads: 1 }))).toContain('I/O threads per shardOff');
-    expect(shown(bdb({ io_threads: 4 }))).toContain('I/O threads per shard4');
+    expect(displayed(bdb({ io_threads: 1 }))).toContain('I/O threads per shardOff');
+    expect(displayed(bdb({ io_threads: 4 }))).toContain('I/O threads per shard4');
   });
 
   it('shows the connection limits of proxies and shards', () => {
-    expect(shown(bdb())).toMatch(/per proxy10,000 .default..*per shard10,000/);
-    expect(shown(bdb({ max_connections: 500 }))).toContain('per proxy500');
+    expect(displayed(bdb())).toMatch(/per proxy10,000 .default..*per shard10,000/);
+    expect(displayed(bdb({ max_connections: 500 }))).toContain('per proxy500');
   });
 });

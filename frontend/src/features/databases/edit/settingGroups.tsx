@@ -131,9 +131,9 @@ function persistence(bdb: Bdb): string {
 export function maskSecrets(bdb: Bdb): Record<string, unknown> {
   const hidden = (key: string, value: unknown) =>
     /pass|secret|client_key/.test(key) && typeof value === 'string' && value !== '';
-  const shown = Object.fromEntries(
+  const masked = Object.fromEntries(
     Object.entries(bdb).map(([key, value]) => [key, hidden(key, value) ? '•••' : value]),
   );
   // Live changes do not contain the password, so it is masked if authentication is on.
-  return bdb.authentication ? { ...shown, authentication_redis_pass: '•••' } : shown;
+  return bdb.authentication ? { ...masked, authentication_redis_pass: '•••' } : masked;
 }

@@ -11,10 +11,10 @@ import {
   validate,
 } from './validate';
 
-const around = { nodes: 3, ports: [12_000], flashNodes: 1 };
+const context = { nodes: 3, ports: [12_000], flashNodes: 1 };
 const errors = (part: Partial<CreateDraft>, nodes = 3, flashNodes = 1) =>
   Object.keys(
-    validate({ ...EMPTY_DRAFT, name: 'demo', ...part }, { ...around, nodes, flashNodes }),
+    validate({ ...EMPTY_DRAFT, name: 'demo', ...part }, { ...context, nodes, flashNodes }),
   );
 
 describe('the limits of the form', () => {

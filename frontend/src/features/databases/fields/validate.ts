@@ -62,14 +62,14 @@ export function tagsError(tags: readonly { key: string; value: string }[]): stri
   return undefined;
 }
 
-function portError(text: string, taken: readonly number[]): string | undefined {
+function portError(text: string, usedPorts: readonly number[]): string | undefined {
   if (!text.trim()) return undefined;
   const port = Number(text);
   if (!Number.isInteger(port) || port < PORT_MIN || port > PORT_MAX) {
     return `Enter a number from ${PORT_MIN} to ${PORT_MAX}, or leave the field empty.`;
   }
   if (port === PORT_RESERVED) return `Port ${PORT_RESERVED} is reserved.`;
-  if (taken.includes(port)) return `Port ${port} is used by another database.`;
+  if (usedPorts.includes(port)) return `Port ${port} is used by another database.`;
   return undefined;
 }
 
@@ -86,16 +86,16 @@ export function shardsError(
 
 export function threadsError(threads: number | string | undefined): string | undefined {
   if (threads === '' || threads === undefined) return undefined;
-  const whole = typeof threads === 'number' && Number.isInteger(threads);
-  if (whole && threads >= 1 && threads <= THREADS_MAX) return undefined;
+  const isInteger = typeof threads === 'number' && Number.isInteger(threads);
+  if (isInteger && threads >= 1 && threads <= THREADS_MAX) return undefined;
   return `Enter a whole number from 1 (off) to ${THREADS_MAX}.`;
 }
 
 /** An empty value is valid: the default limit applies. */
 export function connectionsError(count: number | string): string | undefined {
   if (count === '') return undefined;
-  const whole = typeof count === 'number' && Number.isInteger(count);
-  if (whole && count >= 1 && count <= CONNECTIONS_MAX) return undefined;
+  const isInteger = typeof count === 'number' && Number.isInteger(count);
+  if (isInteger && count >= 1 && count <= CONNECTIONS_MAX) return undefined;
   return 'Enter a whole number from 1 to 1,000,000.';
 }
 

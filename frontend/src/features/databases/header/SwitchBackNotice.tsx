@@ -54,7 +54,7 @@ export function SwitchBackNotice({ bdb }: { bdb: Bdb }) {
           onConfirm={() => switchBackPrimaries(bdb.uid)}
           onClose={() => setOpen(false)}
         >
-          <ul className={classes.handovers}>
+          <ul className={classes.switchovers}>
             {lost.map((shard) => (
               <li key={shard.uid} className="num">
                 {switchover(shard, shards)}

@@ -65,7 +65,7 @@ export function BulkDialog({ action, chosen, onClose }: Props) {
             </span>
           )}
           {action.confirmByTyping && phase === 'confirming' && included.length > 0 && (
-            <ConfirmationField words={count} typed={typed} onType={setTyped} />
+            <ConfirmationField phrase={count} value={typed} onChange={setTyped} />
           )}
           {phase === 'done' && (
             <span role="status">

@@ -128,7 +128,7 @@ function selectionColumn(
     id: 'chosen',
     header: 'Selected',
     width: 36,
-    head: (
+    headerContent: (
       <Checkbox
         size="xs"
         aria-label="Select all shown databases"

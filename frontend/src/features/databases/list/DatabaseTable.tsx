@@ -47,6 +47,6 @@ export function DatabaseTable({ rows, columns, empty }: Props) {
 /** Table with fewer columns, for pages with other content. */
 export function CompactDatabaseTable() {
   const columns = useDatabaseColumns();
-  const shown = useMemo(() => columns.filter(({ id }) => COMPACT.has(id)), [columns]);
-  return <DatabaseTable rows={useQuery(bdbsQuery).data} columns={shown} />;
+  const compactColumns = useMemo(() => columns.filter(({ id }) => COMPACT.has(id)), [columns]);
+  return <DatabaseTable rows={useQuery(bdbsQuery).data} columns={compactColumns} />;
 }

@@ -7,10 +7,10 @@ import type { DiagramCell, PlanDiagramModel as Picture } from './diagramModel';
 export function PlanDiagram({ diagram: { nodes, rows } }: { diagram: Picture }) {
   const column = (node: number) => nodes.indexOf(node) + 2;
   return (
-    <div className={classes.pictureScroll}>
+    <div className={classes.diagramScroll}>
       <div
         aria-hidden
-        className={`num ${classes.picture}`}
+        className={`num ${classes.diagram}`}
         style={{ gridTemplateColumns: `96px repeat(${nodes.length}, minmax(92px, 1fr))` }}
       >
         {nodes.map((node) => (
@@ -23,10 +23,10 @@ export function PlanDiagram({ diagram: { nodes, rows } }: { diagram: Picture }) 
             <span className="dim" style={{ gridRow: index + 2, gridColumn: 1 }}>
               {slots}
             </span>
-            {cells.map((seat) => (
-              <Seat
-                key={`${seat.node}-${seat.state}`}
-                seat={seat}
+            {cells.map((cell) => (
+              <PlanCell
+                key={`${cell.node}-${cell.state}`}
+                cell={cell}
                 row={index + 2}
                 column={column}
               />
@@ -46,18 +46,18 @@ export function PlanDiagram({ diagram: { nodes, rows } }: { diagram: Picture }) 
   );
 }
 
-interface SeatProps {
-  seat: DiagramCell;
+interface PlanCellProps {
+  cell: DiagramCell;
   row: number;
   column: (node: number) => number;
 }
 
-function Seat({ seat: { node, name, role, newRole, state }, row, column }: SeatProps) {
+function PlanCell({ cell: { node, name, role, newRole, state }, row, column }: PlanCellProps) {
   return (
     <span
-      className={classes.seat}
+      className={classes.planCell}
       data-state={state}
-      data-becomes={newRole !== undefined || undefined}
+      data-new-role={newRole !== undefined || undefined}
       title={name}
       style={{ gridRow: row, gridColumn: column(node) }}
     >

@@ -16,12 +16,12 @@ interface Props {
 export function PlanView({ shards, blueprint, emptyText }: Props) {
   const changes = pairChanges(shards, blueprint);
   const { summary, lines } = planText(changes);
-  const picture = diagramOf(changes);
+  const diagram = diagramOf(changes);
   if (!lines.length) return <span>{emptyText}</span>;
   return (
     <>
       <strong>{summary}</strong>
-      {picture && <PlanDiagram diagram={picture} />}
+      {diagram && <PlanDiagram diagram={diagram} />}
       <ul className={`num ${classes.planLines}`}>
         {lines.map((line) => (
           <li key={line}>{line}</li>

@@ -3,12 +3,12 @@ import { diagramOf } from './diagramModel';
 import type { PairChange } from './placementDiff';
 
 const slots = { before: [{ from: 0, to: 99 }], after: [{ from: 0, to: 99 }] };
-const held = (name: string, node: number, primary = false) => ({ name, node, primary });
+const currentShard = (name: string, node: number, primary = false) => ({ name, node, primary });
 
 describe('diagramOf', () => {
   it('omits pairs that do not change', () => {
     const stays: PairChange = {
-      before: [held('redis:1', 1, true), held('redis:2', 2)],
+      before: [currentShard('redis:1', 1, true), currentShard('redis:2', 2)],
       after: [
         { node: 1, primary: true },
         { node: 2, primary: false },
@@ -16,7 +16,7 @@ describe('diagramOf', () => {
       slots,
     };
     const moves: PairChange = {
-      before: [held('redis:3', 1, true), held('redis:4', 2)],
+      before: [currentShard('redis:3', 1, true), currentShard('redis:4', 2)],
       after: [
         { node: 1, primary: true },
         { node: 3, primary: false },
@@ -24,15 +24,15 @@ describe('diagramOf', () => {
       slots,
     };
     expect(diagramOf([stays])).toBeNull();
-    const picture = diagramOf([stays, moves]);
-    expect(picture?.nodes).toEqual([1, 2, 3]);
+    const diagram = diagramOf([stays, moves]);
+    expect(diagram?.nodes).toEqual([1, 2, 3]);
     const elsewhere = {
       ...stays,
-      before: [held('redis:9', 8, true)],
+      before: [currentShard('redis:9', 8, true)],
       after: [{ node: 8, primary: true }],
     };
     expect(diagramOf([elsewhere, moves])?.nodes).toEqual([1, 2, 3]);
-    expect(picture?.rows).toEqual([
+    expect(diagram?.rows).toEqual([
       {
         id: 1,
         slots: '0–99',
@@ -48,7 +48,7 @@ describe('diagramOf', () => {
 
   it('shows switchovers, new pairs and removed pairs', () => {
     const handover: PairChange = {
-      before: [held('redis:1', 1, true), held('redis:2', 2)],
+      before: [currentShard('redis:1', 1, true), currentShard('redis:2', 2)],
       after: [
         { node: 1, primary: false },
         { node: 2, primary: true },
@@ -60,12 +60,12 @@ describe('diagramOf', () => {
       after: [{ node: 1, primary: true }],
       slots: { before: [], after: slots.after },
     };
-    const gone: PairChange = {
-      before: [held('redis:5', 2, true)],
+    const removed: PairChange = {
+      before: [currentShard('redis:5', 2, true)],
       after: [],
       slots: { before: slots.before, after: [] },
     };
-    const rows = diagramOf([handover, added, gone])?.rows ?? [];
+    const rows = diagramOf([handover, added, removed])?.rows ?? [];
     expect(
       rows.map(({ cells }) => cells.map(({ role, newRole, state }) => [role, newRole, state])),
     ).toEqual([
@@ -80,8 +80,8 @@ describe('diagramOf', () => {
   });
 
   it('returns null for more than 16 changed pairs', () => {
-    const gone: PairChange = { before: [held('redis:5', 2, true)], after: [], slots };
-    expect(diagramOf(Array.from({ length: 16 }, () => gone))).not.toBeNull();
-    expect(diagramOf(Array.from({ length: 17 }, () => gone))).toBeNull();
+    const removed: PairChange = { before: [currentShard('redis:5', 2, true)], after: [], slots };
+    expect(diagramOf(Array.from({ length: 16 }, () => removed))).not.toBeNull();
+    expect(diagramOf(Array.from({ length: 17 }, () => removed))).toBeNull();
   });
 });

@@ -52,19 +52,19 @@ function rowOf(change: PairChange, id: number): DiagramRow {
     slots: ranges.length > 2 ? `${countSlots(ranges)} slots` : formatSlots(ranges),
     cells: [
       ...before.map(({ node, name, primary }): DiagramCell => {
-        const then = after.find((seat) => seat.node === node);
+        const planned = after.find((shard) => shard.node === node);
         const role = letter(primary);
-        const next = then && letter(then.primary);
+        const next = planned && letter(planned.primary);
         return {
           node,
           name,
           role,
           newRole: next === role ? undefined : next,
-          state: then ? 'stays' : 'leaves',
+          state: planned ? 'stays' : 'leaves',
         };
       }),
       ...after
-        .filter(({ node }) => !before.some((seat) => seat.node === node))
+        .filter(({ node }) => !before.some((shard) => shard.node === node))
         .map(
           ({ node, primary }): DiagramCell => ({
             node,

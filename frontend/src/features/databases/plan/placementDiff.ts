@@ -41,21 +41,23 @@ export function pairChanges(
   return [...new Set([...current.keys(), ...planned.keys()])]
     .sort((a, b) => a - b)
     .map((pair) => {
-      const now = current.get(pair) ?? [];
-      const then = planned.get(pair);
+      const currentShards = current.get(pair) ?? [];
+      const plannedPair = planned.get(pair);
       return {
-        before: now.map((shard) => ({
+        before: currentShards.map((shard) => ({
           name: `redis:${shard.uid}`,
           node: Number(shard.node_uid),
           primary: isPrimary(shard),
         })),
-        after: (then?.nodes ?? []).map(({ node_uid, role }) => ({
+        after: (plannedPair?.nodes ?? []).map(({ node_uid, role }) => ({
           node: Number(node_uid),
           primary: role === 'master',
         })),
         slots: {
-          before: parseSlots(now.find(isPrimary)?.assigned_slots ?? now[0]?.assigned_slots),
-          after: parseSlots(then?.slot_range),
+          before: parseSlots(
+            currentShards.find(isPrimary)?.assigned_slots ?? currentShards[0]?.assigned_slots,
+          ),
+          after: parseSlots(plannedPair?.slot_range),
         },
       };
     });
@@ -69,26 +71,26 @@ export interface Movement {
 
 /** Return the copies of a remaining pair that move, are added or are removed. */
 export function movementOf({ before, after }: PairChange): Movement {
-  const stays = ({ node }: PlannedShard, seats: readonly PlannedShard[]) =>
-    seats.some((seat) => seat.node === node);
-  const leaving = primariesFirst(before.filter((seat) => !stays(seat, after)));
-  const arriving = primariesFirst(after.filter((seat) => !stays(seat, before)));
-  const moves = leaving.flatMap((from, index) => {
-    const to = arriving[index];
+  const stays = ({ node }: PlannedShard, shards: readonly PlannedShard[]) =>
+    shards.some((shard) => shard.node === node);
+  const removed = primariesFirst(before.filter((shard) => !stays(shard, after)));
+  const added = primariesFirst(after.filter((shard) => !stays(shard, before)));
+  const moves = removed.flatMap((from, index) => {
+    const to = added[index];
     return to ? [{ from, to }] : [];
   });
-  return { moves, added: arriving.slice(moves.length), removed: leaving.slice(moves.length) };
+  return { moves, added: added.slice(moves.length), removed: removed.slice(moves.length) };
 }
 
-export const primariesFirst = <T extends PlannedShard>(seats: readonly T[]): T[] =>
-  [...seats].sort((a, b) => Number(b.primary) - Number(a.primary));
+export const primariesFirst = <T extends PlannedShard>(shards: readonly T[]): T[] =>
+  [...shards].sort((a, b) => Number(b.primary) - Number(a.primary));
 
 /** Return the pair numbers of a plan with `count` pairs. The highest numbers are removed; new pairs get the lowest free numbers. */
 export function pairNumbers(current: readonly number[], count: number): number[] {
   const remaining = [...current].sort((a, b) => a - b).slice(0, count);
-  const taken = new Set(remaining);
-  for (let number = 0; taken.size < count; number++) taken.add(number);
-  return [...taken].sort((a, b) => a - b);
+  const numbers = new Set(remaining);
+  for (let number = 0; numbers.size < count; number++) numbers.add(number);
+  return [...numbers].sort((a, b) => a - b);
 }
 
 export function movedSlots(changes: readonly PairChange[]): number {
@@ -100,8 +102,8 @@ export function movedSlots(changes: readonly PairChange[]): number {
 
 export function countsByNode(changes: readonly PairChange[]): NodeCounts[] {
   const found = new Map<number, NodeCounts>();
-  const count = (seats: readonly PlannedShard[], when: 'before' | 'after') => {
-    for (const { node, primary } of seats) {
+  const count = (shards: readonly PlannedShard[], when: 'before' | 'after') => {
+    for (const { node, primary } of shards) {
       const counts = found.get(node) ?? {
         node,
         before: { primaries: 0, replicas: 0 },

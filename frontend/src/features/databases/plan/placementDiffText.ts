@@ -72,7 +72,7 @@ function describePair(change: PairChange): PairLines {
   if (!before.length) return { ...NO_LINES, newPairs: [newPair(change)] };
   if (!after.length) return { ...NO_LINES, goingPairs: [removedPair(change)] };
   const { moves, added, removed } = movementOf(change);
-  const primary = before.find((seat) => seat.primary);
+  const primary = before.find((shard) => shard.primary);
   return {
     ...NO_LINES,
     handovers: switchoverText(change, primary),
@@ -90,8 +90,8 @@ function switchoverText(
   { before, after, slots }: PairChange,
   primary: CurrentShard | undefined,
 ): string[] {
-  const next = after.find((seat) => seat.primary);
-  const promoted = before.find((seat) => seat.node === next?.node && !seat.primary);
+  const next = after.find((shard) => shard.primary);
+  const promoted = before.find((shard) => shard.node === next?.node && !shard.primary);
   if (!promoted) return [];
   const of = primary ? ` in place of ${primary.name} on node ${primary.node}` : '';
   return [

@@ -42,7 +42,7 @@ export function Tile({ shared, index, group, metric }: Props) {
   }, [source, axis, write]);
   return (
     <div className={classes.tile}>
-      <div className={classes.tileHead}>
+      <div className={classes.tileHeader}>
         <span>{group.label}</span>
         <span className="dim small">{group.note}</span>
         <span ref={value} className="num">

@@ -22,14 +22,14 @@ interface Props {
 export function Tiles({ topic, metric, ranked, topicSize }: Props) {
   const axis = useTimeAxis();
   const [limit, setLimit] = useState(PAGE);
-  const shown = ranked.slice(0, limit);
-  const source = useSeries({ topic, series: comparisonSeries(shown, metric), topicSize });
+  const visible = ranked.slice(0, limit);
+  const source = useSeries({ topic, series: comparisonSeries(visible, metric), topicSize });
   const shared = useMemo(() => shareSource(source, () => axis.window()), [source, axis]);
   const remaining = Math.min(PAGE, ranked.length - limit);
   return (
     <>
       <div className={classes.tiles}>
-        {shown.map((group, index) => (
+        {visible.map((group, index) => (
           <Tile key={group.key} shared={shared} index={index} group={group} metric={metric} />
         ))}
       </div>

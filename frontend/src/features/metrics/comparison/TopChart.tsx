@@ -23,9 +23,13 @@ export function TopChart({ topic, metric, ranked, topicSize, marks }: Props) {
   const split = single && ranked.length > MAX_CHART_LINES + 1 ? MAX_CHART_LINES : ranked.length;
   const top = ranked.slice(0, split);
   const uids = ranked.slice(split).flatMap((group) => group.uids);
-  const rest = (['max', 'min'] as const).map((rule) => ({ uids, metric: metric.metric, rule }));
+  const totals = (['max', 'min'] as const).map((rule) => ({ uids, metric: metric.metric, rule }));
   const lines = comparisonSeries(top, metric);
-  const source = useSeries({ topic, series: uids.length ? [...lines, ...rest] : lines, topicSize });
+  const source = useSeries({
+    topic,
+    series: uids.length ? [...lines, ...totals] : lines,
+    topicSize,
+  });
   const labels = top.map(({ label }) => label).join('\n');
   const others = uids.length;
   const spec = useMemo((): ChartSpec => {

@@ -59,7 +59,7 @@ function Plot({ curve }: { curve: Curve }) {
   const { points, ram_size, expected } = curve;
   const [at, setAt] = useState<number>();
   const largest = points.at(-1)?.ram_size ?? 1;
-  const near = at === undefined ? undefined : nearestRamPoint(points, at * largest);
+  const nearest = at === undefined ? undefined : nearestRamPoint(points, at * largest);
   return (
     <CurveFigure
       label="Expected RAM hit ratio by RAM limit"
@@ -68,19 +68,19 @@ function Plot({ curve }: { curve: Curve }) {
           name: 'Expected RAM hit ratio',
           color: COLOR.hit,
           points: points.map((point) => [ramAxisPosition(points, point.ram_size), point.hit_ratio]),
-          at: near?.hit_ratio,
+          at: nearest?.hit_ratio,
         },
       ]}
       levels={[0, 0.25, 0.5, 0.75, 1]}
-      ticks={TICKS.map((place) => ({ place, text: format('bytes', place * largest) }))}
+      ticks={TICKS.map((position) => ({ position, text: format('bytes', position * largest) }))}
       format={(ratio) => format('ratio', ratio)}
-      cross={near && ramAxisPosition(points, near.ram_size)}
-      crosshairLabel={near ? format('bytes', near.ram_size) : ''}
+      cross={nearest && ramAxisPosition(points, nearest.ram_size)}
+      crosshairLabel={nearest ? format('bytes', nearest.ram_size) : ''}
       onPoint={setAt}
       mark={
         expected === null
           ? undefined
-          : { place: ramAxisPosition(points, ram_size), value: expected, text: 'now' }
+          : { position: ramAxisPosition(points, ram_size), value: expected, text: 'now' }
       }
     />
   );

@@ -32,7 +32,7 @@ interface Props {
 }
 
 export function CaDialog({ operation, ca, onChecked, onClose }: Props) {
-  const then = useInvalidateAfter(consoleCaQuery, certificatesQuery);
+  const invalidateAfter = useInvalidateAfter(consoleCaQuery, certificatesQuery);
   switch (operation) {
     case 'request':
       return <SigningRequestDialog onClose={onClose} />;
@@ -46,7 +46,7 @@ export function CaDialog({ operation, ca, onChecked, onClose }: Props) {
           title={ca.request ? 'Withdraw the signing request?' : 'Withdraw the next CA?'}
           action="Withdraw"
           severe
-          onConfirm={() => then(withdrawNextCa())}
+          onConfirm={() => invalidateAfter(withdrawNextCa())}
           onClose={onClose}
         >
           <span>
@@ -61,7 +61,7 @@ export function CaDialog({ operation, ca, onChecked, onClose }: Props) {
         <SubmitDialog
           title="Replace the console CA?"
           action="Announce new CA"
-          onConfirm={() => then(announceCa())}
+          onConfirm={() => invalidateAfter(announceCa())}
           onClose={onClose}
         >
           <span>
@@ -75,14 +75,14 @@ export function CaDialog({ operation, ca, onChecked, onClose }: Props) {
 }
 
 function SwitchCaDialog({ onClose }: { onClose: () => void }) {
-  const then = useInvalidateAfter(consoleCaQuery, certificatesQuery);
+  const invalidateAfter = useInvalidateAfter(consoleCaQuery, certificatesQuery);
   const source = useQuery(certificatesQuery).data?.console.source;
   return (
     <SubmitDialog
       title="Switch to the next CA?"
       action="Switch"
       severe
-      onConfirm={() => then(switchToNextCa())}
+      onConfirm={() => invalidateAfter(switchToNextCa())}
       onClose={onClose}
     >
       <span>
@@ -104,13 +104,15 @@ function SwitchCaDialog({ onClose }: { onClose: () => void }) {
 function SigningRequestDialog({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
   const [organization, setOrganization] = useState('');
-  const then = useInvalidateAfter(consoleCaQuery);
+  const invalidateAfter = useInvalidateAfter(consoleCaQuery);
   return (
     <SubmitDialog
       title="Have an external CA sign the console CA"
       action="Create request"
       onConfirm={() =>
-        then(createSigningRequest({ common_name: name.trim(), organization: organization.trim() }))
+        invalidateAfter(
+          createSigningRequest({ common_name: name.trim(), organization: organization.trim() }),
+        )
       }
       onClose={onClose}
     >
@@ -166,13 +168,13 @@ interface AnnounceProps {
 }
 
 export function AnnounceCaDialog({ checked, onClose }: AnnounceProps) {
-  const then = useInvalidateAfter(consoleCaQuery);
+  const invalidateAfter = useInvalidateAfter(consoleCaQuery);
   return (
     <SubmitDialog
       title="Announce this CA?"
       action="Announce CA"
       size="lg"
-      onConfirm={() => then(announceCa(checked.certificate))}
+      onConfirm={() => invalidateAfter(announceCa(checked.certificate))}
       onClose={onClose}
     >
       <CaFacts ca={checked.ca} />

@@ -15,7 +15,7 @@ const authority = (name: string, external = false) => ({
   fingerprint: 'ab'.repeat(32),
   certificate: 'PEM',
 });
-const AT_REST = {
+const STATE = {
   step: '',
   present: authority('Present'),
   following: null,
@@ -23,19 +23,19 @@ const AT_REST = {
   request: null,
   nodes: [] as { uid: number; addr: string; waits_for: string }[],
 };
-let told: object = AT_REST;
-const orders: string[] = [];
+let state: object = STATE;
+const requests: string[] = [];
 let answer: () => Response;
 
 beforeEach(() => {
-  told = AT_REST;
-  orders.length = 0;
+  state = STATE;
+  requests.length = 0;
   answer = () => Response.json({});
   vi.stubGlobal('fetch', async (path: string, init: RequestInit) => {
     if (init.method === 'GET' || !init.method) {
-      return Response.json(path.includes('authority') ? told : { console: { source: 'own' } });
+      return Response.json(path.includes('authority') ? state : { console: { source: 'own' } });
     }
-    orders.push(`${init.method} ${path} ${init.body ?? ''}`.trim());
+    requests.push(`${init.method} ${path} ${init.body ?? ''}`.trim());
     return answer();
   });
 });
@@ -63,7 +63,7 @@ describe('ConsoleCa', () => {
     await screen.findByText('itself (root CA)');
     await press('Replace CA…');
     await press('Announce new CA');
-    await waitFor(() => expect(orders).toEqual(['POST /v1/cluster/authority/announce {}']));
+    await waitFor(() => expect(requests).toEqual(['POST /v1/cluster/authority/announce {}']));
   });
 
   it('lists nodes that are not ready, and switches when all are ready', async () => {
@@ -72,7 +72,7 @@ describe('ConsoleCa', () => {
       { uid: 1, addr: '10.0.0.1', waits_for: '' },
       { uid: 2, addr: '10.0.0.2', waits_for: 'its agent is not connected' },
     ];
-    told = { ...AT_REST, step: 'announced', following: authority('Next'), nodes };
+    state = { ...STATE, step: 'announced', following: authority('Next'), nodes };
     show();
     const pass = () => act(() => vi.advanceTimersByTimeAsync(4000));
     await pass();
@@ -81,19 +81,19 @@ describe('ConsoleCa', () => {
     screen.getByText('Node 2 (10.0.0.2): its agent is not connected.');
     expect(button('Switch to next CA…').disabled).toBe(true);
     expect(button('Switch to next CA…').title).toBe('Not all nodes trust the next CA yet');
-    told = { ...told, nodes: nodes.map((node) => ({ ...node, waits_for: '' })) };
+    state = { ...state, nodes: nodes.map((node) => ({ ...node, waits_for: '' })) };
     await pass();
     screen.getByText('All nodes are ready.');
     fireEvent.click(button('Switch to next CA…'));
     await pass();
     screen.getByText(/If your browser does not trust/);
-    told = { ...AT_REST, step: 'shown', former: authority('Former'), nodes };
+    state = { ...STATE, step: 'shown', former: authority('Former'), nodes };
     fireEvent.click(button('Switch'));
     await pass();
-    expect(orders).toEqual(['POST /v1/cluster/authority/switch']);
+    expect(requests).toEqual(['POST /v1/cluster/authority/switch']);
     screen.getByText('Step 2 of 2: all nodes receive certificates of this CA');
     expect(screen.queryByRole('button', { name: 'Withdraw next CA…' })).toBeNull();
-    told = AT_REST;
+    state = STATE;
     await pass();
     expect(screen.queryByText(/Step 2/)).toBeNull();
   });
@@ -102,11 +102,11 @@ describe('ConsoleCa', () => {
     show();
     await press('Create signing request…');
     fireEvent.change(screen.getByLabelText('Organization'), { target: { value: ' Example ' } });
-    told = { ...AT_REST, request: { subject: 'CN=Shardboard CA,O=Example', csr: 'THE CSR' } };
+    state = { ...STATE, request: { subject: 'CN=Shardboard CA,O=Example', csr: 'THE CSR' } };
     await press('Create request');
     const link = await screen.findByRole('link', { name: 'Download request' });
     expect(link.getAttribute('href')).toBe('data:application/pkcs10,THE%20CSR');
-    expect(orders).toEqual([
+    expect(requests).toEqual([
       'POST /v1/cluster/authority/request {"common_name":"","organization":"Example"}',
     ]);
     await press('Enter certificate…');
@@ -119,7 +119,7 @@ describe('ConsoleCa', () => {
     screen.getByText(/The root CA is not among the certificates/);
     await press('Announce CA');
     await waitFor(() =>
-      expect(orders.slice(1)).toEqual([
+      expect(requests.slice(1)).toEqual([
         'POST /v1/cluster/authority/announce?dry_run=true {"certificate":"PEM"}',
         'POST /v1/cluster/authority/announce {"certificate":"PEM"}',
       ]),
@@ -127,21 +127,21 @@ describe('ConsoleCa', () => {
   });
 
   it('lists nodes that have not received the current list of trusted CAs', async () => {
-    told = { ...AT_REST, nodes: [{ uid: 2, addr: '10.0.0.2', waits_for: 'its disk is full' }] };
+    state = { ...STATE, nodes: [{ uid: 2, addr: '10.0.0.2', waits_for: 'its disk is full' }] };
     show();
     await screen.findByText('Node 2 (10.0.0.2): its disk is full.');
     screen.getByText('Some nodes have not received the current list of trusted CAs');
   });
 
   it('shows in the dialog why a withdrawal was refused', async () => {
-    told = { ...AT_REST, step: 'announced', following: authority('Next') };
+    state = { ...STATE, step: 'announced', following: authority('Next') };
     answer = () =>
       Response.json({ error_code: 'x', description: 'It is too late.' }, { status: 409 });
     show();
     await press('Withdraw next CA…');
     await press('Withdraw');
     await screen.findByText(/It is too late/);
-    expect(orders).toEqual(['DELETE /v1/cluster/authority/next']);
+    expect(requests).toEqual(['DELETE /v1/cluster/authority/next']);
   });
 
   it('is read-only for roles without the permission', async () => {

@@ -33,7 +33,7 @@ export function ConsoleCa({ may }: { may: boolean }) {
   return (
     <div className={classes.form}>
       <Card title="Console CA">
-        <p className={classes.words}>
+        <p className={classes.intro}>
           The console CA signs the certificates of agents and the console, of endpoints with TLS,
           and of the web UI unless you installed a certificate for it.
         </p>
@@ -44,7 +44,7 @@ export function ConsoleCa({ may }: { may: boolean }) {
         )}
         {!data && !error && <Skeleton height={120} />}
         {data && <CaFacts ca={data.present} />}
-        {data?.request && <Requested ca={data.request} />}
+        {data?.request && <PendingRequest ca={data.request} />}
         {data?.step && <Step ca={data} />}
         {data?.step === '' && data.nodes.length > 0 && (
           <Alert
@@ -96,7 +96,7 @@ export function ConsoleCa({ may }: { may: boolean }) {
   );
 }
 
-function Requested({ ca }: { ca: NonNullable<CaState['request']> }) {
+function PendingRequest({ ca }: { ca: NonNullable<CaState['request']> }) {
   return (
     <Alert color="blue" mt="sm" title="Signing request pending">
       <div className={classes.step}>

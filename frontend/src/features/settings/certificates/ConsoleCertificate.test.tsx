@@ -5,7 +5,7 @@ import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConsoleCertificate } from './ConsoleCertificate';
 
-const TOLD = {
+const STATE = {
   source: 'own',
   subject: 'CN=localhost',
   issuer: 'CN=Shardboard CA 1',
@@ -18,25 +18,25 @@ const PEMS = { certificate: 'CERT', key: 'KEY' };
 const puts: { query: string; body: unknown }[] = [];
 let source = 'own';
 let names = ['example.com'];
-let refusal: object | undefined;
+let rejection: object | undefined;
 
 const answered = vi.fn(async (path: string, init: RequestInit) => {
-  if (init.method === 'GET') return Response.json({ console: { ...TOLD, source } });
+  if (init.method === 'GET') return Response.json({ console: { ...STATE, source } });
   if (init.method === 'DELETE') {
     source = 'own';
     return Response.json({});
   }
   puts.push({ query: path.split('?')[1] ?? '', body: JSON.parse(String(init.body)) });
-  if (refusal) return Response.json(refusal, { status: 400 });
+  if (rejection) return Response.json(rejection, { status: 400 });
   if (!path.includes('?')) source = 'installed';
-  return Response.json({ ...TOLD, source: 'installed', names });
+  return Response.json({ ...STATE, source: 'installed', names });
 });
 
 beforeEach(() => {
   puts.length = 0;
   source = 'own';
   names = ['example.com'];
-  refusal = undefined;
+  rejection = undefined;
   vi.stubGlobal('fetch', answered);
 });
 afterEach(() => vi.unstubAllGlobals());
@@ -91,7 +91,7 @@ describe('ConsoleCertificate', () => {
   });
 
   it('shows in the dialog why a certificate is invalid', async () => {
-    refusal = {
+    rejection = {
       error_code: 'invalid_certificate',
       description: 'The key does not match CN=a, the first certificate.',
     };

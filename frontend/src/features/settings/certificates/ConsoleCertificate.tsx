@@ -34,13 +34,13 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
   const [dialog, setDialog] = useState<'install' | 'remove'>();
   const [checked, setChecked] = useState<Checked>();
   const close = () => setDialog(undefined);
-  const then = useInvalidateAfter(certificatesQuery);
+  const invalidateAfter = useInvalidateAfter(certificatesQuery);
   const source = data?.console.source as keyof typeof ORIGIN | undefined;
   const reason = may ? undefined : ROLE_DENIED_TEXT;
   return (
     <div className={classes.form}>
       <Card title="Console certificate">
-        <p className={classes.words}>
+        <p className={classes.intro}>
           The web UI and the REST API serve this certificate to browsers and API clients. Agents do
           not depend on it: they verify the console with the console CA.
         </p>
@@ -76,7 +76,7 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
           title="Install this certificate?"
           action="Install"
           size="lg"
-          onConfirm={() => then(installCertificate(checked))}
+          onConfirm={() => invalidateAfter(installCertificate(checked))}
           onClose={() => setChecked(undefined)}
         >
           <CertificateFacts parsed={checked.parsed} />
@@ -98,7 +98,7 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
           title="Remove the installed certificate?"
           action="Remove certificate"
           severe
-          onConfirm={() => then(removeCertificate())}
+          onConfirm={() => invalidateAfter(removeCertificate())}
           onClose={close}
         >
           <span>

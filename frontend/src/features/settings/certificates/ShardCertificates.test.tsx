@@ -11,17 +11,17 @@ vi.mock('@tanstack/react-router', () => ({
   Link: ({ children }: { children: string }) => <a href="/">{children}</a>,
 }));
 
-const orders: unknown[] = [];
+const requests: unknown[] = [];
 let replacing = '';
 let encrypted = [7];
 
 beforeEach(() => {
-  orders.length = 0;
+  requests.length = 0;
   replacing = '';
   encrypted = [7];
   vi.stubGlobal('fetch', async (_path: string, init: RequestInit) => {
     if (init.method === 'POST') {
-      orders.push(JSON.parse(String(init.body)));
+      requests.push(JSON.parse(String(init.body)));
       replacing = 'announced';
       return Response.json({ databases: 1 });
     }
@@ -63,11 +63,11 @@ describe('ShardCertificates', () => {
     screen.getByText('SHA-256 abababababababab…');
     fireEvent.click(button('Renew certificates…'));
     fireEvent.click(button('Renew certificates'));
-    await waitFor(() => expect(orders).toEqual([{}]));
+    await waitFor(() => expect(requests).toEqual([{}]));
     await waitFor(() => expect(screen.queryByText(/remain valid until they expire/)).toBeNull());
     fireEvent.click(button('Replace CAs…'));
     fireEvent.click(button('Replace CAs'));
-    await waitFor(() => expect(orders).toEqual([{}, { authority: true }]));
+    await waitFor(() => expect(requests).toEqual([{}, { authority: true }]));
     await screen.findByText('Step 1 of 3: the next CA is also trusted');
   });
 

@@ -42,14 +42,14 @@ export function ShardCertificates({ may }: { may: boolean }) {
   const bdbs = useQuery(bdbsQuery).data;
   const [dialog, setDialog] = useState<'rotate' | 'replace'>();
   const close = () => setDialog(undefined);
-  const then = useInvalidateAfter(certificatesQuery);
+  const invalidateAfter = useInvalidateAfter(certificatesQuery);
   const certificates = data?.data_internode_encryption;
   const disabled = !may || !certificates?.length;
   const reason = may ? undefined : ROLE_DENIED_TEXT;
   return (
     <div className={classes.form}>
       <Card title="Certificates between nodes">
-        <p className={classes.words}>
+        <p className={classes.intro}>
           Each encrypted database has a CA, and its shards and proxies accept only certificates of
           this CA. Certificates are renewed automatically. When a node is removed, the CAs are
           replaced, so that the certificates on this node are no longer accepted.
@@ -57,7 +57,7 @@ export function ShardCertificates({ may }: { may: boolean }) {
         {error && !data && <Alert color="red">{messageOf(error)}</Alert>}
         {!certificates && !error && <Skeleton height={80} />}
         {certificates?.length === 0 && (
-          <p className={classes.words}>No database uses encryption between nodes.</p>
+          <p className={classes.intro}>No database uses encryption between nodes.</p>
         )}
         {certificates && certificates.length > 0 && (
           <DataTable
@@ -90,7 +90,7 @@ export function ShardCertificates({ may }: { may: boolean }) {
         <SubmitDialog
           title="Renew the certificates of all encrypted databases?"
           action="Renew certificates"
-          onConfirm={() => then(rotateCertificates())}
+          onConfirm={() => invalidateAfter(rotateCertificates())}
           onClose={close}
         >
           <span>
@@ -103,7 +103,7 @@ export function ShardCertificates({ may }: { may: boolean }) {
         <SubmitDialog
           title="Replace the CAs of all encrypted databases?"
           action="Replace CAs"
-          onConfirm={() => then(replaceDatabaseCas())}
+          onConfirm={() => invalidateAfter(replaceDatabaseCas())}
           onClose={close}
         >
           <span>

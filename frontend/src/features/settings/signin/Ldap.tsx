@@ -20,12 +20,12 @@ export function Ldap() {
   const roles = useQuery(rolesQuery).data;
   const [dialog, setDialog] = useState<'set' | 'remove'>();
   const close = () => setDialog(undefined);
-  const then = useInvalidateAfter(ldapQuery);
+  const invalidateAfter = useInvalidateAfter(ldapQuery);
   const isSet = data !== undefined && data.uris.length > 0;
   return (
     <div className={classes.form}>
       <Card title="LDAP">
-        <p className={classes.words}>
+        <p className={classes.intro}>
           Users sign in to the web UI, and programs use HTTP Basic, with a password from a directory
           such as OpenLDAP or Active Directory. Groups in the directory determine their roles. Users
           with a password in Shardboard are never searched in the directory.
@@ -45,14 +45,16 @@ export function Ldap() {
           )}
         </Group>
       </Card>
-      {dialog === 'set' && data && <LdapDialog before={data} then={then} onClose={close} />}
+      {dialog === 'set' && data && (
+        <LdapDialog stored={data} invalidateAfter={invalidateAfter} onClose={close} />
+      )}
       {dialog === 'remove' && data && (
         <ConfirmByTyping
           title="Remove LDAP?"
           warning="All LDAP users are signed out and can no longer sign in. The list of users keeps them, and the roles of groups are kept as well."
           name="LDAP"
           action="Remove LDAP"
-          onConfirm={() => then(removeLdap())}
+          onConfirm={() => invalidateAfter(removeLdap())}
           onClose={close}
         />
       )}

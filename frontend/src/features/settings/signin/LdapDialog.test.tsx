@@ -41,13 +41,13 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function show(before: LdapSettings) {
+function show(stored: LdapSettings) {
   render(
     <MantineProvider>
       <QueryClientProvider client={new QueryClient()}>
         <LdapDialog
-          before={before}
-          then={async (ordered) => void (await ordered)}
+          stored={stored}
+          invalidateAfter={async (operation) => void (await operation)}
           onClose={() => undefined}
         />
       </QueryClientProvider>

@@ -18,8 +18,8 @@ import classes from '../settings.module.css';
 import { addresses, isUnencrypted, SCOPES } from './ldapText';
 
 interface Props {
-  before: LdapSettings;
-  then: (ordered: Promise<unknown>) => Promise<unknown>;
+  stored: LdapSettings;
+  invalidateAfter: (operation: Promise<unknown>) => Promise<unknown>;
   onClose: () => void;
 }
 
@@ -28,24 +28,24 @@ type Query = NonNullable<LdapSettings['user_dn_query']>;
 const USER_QUERY: Query = { base: '', filter: '(&(objectClass=inetOrgPerson)(uid=%u))' };
 const GROUP_QUERY: Query = { base: '', filter: '(&(objectClass=groupOfNames)(member=%D))' };
 
-export function LdapDialog({ before, then, onClose }: Props) {
-  const isNew = before.uris.length === 0;
+export function LdapDialog({ stored, invalidateAfter, onClose }: Props) {
+  const isNew = stored.uris.length === 0;
   const [text, setText] = useState({
-    uris: before.uris.join('\n'),
-    bind_dn: before.bind_dn,
-    ca_cert: before.ca_cert,
-    user_dn_template: before.user_dn_template,
-    dn_group_attr: before.dn_group_attr,
+    uris: stored.uris.join('\n'),
+    bind_dn: stored.bind_dn,
+    ca_cert: stored.ca_cert,
+    user_dn_template: stored.user_dn_template,
+    dn_group_attr: stored.dn_group_attr,
   });
-  const [enabled, setEnabled] = useState(isNew || before.control_plane);
-  const [starttls, setStarttls] = useState(before.starttls);
+  const [enabled, setEnabled] = useState(isNew || stored.control_plane);
+  const [starttls, setStarttls] = useState(stored.starttls);
   const [password, setPassword] = useState('');
-  const [timeout, setTimeout] = useState<string | number>(before.directory_timeout_s);
-  const [remembered, setRemembered] = useState<string | number>(before.cache_ttl);
-  const [bySearch, setBySearch] = useState(!before.user_dn_template);
-  const [userQuery, setUserQuery] = useState(before.user_dn_query ?? USER_QUERY);
-  const [byAttribute, setByAttribute] = useState(before.dn_group_attr !== '');
-  const [groupQuery, setGroupQuery] = useState(before.dn_group_query ?? GROUP_QUERY);
+  const [timeout, setTimeout] = useState<string | number>(stored.directory_timeout_s);
+  const [cacheTtl, setCacheTtl] = useState<string | number>(stored.cache_ttl);
+  const [bySearch, setBySearch] = useState(!stored.user_dn_template);
+  const [userQuery, setUserQuery] = useState(stored.user_dn_query ?? USER_QUERY);
+  const [byAttribute, setByAttribute] = useState(stored.dn_group_attr !== '');
+  const [groupQuery, setGroupQuery] = useState(stored.dn_group_query ?? GROUP_QUERY);
   const field = (name: keyof typeof text) => ({
     value: text[name],
     onChange: (event: { currentTarget: { value: string } }) =>
@@ -54,11 +54,11 @@ export function LdapDialog({ before, then, onClose }: Props) {
   const uris = addresses(text.uris);
   // With another server or a weaker protection, the stored password is not sent: it must be entered again.
   const isSame =
-    uris.join() === before.uris.join() &&
-    text.bind_dn === before.bind_dn &&
-    text.ca_cert === before.ca_cert &&
-    starttls === before.starttls;
-  const hasPassword = !text.bind_dn || password !== '' || (isSame && before.bind_pass !== '');
+    uris.join() === stored.uris.join() &&
+    text.bind_dn === stored.bind_dn &&
+    text.ca_cert === stored.ca_cert &&
+    starttls === stored.starttls;
+  const hasPassword = !text.bind_dn || password !== '' || (isSame && stored.bind_pass !== '');
   const settings: NewLdapSettings = {
     uris,
     starttls,
@@ -66,7 +66,7 @@ export function LdapDialog({ before, then, onClose }: Props) {
     bind_dn: text.bind_dn,
     ca_cert: text.ca_cert,
     directory_timeout_s: Number(timeout),
-    cache_ttl: Number(remembered),
+    cache_ttl: Number(cacheTtl),
     ...(text.bind_dn ? password && { bind_pass: password } : { bind_pass: '' }),
     ...(bySearch ? { user_dn_query: userQuery } : { user_dn_template: text.user_dn_template }),
     ...(byAttribute ? { dn_group_attr: text.dn_group_attr } : { dn_group_query: groupQuery }),
@@ -75,7 +75,7 @@ export function LdapDialog({ before, then, onClose }: Props) {
     uris.length > 0 &&
     hasPassword &&
     timeout !== '' &&
-    remembered !== '' &&
+    cacheTtl !== '' &&
     (bySearch ? userQuery.filter : text.user_dn_template) &&
     (byAttribute ? text.dn_group_attr : groupQuery.filter);
   return (
@@ -84,7 +84,7 @@ export function LdapDialog({ before, then, onClose }: Props) {
       action="Save"
       size="lg"
       disabled={!ready}
-      onConfirm={() => then(saveLdap(settings))}
+      onConfirm={() => invalidateAfter(saveLdap(settings))}
       onClose={onClose}
     >
       <Switch
@@ -126,7 +126,7 @@ export function LdapDialog({ before, then, onClose }: Props) {
         <PasswordInput
           label="Password of the search user"
           description={
-            isSame && before.bind_pass ? 'If empty, the current password is kept' : undefined
+            isSame && stored.bind_pass ? 'If empty, the current password is kept' : undefined
           }
           maxLength={1000}
           autoComplete="off"
@@ -154,7 +154,7 @@ export function LdapDialog({ before, then, onClose }: Props) {
           />
         ) : (
           <TextInput
-            className={classes.whole ?? ''}
+            className={classes.fullWidth ?? ''}
             label="DN template"
             description="%u is the entered name"
             placeholder="uid=%u,ou=users,dc=example,dc=org"
@@ -211,8 +211,8 @@ export function LdapDialog({ before, then, onClose }: Props) {
             min={0}
             max={86400}
             allowDecimal={false}
-            value={remembered}
-            onChange={setRemembered}
+            value={cacheTtl}
+            onChange={setCacheTtl}
           />
           <PemField
             label="CA of the server certificates (PEM)"
@@ -237,7 +237,7 @@ function QueryFields({ of, description, query, onChange }: QueryProps) {
   return (
     <>
       <TextInput
-        className={classes.whole ?? ''}
+        className={classes.fullWidth ?? ''}
         label={`Search base for ${of}`}
         placeholder={`ou=${of},dc=example,dc=org`}
         maxLength={1000}
@@ -254,7 +254,7 @@ function QueryFields({ of, description, query, onChange }: QueryProps) {
         }
       />
       <TextInput
-        className={classes.whole ?? ''}
+        className={classes.fullWidth ?? ''}
         label={`Filter for ${of}`}
         description={description}
         maxLength={1000}

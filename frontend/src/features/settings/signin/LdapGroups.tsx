@@ -12,7 +12,7 @@ import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from '../settings.module.css';
 
 interface OpenDialog {
-  what: 'save' | 'remove';
+  dialog: 'save' | 'remove';
   /** Undefined for a new group. */
   row?: LdapMapping;
 }
@@ -41,7 +41,7 @@ export function LdapGroups({ roles }: { roles: readonly Role[] }) {
       header: '',
       align: 'right',
       width: 48,
-      cell: (row) => <Actions row={row} onOpen={(what) => setOpenDialog({ what, row })} />,
+      cell: (row) => <Actions row={row} onOpen={(dialog) => setOpenDialog({ dialog, row })} />,
     },
   ];
   return (
@@ -58,20 +58,26 @@ export function LdapGroups({ roles }: { roles: readonly Role[] }) {
           </Alert>
         }
       />
-      <Button variant="subtle" size="compact-sm" onClick={() => setOpenDialog({ what: 'save' })}>
+      <Button variant="subtle" size="compact-sm" onClick={() => setOpenDialog({ dialog: 'save' })}>
         Add group…
       </Button>
-      {openDialog?.what === 'save' && (
-        <GroupDialog before={openDialog.row} roles={roles} onClose={close} />
+      {openDialog?.dialog === 'save' && (
+        <GroupDialog stored={openDialog.row} roles={roles} onClose={close} />
       )}
-      {openDialog?.what === 'remove' && openDialog.row && (
+      {openDialog?.dialog === 'remove' && openDialog.row && (
         <RemoveGroup row={openDialog.row} role={roleOf(openDialog.row)} onClose={close} />
       )}
     </div>
   );
 }
 
-function Actions({ row, onOpen }: { row: LdapMapping; onOpen: (what: 'save' | 'remove') => void }) {
+function Actions({
+  row,
+  onOpen,
+}: {
+  row: LdapMapping;
+  onOpen: (dialog: 'save' | 'remove') => void;
+}) {
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -96,23 +102,23 @@ function Actions({ row, onOpen }: { row: LdapMapping; onOpen: (what: 'save' | 'r
 }
 
 interface GroupProps {
-  before: LdapMapping | undefined;
+  stored: LdapMapping | undefined;
   roles: readonly Role[];
   onClose: () => void;
 }
 
-function GroupDialog({ before, roles, onClose }: GroupProps) {
-  const then = useInvalidateAfter(ldapMappingsQuery);
-  const [name, setName] = useState(before?.name ?? '');
-  const [dn, setDn] = useState(before?.dn ?? '');
-  const [role, setRole] = useState(`${before?.role_uids[0] ?? ''}`);
+function GroupDialog({ stored, roles, onClose }: GroupProps) {
+  const invalidateAfter = useInvalidateAfter(ldapMappingsQuery);
+  const [name, setName] = useState(stored?.name ?? '');
+  const [dn, setDn] = useState(stored?.dn ?? '');
+  const [role, setRole] = useState(`${stored?.role_uids[0] ?? ''}`);
   const mapping = { name: name.trim(), dn: dn.trim(), role_uids: [Number(role)] };
   return (
     <SubmitDialog
-      title={before ? `Edit ${before.name}` : 'Add group'}
-      action={before ? 'Save' : 'Add'}
+      title={stored ? `Edit ${stored.name}` : 'Add group'}
+      action={stored ? 'Save' : 'Add'}
       disabled={!mapping.name || !mapping.dn || !role}
-      onConfirm={() => then(saveLdapMapping(before?.uid, mapping))}
+      onConfirm={() => invalidateAfter(saveLdapMapping(stored?.uid, mapping))}
       onClose={onClose}
     >
       <TextInput
@@ -155,13 +161,13 @@ interface RemoveProps {
 }
 
 function RemoveGroup({ row, role, onClose }: RemoveProps) {
-  const then = useInvalidateAfter(ldapMappingsQuery);
+  const invalidateAfter = useInvalidateAfter(ldapMappingsQuery);
   return (
     <SubmitDialog
       title={`Remove ${row.name}?`}
       action="Remove"
       severe
-      onConfirm={() => then(removeLdapMapping(row.uid))}
+      onConfirm={() => invalidateAfter(removeLdapMapping(row.uid))}
       onClose={onClose}
     >
       <span>

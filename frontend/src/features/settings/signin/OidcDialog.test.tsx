@@ -35,14 +35,14 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function show(before: OidcSettings | null) {
+function show(stored: OidcSettings | null) {
   render(
     <MantineProvider>
       <QueryClientProvider client={new QueryClient()}>
         <OidcDialog
-          before={before}
+          stored={stored}
           roles={ROLES}
-          then={async (ordered) => void (await ordered)}
+          invalidateAfter={async (operation) => void (await operation)}
           onClose={() => undefined}
         />
       </QueryClientProvider>
@@ -99,6 +99,6 @@ it('keeps unchanged settings, including the secret', async () => {
   const groups = within(screen.getByRole('group', { name: 'Groups and their roles' }));
   fireEvent.click(groups.getByRole('button', { name: 'Remove dba' }));
   fireEvent.click(screen.getByRole('switch'));
-  const { has_client_secret, redirect_uri, ...kept } = BEFORE;
-  expect(await save()).toEqual({ ...kept, enabled: false, roles: [] });
+  const { has_client_secret, redirect_uri, ...rest } = BEFORE;
+  expect(await save()).toEqual({ ...rest, enabled: false, roles: [] });
 });

@@ -19,9 +19,9 @@ import classes from '../settings.module.css';
 
 interface Props {
   /** Null if no provider is configured. */
-  before: OidcSettings | null;
+  stored: OidcSettings | null;
   roles: readonly Role[];
-  then: (ordered: Promise<unknown>) => Promise<unknown>;
+  invalidateAfter: (operation: Promise<unknown>) => Promise<unknown>;
   onClose: () => void;
 }
 
@@ -31,31 +31,31 @@ interface Mapping {
   role: string;
 }
 
-export function OidcDialog({ before, roles, then, onClose }: Props) {
-  const [enabled, setEnabled] = useState(before?.enabled ?? true);
+export function OidcDialog({ stored, roles, invalidateAfter, onClose }: Props) {
+  const [enabled, setEnabled] = useState(stored?.enabled ?? true);
   const [text, setText] = useState({
-    name: before?.name ?? 'single sign-on',
-    issuer: before?.issuer ?? '',
-    client_id: before?.client_id ?? '',
-    scope: before?.scope ?? 'openid profile email',
-    username_claim: before?.username_claim ?? 'email',
-    groups_claim: before?.groups_claim ?? 'groups',
-    ca: before?.ca ?? '',
+    name: stored?.name ?? 'single sign-on',
+    issuer: stored?.issuer ?? '',
+    client_id: stored?.client_id ?? '',
+    scope: stored?.scope ?? 'openid profile email',
+    username_claim: stored?.username_claim ?? 'email',
+    groups_claim: stored?.groups_claim ?? 'groups',
+    ca: stored?.ca ?? '',
   });
   const [secret, setSecret] = useState('');
-  const [isPublic, setPublic] = useState(before !== null && !before.has_client_secret);
+  const [isPublic, setPublic] = useState(stored !== null && !stored.has_client_secret);
   const [mappings, setMappings] = useState<Mapping[]>(() =>
-    (before?.roles ?? []).map(({ group, role_uid }, key) => ({ key, group, role: `${role_uid}` })),
+    (stored?.roles ?? []).map(({ group, role_uid }, key) => ({ key, group, role: `${role_uid}` })),
   );
-  const [others, setOthers] = useState(`${before?.default_role_uid ?? ''}`);
+  const [defaultRole, setDefaultRole] = useState(`${stored?.default_role_uid ?? ''}`);
   const field = (name: keyof typeof text) => ({
     value: text[name],
     onChange: (event: { currentTarget: { value: string } }) =>
       setText({ ...text, [name]: event.currentTarget.value }),
   });
   const choices = roles.map(({ uid, name }) => ({ value: `${uid}`, label: name }));
-  const isSame = before?.issuer === text.issuer && before.client_id === text.client_id;
-  const hasSecret = isPublic || secret !== '' || (isSame && before.has_client_secret);
+  const isSame = stored?.issuer === text.issuer && stored.client_id === text.client_id;
+  const hasSecret = isPublic || secret !== '' || (isSame && stored.has_client_secret);
   const settings: NewOidcSettings = {
     ...text,
     enabled,
@@ -63,9 +63,9 @@ export function OidcDialog({ before, roles, then, onClose }: Props) {
     roles: mappings
       .filter(({ group }) => group.trim())
       .map(({ group, role }) => ({ group: group.trim(), role_uid: Number(role) })),
-    default_role_uid: others ? Number(others) : null,
+    default_role_uid: defaultRole ? Number(defaultRole) : null,
   };
-  const redirectUri = before?.redirect_uri ?? `${location.origin}/v1/session/sso/callback`;
+  const redirectUri = stored?.redirect_uri ?? `${location.origin}/v1/session/sso/callback`;
   const change = (key: number, part: Partial<Mapping>) =>
     setMappings(mappings.map((each) => (each.key === key ? { ...each, ...part } : each)));
   const add = () => {
@@ -74,11 +74,11 @@ export function OidcDialog({ before, roles, then, onClose }: Props) {
   };
   return (
     <SubmitDialog
-      title={before ? 'Change single sign-on' : 'Set up single sign-on'}
+      title={stored ? 'Change single sign-on' : 'Set up single sign-on'}
       action="Save"
       size="lg"
       disabled={!text.issuer || !text.client_id || !text.name || !hasSecret}
-      onConfirm={() => then(saveOidc(settings))}
+      onConfirm={() => invalidateAfter(saveOidc(settings))}
       onClose={onClose}
     >
       <Switch
@@ -105,7 +105,7 @@ export function OidcDialog({ before, roles, then, onClose }: Props) {
       <PasswordInput
         label="Client secret"
         description={
-          isSame && before.has_client_secret ? 'If empty, the current secret is kept' : undefined
+          isSame && stored.has_client_secret ? 'If empty, the current secret is kept' : undefined
         }
         maxLength={1000}
         autoComplete="off"
@@ -165,8 +165,8 @@ export function OidcDialog({ before, roles, then, onClose }: Props) {
             { value: '', label: mappings.length ? 'Rejected' : 'Role set in Shardboard' },
             ...choices,
           ]}
-          value={others}
-          onChange={(event) => setOthers(event.currentTarget.value)}
+          value={defaultRole}
+          onChange={(event) => setDefaultRole(event.currentTarget.value)}
         />
       </fieldset>
       <details>

@@ -19,11 +19,11 @@ export function SingleSignOn() {
   const roles = useQuery(rolesQuery).data;
   const [dialog, setDialog] = useState<'set' | 'remove'>();
   const close = () => setDialog(undefined);
-  const then = useInvalidateAfter(oidcQuery, ssoStatusQuery);
+  const invalidateAfter = useInvalidateAfter(oidcQuery, ssoStatusQuery);
   return (
     <div className={classes.form}>
       <Card title="Single sign-on">
-        <p className={classes.words}>
+        <p className={classes.intro}>
           Users sign in with an account of an OpenID Connect provider, and groups at the provider
           determine their roles. Users with a password can still sign in, and at least one of them
           stays an administrator in case the provider is unavailable.
@@ -43,7 +43,12 @@ export function SingleSignOn() {
         </Group>
       </Card>
       {dialog === 'set' && roles && (
-        <OidcDialog before={data ?? null} roles={roles} then={then} onClose={close} />
+        <OidcDialog
+          stored={data ?? null}
+          roles={roles}
+          invalidateAfter={invalidateAfter}
+          onClose={close}
+        />
       )}
       {dialog === 'remove' && data && (
         <ConfirmByTyping
@@ -51,7 +56,7 @@ export function SingleSignOn() {
           warning="All users of single sign-on are signed out and can no longer sign in. The list of users keeps them."
           name={data.name ?? ''}
           action="Remove single sign-on"
-          onConfirm={() => then(removeOidc())}
+          onConfirm={() => invalidateAfter(removeOidc())}
           onClose={close}
         />
       )}

@@ -10,14 +10,14 @@ export const SCOPES = [
   { value: 'base', label: 'Only the base entry' },
 ] as const;
 
-const SCOPE_WORDS: Record<Query['scope'] & string, string> = {
+const SCOPE_TEXTS: Record<Query['scope'] & string, string> = {
   subtree: 'below',
   one: 'directly below',
   base: 'at',
 };
 
 const queryText = ({ base, filter, scope = 'subtree' }: Query): string =>
-  `${filter} ${SCOPE_WORDS[scope]} ${base || 'the root'}`;
+  `${filter} ${SCOPE_TEXTS[scope]} ${base || 'the root'}`;
 
 export const userSearchText = ({ user_dn_query, user_dn_template }: LdapSettings): string =>
   user_dn_query ? queryText(user_dn_query) : user_dn_template;

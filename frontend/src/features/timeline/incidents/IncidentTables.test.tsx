@@ -43,8 +43,8 @@ describe('IncidentTables', () => {
   it('shows no duration if no proxy measured one', () => {
     const [known] = incidentWithEventsFixture().databases;
     if (!known) throw new Error('no database');
-    const unseen = { ...known, unserved_ms: null, failed: 0, delayed: 0, lost: 0 };
-    renderTables({ databases: [unseen], cause: null });
+    const withoutImpact = { ...known, unserved_ms: null, failed: 0, delayed: 0, lost: 0 };
+    renderTables({ databases: [withoutImpact], cause: null });
     expect(rows('Databases')[1]).toContain('unknown');
     expect(screen.getByText('Unknown')).toBeTruthy();
   });

@@ -62,7 +62,7 @@ export function IncidentView({ uid, charts, renderActions }: Props) {
   }
   return (
     <div className={classes.incident}>
-      <header className={classes.incidentHead}>
+      <header className={classes.incidentHeader}>
         <h1>
           <StatusIcon tone={TONES[incident.state]} size={20} />
           <span>{headline(incident, now)}</span>
@@ -135,12 +135,12 @@ function Lanes({ incident }: { incident: Incident }) {
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(bdbsQuery).data;
-  const [folded, setFolded] = useState<ReadonlySet<number>>(new Set());
+  const [collapsed, setCollapsed] = useState<ReadonlySet<number>>(new Set());
   const [chosen, choose] = useState<string>();
   const { events } = incident;
   const lanes = useMemo(() => {
     const all = (nodes ?? []).map(({ uid }) => uid);
-    const expanded = new Set(all.filter((uid) => !folded.has(uid)));
+    const expanded = new Set(all.filter((uid) => !collapsed.has(uid)));
     const gap = (window.length * 1000) / 30;
     const input = {
       events,
@@ -153,10 +153,10 @@ function Lanes({ incident }: { incident: Incident }) {
     };
     // Omit nodes without events. `open` is not null if shards of the node have events.
     return lanesOf(input).filter(({ items, isExpanded }) => items.length || isExpanded !== null);
-  }, [events, nodes, shards, bdbs, folded, window]);
+  }, [events, nodes, shards, bdbs, collapsed, window]);
   const selection = useSelection(chosen, events);
   const toggle = (node: number) =>
-    setFolded((now) => {
+    setCollapsed((now) => {
       const next = new Set(now);
       if (!next.delete(node)) next.add(node);
       return next;

@@ -25,14 +25,14 @@ export function relatedEvents(
   incident: Incident | undefined,
 ): readonly LogEvent[] {
   if (incident) {
-    const own = new Set(incident.timeline);
-    return events.filter(({ uid, type }) => own.has(uid) && !isEcho(type));
+    const incidentUids = new Set(incident.timeline);
+    return events.filter(({ uid, type }) => incidentUids.has(uid) && !isEcho(type));
   }
-  const near = (other: LogEvent) => Math.abs(startOf(other) - startOf(event)) <= 60_000;
+  const isNear = (other: LogEvent) => Math.abs(startOf(other) - startOf(event)) <= 60_000;
   return events.filter(
     (other) =>
       (event.action_uid !== undefined && other.action_uid === event.action_uid) ||
-      (near(other) &&
+      (isNear(other) &&
         ((event.shard_uid !== undefined && other.shard_uid === event.shard_uid) ||
           (event.pair !== undefined &&
             other.pair === event.pair &&

@@ -14,11 +14,11 @@ export function failedComponent({ node_uid, shard_uid, databases: [database] }: 
 /** "Node 2 was down for 41 s; demo was not served for 0.63 s; …" */
 export function headline(incident: Incident, now: number): string {
   const { detected_ms, returned_ms, summary } = incident;
-  const lost = failedComponent(incident);
-  const lasted = formatPreciseDuration(((returned_ms ?? now) - detected_ms) / 1000);
-  const component = `${lost.charAt(0).toUpperCase()}${lost.slice(1)}`;
+  const failed = failedComponent(incident);
+  const downtime = formatPreciseDuration(((returned_ms ?? now) - detected_ms) / 1000);
+  const component = `${failed.charAt(0).toUpperCase()}${failed.slice(1)}`;
   const verb = returned_ms === undefined ? 'has been down for' : 'was down for';
-  return [`${component} ${verb} ${lasted}`, ...summary].join('; ');
+  return [`${component} ${verb} ${downtime}`, ...summary].join('; ');
 }
 
 /** Text for the longest time that a slot was not served by any endpoint, as measured for clients. */

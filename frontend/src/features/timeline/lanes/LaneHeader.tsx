@@ -11,7 +11,7 @@ export function LaneHeader({ lane, onToggle }: { lane: Lane; onToggle: (node: nu
     </>
   );
   if (node === null || isExpanded === null) return <div className={classes.head}>{names}</div>;
-  const Fold = isExpanded ? IconChevronDown : IconChevronRight;
+  const ToggleIcon = isExpanded ? IconChevronDown : IconChevronRight;
   return (
     <button
       type="button"
@@ -20,7 +20,7 @@ export function LaneHeader({ lane, onToggle }: { lane: Lane; onToggle: (node: nu
       title={isExpanded ? 'Hide shards' : 'Show shards'}
       onClick={() => onToggle(node)}
     >
-      <Fold size={14} className={classes.fold} aria-hidden />
+      <ToggleIcon size={14} className={classes.expandButton} aria-hidden />
       {names}
     </button>
   );

@@ -42,7 +42,7 @@ export const LaneItem = memo(function LaneItem(props: Props) {
           )}
           <span className={classes.text}>
             <EventTypeIcon type={type} size={13} />
-            <span className={classes.words}>
+            <span className={classes.itemText}>
               {item.text} {type === 'node_failed' && to === null && <Elapsed since={from} />}
             </span>
           </span>

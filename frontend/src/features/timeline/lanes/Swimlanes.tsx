@@ -27,13 +27,13 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
   // Positions are relative to a base, because CSS would lose the fractions of large numbers.
   const [base] = useState(() => Math.floor(window.from));
   const root = useMovingWindow(base);
-  const bubble = useRef<HTMLDivElement>(null);
+  const tooltip = useRef<HTMLDivElement>(null);
   const drag = useDragZoom(root);
   const onKeyDown = useItemKeys();
 
   const showLabel = (target: EventTarget) => {
     const item = (target as Element).closest<HTMLElement>('[data-item]');
-    const label = bubble.current;
+    const label = tooltip.current;
     if (!label || !root.current) return;
     label.hidden = !item;
     if (!item) return;
@@ -55,7 +55,7 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
       onKeyDown={onKeyDown}
       onPointerOver={(event) => showLabel(event.target)}
       onFocus={(event) => showLabel(event.target)}
-      onPointerLeave={() => bubble.current?.toggleAttribute('hidden', true)}
+      onPointerLeave={() => tooltip.current?.toggleAttribute('hidden', true)}
       {...drag.handlers}
     >
       <TimeScale window={window} base={base} />
@@ -84,7 +84,7 @@ export function Swimlanes({ lanes, window, selected, onSelect, onToggle }: Props
         </div>
       ))}
       <div ref={drag.selection} className={classes.selection} hidden />
-      <div ref={bubble} className={classes.bubble} role="tooltip" hidden />
+      <div ref={tooltip} className={classes.bubble} role="tooltip" hidden />
     </div>
   );
 }

@@ -30,10 +30,10 @@ export interface LaneInput {
 
 export function lanesOf(input: LaneInput): Lane[] {
   const { events, nodes, shards, databases, expanded, gap } = input;
-  const home = new Map(shards.map((shard) => [shard.uid, Number(shard.node_uid)]));
+  const nodeOfShard = new Map(shards.map((shard) => [shard.uid, Number(shard.node_uid)]));
   const eventsByLane = new Map<string, LogEvent[]>();
   for (const event of events) {
-    for (const laneId of laneIdsOf(event, home)) {
+    for (const laneId of laneIdsOf(event, nodeOfShard)) {
       eventsByLane.set(laneId, [...(eventsByLane.get(laneId) ?? []), event]);
     }
   }
@@ -45,8 +45,8 @@ export function lanesOf(input: LaneInput): Lane[] {
     );
     const open = expanded.has(uid);
     const nodeEvents = at(`node ${uid}`);
-    const folded = open ? [] : shardsWithEvents.flatMap((shard) => at(shard.uid));
-    const all = [...new Set([...nodeEvents, ...folded])];
+    const shardEvents = open ? [] : shardsWithEvents.flatMap((shard) => at(shard.uid));
+    const all = [...new Set([...nodeEvents, ...shardEvents])];
     found.push({
       ...lane(`node ${uid}`, `Node ${uid}`, addr, all, databases, gap, !open),
       node: uid,
@@ -62,7 +62,7 @@ export function lanesOf(input: LaneInput): Lane[] {
     }
   }
   const bars = input.actions.map(actionBar);
-  found.push(arrange({ id: 'actions', title: 'Actions', detail: '' }, [], bars, gap));
+  found.push(arrangeRows({ id: 'actions', title: 'Actions', detail: '' }, [], bars, gap));
   return found;
 }
 
@@ -70,11 +70,11 @@ export function lanesOf(input: LaneInput): Lane[] {
  * Return the ids of the lanes of an event. A failover appears at the lost primary and at the
  * promoted replica.
  */
-function laneIdsOf(event: LogEvent, home: ReadonlyMap<string, number>): string[] {
+function laneIdsOf(event: LogEvent, nodeOfShard: ReadonlyMap<string, number>): string[] {
   const failover = failoverOf(event);
   if (failover)
-    return [...new Set([failover.lost, failover.promoted])].filter((uid) => home.has(uid));
-  if (event.shard_uid !== undefined && home.has(String(event.shard_uid))) {
+    return [...new Set([failover.lost, failover.promoted])].filter((uid) => nodeOfShard.has(uid));
+  if (event.shard_uid !== undefined && nodeOfShard.has(String(event.shard_uid))) {
     return [String(event.shard_uid)];
   }
   return [event.node_uid === undefined ? 'cluster' : `node ${event.node_uid}`];
@@ -96,9 +96,9 @@ function lane(
   events: readonly LogEvent[],
   databases: ReadonlyMap<number, string>,
   gap: number,
-  folded = false,
+  isCollapsed = false,
 ): Lane {
-  const resyncs = folded ? events.filter(({ type }) => type === 'resync') : [];
+  const resyncs = isCollapsed ? events.filter(({ type }) => type === 'resync') : [];
   const spans = events.filter((event) => isSpan(event) && !resyncs.includes(event));
   const instants = events
     .filter((event) => !isSpan(event) && !resyncs.includes(event))
@@ -110,22 +110,22 @@ function lane(
     ...spans.map((event) => bar(event, databases)),
     ...mergedResyncs(resyncs, databases),
   ];
-  return arrange({ id, title, detail }, marks, bars, gap);
+  return arrangeRows({ id, title, detail }, marks, bars, gap);
 }
 
-function arrange(
+function arrangeRows(
   names: Pick<Lane, 'id' | 'title' | 'detail'>,
   marks: readonly UnplacedItem[],
   bars: readonly UnplacedItem[],
   gap: number,
 ): Lane {
-  const above = marks.length ? 1 : 0;
+  const markRows = marks.length ? 1 : 0;
   // Bars can be much narrower than marks with a number.
   const rows = assignRows(bars, gap / 4);
   const items = [
-    ...bars.map((item, index) => ({ ...item, row: above + (rows[index] ?? 0) })),
+    ...bars.map((item, index) => ({ ...item, row: markRows + (rows[index] ?? 0) })),
     ...marks.map((item) => ({ ...item, row: 0 })),
   ].sort((a, b) => a.from - b.from);
-  const height = Math.max(1, above + (rows.length ? Math.max(...rows) + 1 : 0));
+  const height = Math.max(1, markRows + (rows.length ? Math.max(...rows) + 1 : 0));
   return { ...names, depth: 0, node: null, isExpanded: null, rows: height, items };
 }

@@ -6,9 +6,9 @@ const at = (text: string) => Date.parse(text) / 1000;
 const originalZone = process.env.TZ;
 
 /** Return the labels inside a window in the local time of a time zone. */
-function labels(timeZone: string, from: string, to: string, most: number): string[] {
+function labels(timeZone: string, from: string, to: string, maxTicks: number): string[] {
   process.env.TZ = timeZone;
-  return ticksOf(at(from), at(to), most, 'local')
+  return ticksOf(at(from), at(to), maxTicks, 'local')
     .at.filter((second) => second >= at(from) && second <= at(to))
     .map((second) => formatDateTime(second * 1000, 'local').slice(5, 16));
 }

@@ -28,23 +28,24 @@ const utcOffset = (second: number, zone: Zone): number =>
   zone === 'utc' ? 0 : -new Date(second * 1000).getTimezoneOffset() * 60;
 
 /**
- * Return multiples of a round step in the user's time zone: at most `most` in the window, and one
+ * Return multiples of a round step in the user's time zone: at most `maxTicks` in the window, and one
  * beyond each end, because the axis moves. Labels stay at round times across a daylight saving change.
  */
 export function ticksOf(
   from: number,
   to: number,
-  most: number,
+  maxTicks: number,
   zone: Zone,
 ): { step: number; at: number[] } {
   const step =
-    STEPS.find((size) => (to - from) / size <= most) ?? DAY * Math.ceil((to - from) / DAY / most);
+    STEPS.find((size) => (to - from) / size <= maxTicks) ??
+    DAY * Math.ceil((to - from) / DAY / maxTicks);
   const first = Math.floor((from + utcOffset(from, zone)) / step) * step;
   const count = Math.ceil((to + utcOffset(to, zone) - first) / step) + 2;
   const at = Array.from({ length: count }, (_, index) => {
-    const wall = first + index * step;
-    const near = wall - utcOffset(wall, zone);
-    return wall - utcOffset(near, zone);
+    const localSecond = first + index * step;
+    const estimate = localSecond - utcOffset(localSecond, zone);
+    return localSecond - utcOffset(estimate, zone);
   });
   return { step, at: [...new Set(at)] };
 }

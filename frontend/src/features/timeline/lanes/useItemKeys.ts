@@ -5,7 +5,7 @@ export function useItemKeys() {
   return (event: KeyboardEvent<HTMLElement>) => {
     const current = (event.target as Element).closest<HTMLElement>('[data-item]');
     if (!current || event.ctrlKey || event.metaKey || event.altKey) return;
-    const next = neighbour(current, event.key, event.currentTarget);
+    const next = neighbor(current, event.key, event.currentTarget);
     if (next === undefined) return;
     event.preventDefault();
     next?.focus();
@@ -13,7 +13,7 @@ export function useItemKeys() {
 }
 
 /** Return the item to focus; null if there is none in this direction, undefined for other keys. */
-function neighbour(current: HTMLElement, key: string, root: HTMLElement) {
+function neighbor(current: HTMLElement, key: string, root: HTMLElement) {
   const lanes = [...root.querySelectorAll('[data-track]')]
     .map((track) => [...track.querySelectorAll<HTMLElement>('[data-item]')])
     .filter((items) => items.length);

@@ -10,19 +10,19 @@ import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { databaseUidsOf, isLimitable, type Management, rolesFor } from '../roles';
 import { useInvalidateUsers } from '../useInvalidateUsers';
 
-interface Closing {
+interface CloseProps {
   onClose: () => void;
 }
 
 /** Adds a role if `role` is undefined. */
-export function EditRole({ role, onClose }: Closing & { role?: Role }) {
-  const then = useInvalidateUsers();
+export function EditRole({ role, onClose }: CloseProps & { role?: Role }) {
+  const invalidateAfter = useInvalidateUsers();
   const manager = useQuery(sessionQuery).data;
   const [name, setName] = useState(role?.name ?? '');
   const [management, setManagement] = useState(role?.management ?? 'none');
   const [bdbs, setBdbs] = useState(() => (role ? databaseUidsOf(role).map(String) : []));
-  const [reach, setReach] = useState(bdbs.length ? 'some' : 'all');
-  const isLimited = isLimitable(management) && reach === 'some';
+  const [scope, setScope] = useState(bdbs.length ? 'some' : 'all');
+  const isLimited = isLimitable(management) && scope === 'some';
   const resources = isLimited ? [{ type: 'db' as const, uids: bdbs.map(Number) }] : [];
   return (
     <SubmitDialog
@@ -30,7 +30,9 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
       action={role ? 'Save' : 'Add role'}
       disabled={!name.trim() || (isLimited && !bdbs.length)}
       onConfirm={() =>
-        then(saveRole(role?.uid, { name, management: management as Management, resources }))
+        invalidateAfter(
+          saveRole(role?.uid, { name, management: management as Management, resources }),
+        )
       }
       onClose={onClose}
     >
@@ -57,8 +59,8 @@ export function EditRole({ role, onClose }: Closing & { role?: Role }) {
             { value: 'all', label: 'All databases' },
             { value: 'some', label: 'Only these databases' },
           ]}
-          value={reach}
-          onChange={(event) => setReach(event.currentTarget.value)}
+          value={scope}
+          onChange={(event) => setScope(event.currentTarget.value)}
         />
       )}
       {isLimited && <Databases chosen={bdbs} onChange={setBdbs} />}
@@ -92,13 +94,13 @@ function Databases(props: { chosen: string[]; onChange: (uids: string[]) => void
   );
 }
 
-export function RemoveRole({ role, onClose }: Closing & { role: Role }) {
-  const then = useInvalidateUsers();
+export function RemoveRole({ role, onClose }: CloseProps & { role: Role }) {
+  const invalidateAfter = useInvalidateUsers();
   return (
     <SubmitDialog
       title={`Remove role ${role.name}?`}
       action="Remove role"
-      onConfirm={() => then(removeRole(role.uid))}
+      onConfirm={() => invalidateAfter(removeRole(role.uid))}
       onClose={onClose}
     >
       <span>
@@ -109,8 +111,8 @@ export function RemoveRole({ role, onClose }: Closing & { role: Role }) {
 }
 
 /** Adds an access list if `acl` is undefined. */
-export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
-  const then = useInvalidateUsers();
+export function EditAcl({ acl, onClose }: CloseProps & { acl?: Acl }) {
+  const invalidateAfter = useInvalidateUsers();
   const [name, setName] = useState(acl?.name ?? '');
   const [rules, setRules] = useState(acl?.acl ?? '');
   return (
@@ -118,7 +120,7 @@ export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
       title={acl ? `Edit access list ${acl.name}` : 'Add access list'}
       action={acl ? 'Save' : 'Add access list'}
       disabled={!name.trim() || !rules.trim()}
-      onConfirm={() => then(saveAcl(acl?.uid, { name, acl: rules }))}
+      onConfirm={() => invalidateAfter(saveAcl(acl?.uid, { name, acl: rules }))}
       onClose={onClose}
     >
       <TextInput
@@ -147,13 +149,13 @@ export function EditAcl({ acl, onClose }: Closing & { acl?: Acl }) {
   );
 }
 
-export function RemoveAcl({ acl, onClose }: Closing & { acl: Acl }) {
-  const then = useInvalidateUsers();
+export function RemoveAcl({ acl, onClose }: CloseProps & { acl: Acl }) {
+  const invalidateAfter = useInvalidateUsers();
   return (
     <SubmitDialog
       title={`Remove access list ${acl.name}?`}
       action="Remove access list"
-      onConfirm={() => then(removeAcl(acl.uid))}
+      onConfirm={() => invalidateAfter(removeAcl(acl.uid))}
       onClose={onClose}
     >
       <span>First change the databases that use this list.</span>

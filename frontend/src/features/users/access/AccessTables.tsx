@@ -13,7 +13,7 @@ import { databaseUidsOf, roleLabel } from '../roles';
 import { EditAcl, EditRole, RemoveAcl, RemoveRole } from './AccessDialogs';
 
 interface OpenDialog<T> {
-  what: 'change' | 'remove';
+  dialog: 'change' | 'remove';
   row: T;
 }
 
@@ -41,13 +41,13 @@ export function RoleTable() {
       cell: (role) => databaseUidsOf(role).map(nameOf).join(', ') || 'All',
     },
     { id: 'users', header: 'Users', align: 'right', sort: count, cell: count },
-    menuOf((what, row) => setOpenDialog({ what, row })),
+    menuOf((dialog, row) => setOpenDialog({ dialog, row })),
   ];
   return (
     <>
       <DataTable label="Roles" columns={columns} rows={roles} rowKey={({ uid }) => uid} />
-      {openDialog?.what === 'change' && <EditRole role={openDialog.row} onClose={close} />}
-      {openDialog?.what === 'remove' && <RemoveRole role={openDialog.row} onClose={close} />}
+      {openDialog?.dialog === 'change' && <EditRole role={openDialog.row} onClose={close} />}
+      {openDialog?.dialog === 'remove' && <RemoveRole role={openDialog.row} onClose={close} />}
     </>
   );
 }
@@ -60,19 +60,19 @@ export function AclTable() {
   const columns: Column<Acl>[] = [
     { id: 'name', header: 'Access list', sort: ({ name }) => name, cell: ({ name }) => name },
     { id: 'acl', header: 'Rules', cell: ({ acl }) => <code>{acl}</code> },
-    menuOf((what, row) => setOpenDialog({ what, row })),
+    menuOf((dialog, row) => setOpenDialog({ dialog, row })),
   ];
   return (
     <>
       <DataTable label="Access lists" columns={columns} rows={acls} rowKey={({ uid }) => uid} />
-      {openDialog?.what === 'change' && <EditAcl acl={openDialog.row} onClose={close} />}
-      {openDialog?.what === 'remove' && <RemoveAcl acl={openDialog.row} onClose={close} />}
+      {openDialog?.dialog === 'change' && <EditAcl acl={openDialog.row} onClose={close} />}
+      {openDialog?.dialog === 'remove' && <RemoveAcl acl={openDialog.row} onClose={close} />}
     </>
   );
 }
 
 function menuOf<T extends Acl | Role>(
-  onOpen: (what: 'change' | 'remove', row: T) => void,
+  onOpen: (dialog: 'change' | 'remove', row: T) => void,
 ): Column<T> {
   return {
     id: 'menu',

@@ -33,7 +33,7 @@ function open(dialog: ReactElement) {
 const type = (label: RegExp, value: string) =>
   fireEvent.change(screen.getByLabelText(label), { target: { value } });
 const click = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
-const ordered = () =>
+const requests = () =>
   answered.mock.calls.map(([path, { method, body }]) => [method, path, body && JSON.parse(body)]);
 
 it('turns on with the displayed secret and returns the recovery codes', async () => {
@@ -51,7 +51,7 @@ it('turns on with the displayed secret and returns the recovery codes', async ()
   click('Turn on');
   await waitFor(() => expect(onDone).toHaveBeenCalledWith(['a-b']));
   await waitFor(() => expect(onClose).toHaveBeenCalled());
-  expect(ordered()[1]).toEqual([
+  expect(requests()[1]).toEqual([
     'PUT',
     '/v1/users/second_factor',
     { password: 'correct horse', secret: 'ABCD', code: '123456' },
@@ -73,7 +73,7 @@ it('requires a code of the previous app to change the app', async () => {
   type(/Current code/, 'aa-bb');
   click('Change app');
   await waitFor(() => expect(onDone).toHaveBeenCalledWith(['a-b']));
-  expect(ordered()[1]?.[2]).toEqual({
+  expect(requests()[1]?.[2]).toEqual({
     password: 'correct horse',
     secret: 'ABCD',
     code: '123456',
@@ -105,7 +105,7 @@ it('turns off with the password and a code', async () => {
   type(/Current code/, 'aa-bb');
   click('Turn off');
   await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
-  expect(ordered()).toEqual([
+  expect(requests()).toEqual([
     ['DELETE', '/v1/users/second_factor', { password: 'correct horse', present_code: 'aa-bb' }],
   ]);
 });
@@ -115,7 +115,7 @@ it('turns off for another user without their password', async () => {
   open(<DisableSecondFactorOf user={{ uid: 7, email: 'ann' } as User} onClose={onClose} />);
   click('Turn off');
   await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
-  expect(ordered()[0]).toEqual(['DELETE', '/v1/users/7/second_factor', null]);
+  expect(requests()[0]).toEqual(['DELETE', '/v1/users/7/second_factor', null]);
 });
 
 it('shows the recovery codes', () => {

@@ -15,22 +15,22 @@ import { AuthenticatorSecret, CodeField, RecoveryCodeList } from '@/ui/forms/Aut
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { useInvalidateUsers } from '../useInvalidateUsers';
 
-interface Closing {
+interface CloseProps {
   onClose: () => void;
 }
 
-interface SwitchOnProps extends Closing {
+interface EnableProps extends CloseProps {
   /** Whether an existing authenticator app is replaced. */
   replaces?: boolean;
   onDone: (codes: readonly string[]) => void;
 }
 
 /** For the signed-in user, with any role. */
-export function EnableSecondFactor({ replaces = false, onDone, onClose }: SwitchOnProps) {
+export function EnableSecondFactor({ replaces = false, onDone, onClose }: EnableProps) {
   const client = useQueryClient();
   const { data, error } = useQuery(newSecretQuery);
   const [code, setCode] = useState('');
-  const [present, setPresent] = useState('');
+  const [currentCode, setCurrentCode] = useState('');
   const [password, setPassword] = useState('');
   const confirm = async () => {
     if (!data) return;
@@ -39,7 +39,7 @@ export function EnableSecondFactor({ replaces = false, onDone, onClose }: Switch
         password,
         secret: data.secret,
         code,
-        ...(replaces && { present_code: present }),
+        ...(replaces && { present_code: currentCode }),
       });
       onDone(recovery_codes);
     } finally {
@@ -58,7 +58,7 @@ export function EnableSecondFactor({ replaces = false, onDone, onClose }: Switch
     <SubmitDialog
       title={replaces ? 'Change authenticator app' : 'Turn on two-factor authentication'}
       action={replaces ? 'Change app' : 'Turn on'}
-      disabled={!data || !code.trim() || !password || (replaces && !present.trim())}
+      disabled={!data || !code.trim() || !password || (replaces && !currentCode.trim())}
       onConfirm={confirm}
       onClose={onClose}
     >
@@ -70,14 +70,14 @@ export function EnableSecondFactor({ replaces = false, onDone, onClose }: Switch
       <span>1. Scan this QR code with your authenticator app:</span>
       <AuthenticatorSecret secret={data} />
       <CodeField label="2. Code from the app" value={code} onChange={setCode} />
-      {replaces && <PresentField value={present} onChange={setPresent} />}
+      {replaces && <PresentField value={currentCode} onChange={setCurrentCode} />}
       <OwnPasswordField value={password} onChange={setPassword} />
     </SubmitDialog>
   );
 }
 
 /** Shows the recovery codes once, after two-factor authentication was turned on. */
-export function RecoveryCodes({ codes, onClose }: Closing & { codes: readonly string[] }) {
+export function RecoveryCodes({ codes, onClose }: CloseProps & { codes: readonly string[] }) {
   return (
     <Modal
       opened
@@ -99,12 +99,12 @@ export function RecoveryCodes({ codes, onClose }: Closing & { codes: readonly st
 }
 
 /** For the signed-in user. */
-export function DisableSecondFactor({ onClose }: Closing) {
+export function DisableSecondFactor({ onClose }: CloseProps) {
   const client = useQueryClient();
   const [password, setPassword] = useState('');
-  const [present, setPresent] = useState('');
+  const [currentCode, setCurrentCode] = useState('');
   const confirm = async () => {
-    await disableSecondFactor({ password, present_code: present });
+    await disableSecondFactor({ password, present_code: currentCode });
     await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
   };
   return (
@@ -112,26 +112,26 @@ export function DisableSecondFactor({ onClose }: Closing) {
       title="Turn off two-factor authentication?"
       action="Turn off"
       severe
-      disabled={!password || !present.trim()}
+      disabled={!password || !currentCode.trim()}
       onConfirm={confirm}
       onClose={onClose}
     >
       <span>Signing in then requires only your password. The recovery codes become invalid.</span>
       <OwnPasswordField value={password} onChange={setPassword} autoFocus />
-      <PresentField value={present} onChange={setPresent} />
+      <PresentField value={currentCode} onChange={setCurrentCode} />
     </SubmitDialog>
   );
 }
 
 /** For a user who has lost the phone and the recovery codes. */
-export function DisableSecondFactorOf({ user, onClose }: Closing & { user: User }) {
-  const then = useInvalidateUsers();
+export function DisableSecondFactorOf({ user, onClose }: CloseProps & { user: User }) {
+  const invalidateAfter = useInvalidateUsers();
   return (
     <SubmitDialog
       title={`Turn off two-factor authentication of ${user.email}?`}
       action="Turn off"
       severe
-      onConfirm={() => then(disableSecondFactorOf(user.uid))}
+      onConfirm={() => invalidateAfter(disableSecondFactorOf(user.uid))}
       onClose={onClose}
     >
       <span>

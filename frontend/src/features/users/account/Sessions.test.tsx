@@ -38,7 +38,7 @@ function open(own: boolean, sessions: readonly UserSession[]) {
   );
 }
 
-const ordered = () =>
+const requests = () =>
   answered.mock.calls.flatMap(([path, { method }]) => (method === 'DELETE' ? [path] : []));
 
 it('ends one or all other sessions of the signed-in user', async () => {
@@ -46,14 +46,14 @@ it('ends one or all other sessions of the signed-in user', async () => {
   expect(await screen.findByText(/current session/)).toBeTruthy();
   expect(screen.queryByRole('button', { name: /from 192.0.2.2/ })).toBeNull();
   fireEvent.click(screen.getByRole('button', { name: /from 192.0.2.3/ }));
-  await waitFor(() => expect(ordered()).toEqual(['/v1/users/7/sessions/3']));
+  await waitFor(() => expect(requests()).toEqual(['/v1/users/7/sessions/3']));
   await waitFor(() =>
     expect(
       screen.getByRole<HTMLButtonElement>('button', { name: 'End all other sessions' }).disabled,
     ).toBe(false),
   );
   fireEvent.click(screen.getByRole('button', { name: 'End all other sessions' }));
-  await waitFor(() => expect(ordered()[1]).toBe('/v1/users/7/sessions'));
+  await waitFor(() => expect(requests()[1]).toBe('/v1/users/7/sessions'));
 });
 
 it('disables ending sessions if there are none', async () => {

@@ -22,8 +22,8 @@ export function Sessions({ user, own = false, onClose }: Props) {
   const client = useQueryClient();
   const query = sessionsQuery(user.uid);
   const { data: sessions, error } = useQuery(query);
-  const { submit, busy, failure } = useSubmit(async (which?: number) => {
-    await (which === undefined ? endSessions(user.uid) : endSession(user.uid, which));
+  const { submit, busy, failure } = useSubmit(async (uid?: number) => {
+    await (uid === undefined ? endSessions(user.uid) : endSession(user.uid, uid));
     await client.invalidateQueries({ queryKey: query.queryKey });
   });
   const others = sessions?.filter(({ current }) => !current).length ?? 0;

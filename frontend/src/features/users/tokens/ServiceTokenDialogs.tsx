@@ -18,23 +18,23 @@ const LIFETIMES = [
   { value: '', label: 'Never' },
 ];
 
-interface Adding {
-  onMade: (made: CreatedServiceToken) => Promise<void>;
+interface AddProps {
+  onCreated: (created: CreatedServiceToken) => Promise<void>;
   onClose: () => void;
 }
 
-export function AddServiceToken({ onMade, onClose }: Adding) {
+export function AddServiceToken({ onCreated, onClose }: AddProps) {
   const [name, setName] = useState('');
   const [role, setRole] = useState('db_viewer');
   const { data: roles = [] } = useQuery(rolesQuery);
-  const [life, setLife] = useState(LIFETIMES[1]?.value ?? '');
+  const [lifetime, setLifetime] = useState(LIFETIMES[1]?.value ?? '');
   const add = async () => {
     const token = {
       name: name.trim(),
       ...roleFields(role, roles),
-      ...(life && { ttl: Number(life) }),
+      ...(lifetime && { ttl: Number(lifetime) }),
     };
-    await onMade(await createServiceToken(token));
+    await onCreated(await createServiceToken(token));
   };
   return (
     <SubmitDialog
@@ -54,39 +54,39 @@ export function AddServiceToken({ onMade, onClose }: Adding) {
         value={name}
         onChange={(event) => setName(event.currentTarget.value)}
       />
-      <RoleField value={role} onChange={setRole} without="none" />
+      <RoleField value={role} onChange={setRole} excludedRole="none" />
       <NativeSelect
         label="Expires after"
         data={LIFETIMES}
-        value={life}
-        onChange={(event) => setLife(event.currentTarget.value)}
+        value={lifetime}
+        onChange={(event) => setLifetime(event.currentTarget.value)}
       />
     </SubmitDialog>
   );
 }
 
 export function CreatedTokenDialog({
-  made,
+  created,
   onClose,
 }: {
-  made: CreatedServiceToken;
+  created: CreatedServiceToken;
   onClose: () => void;
 }) {
   return (
     <Modal
       opened
       onClose={onClose}
-      title={`Service token ${made.name}`}
+      title={`Service token ${created.name}`}
       centered
       size="lg"
       closeOnClickOutside={false}
     >
       <Stack gap="sm">
         <span>Copy the token now. It is shown only once.</span>
-        <CopyBlock text={made.token} label="Copy token" />
+        <CopyBlock text={created.token} label="Copy token" />
         <span>Programs send the token with each request:</span>
         <CopyBlock
-          text={`curl -H 'Authorization: Bearer ${made.token}' ${window.location.origin}/v1/bdbs`}
+          text={`curl -H 'Authorization: Bearer ${created.token}' ${window.location.origin}/v1/bdbs`}
           label="Copy command"
         />
         <Group justify="flex-end">

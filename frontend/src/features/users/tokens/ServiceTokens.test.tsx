@@ -19,14 +19,14 @@ const CI = {
   last_used_at: null,
 } as ServiceToken;
 const answered = vi.fn();
-let present: ServiceToken[];
+let tokens: ServiceToken[];
 
 beforeEach(() => {
-  present = [];
+  tokens = [];
   vi.stubGlobal('fetch', answered);
   answered.mockImplementation(async (path: string, { method }: RequestInit) =>
     method === 'GET'
-      ? Response.json(path === '/v1/roles' ? [] : present)
+      ? Response.json(path === '/v1/roles' ? [] : tokens)
       : Response.json({ ...CI, token: 'sbt_secret' }),
   );
 });
@@ -62,7 +62,7 @@ describe('ServiceTokens', () => {
     fireEvent.click(screen.getByRole('button', { name: 'Add service token' }));
     fireEvent.change(await screen.findByLabelText(/^Name/), { target: { value: ' ci ' } });
     fireEvent.change(screen.getByLabelText('Expires after'), { target: { value: '' } });
-    present = [CI];
+    tokens = [CI];
     fireEvent.click(screen.getByRole('button', { name: 'Add token' }));
     await screen.findByText('sbt_secret');
     expect(sent('POST')).toEqual(['/v1/service_tokens', { name: 'ci', role: 'db_viewer' }]);
@@ -72,7 +72,7 @@ describe('ServiceTokens', () => {
   });
 
   it('removes a token after its name was entered', async () => {
-    present = [CI];
+    tokens = [CI];
     show();
     fireEvent.click(await screen.findByRole('button', { name: 'Remove service token ci' }));
     fireEvent.change(await screen.findByRole('textbox'), { target: { value: 'ci' } });
@@ -81,7 +81,7 @@ describe('ServiceTokens', () => {
   });
 
   it('does not let user managers remove tokens of administrators', async () => {
-    present = [CI];
+    tokens = [CI];
     show('user_manager');
     const button = await screen.findByRole('button', { name: 'Remove service token ci' });
     expect(button.hasAttribute('disabled')).toBe(true);

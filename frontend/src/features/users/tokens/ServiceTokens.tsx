@@ -23,14 +23,14 @@ export function ServiceTokens() {
   const { data: session } = useQuery(sessionQuery);
   const { data: roles = [] } = useQuery(rolesQuery);
   const [adding, setAdding] = useState(false);
-  const [made, setMade] = useState<CreatedServiceToken | null>(null);
+  const [created, setCreated] = useState<CreatedServiceToken | null>(null);
   const [removing, setRemoving] = useState<ServiceToken | null>(null);
   const reload = () => client.invalidateQueries({ queryKey: serviceTokensQuery.queryKey });
   return (
     <Card
       flush
       title="Service tokens"
-      aside={
+      headerEnd={
         <Button variant="default" onClick={() => setAdding(true)}>
           Add service token
         </Button>
@@ -56,14 +56,14 @@ export function ServiceTokens() {
       )}
       {adding && (
         <AddServiceToken
-          onMade={async (token) => {
-            setMade(token);
+          onCreated={async (token) => {
+            setCreated(token);
             await reload();
           }}
           onClose={() => setAdding(false)}
         />
       )}
-      {made && <CreatedTokenDialog made={made} onClose={() => setMade(null)} />}
+      {created && <CreatedTokenDialog created={created} onClose={() => setCreated(null)} />}
       {removing && (
         <ConfirmByTyping
           title={`Remove service token ${removing.name}?`}

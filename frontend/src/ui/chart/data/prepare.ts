@@ -27,7 +27,7 @@ export const EMPTY_DATA: Prepared = {
 export function prepare(
   columns: Columns,
   kind: 'lines' | 'stacked',
-  shown = columns.rows,
+  drawnRows = columns.rows,
 ): Prepared {
   const { from, step, rows, extremes, total, weights } = columns;
   const half = Math.floor(step / 2);
@@ -39,7 +39,7 @@ export function prepare(
     extremes,
     total,
     weights,
-    drawn: kind === 'lines' ? shown.map(withGaps) : stack(shown, x.length),
+    drawn: kind === 'lines' ? drawnRows.map(withGaps) : stack(drawnRows, x.length),
   };
 }
 

@@ -20,7 +20,7 @@ export function HeatLegend({ ref }: { ref: Ref<HeatLegendHandle> }) {
       const found = summaryOf(heat.columns);
       figures.current?.replaceChildren(
         figure('Requests', found ? format('count', found.requests) : '–'),
-        figure('Most at', found ? rangeLabel(found.most, heat.perDecade) : '–'),
+        figure('Most at', found ? rangeLabel(found.busiest, heat.perDecade) : '–'),
         figure('Slowest', found ? rangeLabel(found.slowest, heat.perDecade) : '–'),
       );
     },
@@ -41,9 +41,9 @@ export function HeatLegend({ ref }: { ref: Ref<HeatLegendHandle> }) {
 }
 
 function labels(scale: ColorScale): HTMLElement[] {
-  return scaleLabels(scale).map(({ rate, place }) => {
+  return scaleLabels(scale).map(({ rate, position }) => {
     const label = document.createElement('span');
-    label.style.left = `${place * 100}%`;
+    label.style.left = `${position * 100}%`;
     label.textContent = format('count', rate);
     return label;
   });

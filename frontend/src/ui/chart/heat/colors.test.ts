@@ -26,11 +26,11 @@ describe('shareOf', () => {
 
   it('matches the labels of the legend', () => {
     expect(scaleLabels(scale)).toEqual([
-      { rate: 1, place: 0 },
-      { rate: 10, place: 0.25 },
-      { rate: 100, place: 0.5 },
-      { rate: 1_000, place: 0.75 },
-      { rate: 10_000, place: 1 },
+      { rate: 1, position: 0 },
+      { rate: 10, position: 0.25 },
+      { rate: 100, position: 0.5 },
+      { rate: 1_000, position: 0.75 },
+      { rate: 10_000, position: 1 },
     ]);
   });
 

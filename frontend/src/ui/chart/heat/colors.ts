@@ -8,7 +8,7 @@ export const STOPS = [0, 1, 2, 3, 4].map((stop) => `var(--heat-map-${stop})`);
 const DECADES = 6;
 
 /** Share of the legend's width that a label needs. */
-const ROOM = 0.12;
+const LABEL_SHARE = 0.12;
 
 export interface ColorScale {
   low: number;
@@ -25,16 +25,16 @@ export function colorScale([lowest, highest]: readonly [number, number]): ColorS
 
 /** Return the position of a rate on the scale, 0 to 1. */
 export function shareOf(rate: number, { low, high }: ColorScale): number {
-  const place = Math.log10(rate / low) / Math.log10(high / low);
-  return Math.min(1, Math.max(0, place));
+  const position = Math.log10(rate / low) / Math.log10(high / low);
+  return Math.min(1, Math.max(0, position));
 }
 
 /** Return the labels of a legend: powers of ten, and the end of the scale if there is space. */
-export function scaleLabels(scale: ColorScale): { rate: number; place: number }[] {
+export function scaleLabels(scale: ColorScale): { rate: number; position: number }[] {
   const tens = roundNumbers(scale.low, scale.high).filter(isPowerOfTen);
-  const marks = tens.map((rate) => ({ rate, place: shareOf(rate, scale) }));
-  const free = 1 - (marks.at(-1)?.place ?? 0);
-  return free > ROOM ? [...marks, { rate: scale.high, place: 1 }] : marks;
+  const marks = tens.map((rate) => ({ rate, position: shareOf(rate, scale) }));
+  const free = 1 - (marks.at(-1)?.position ?? 0);
+  return free > LABEL_SHARE ? [...marks, { rate: scale.high, position: 1 }] : marks;
 }
 
 type Rgb = readonly [number, number, number];
@@ -48,10 +48,12 @@ const parsed = (hex: string): Rgb => {
 export function shades(stops: readonly string[], count: number): string[] {
   const colors = stops.map(parsed);
   return Array.from({ length: count }, (_, index) => {
-    const place = (index / (count - 1)) * (colors.length - 1);
-    const left = Math.min(Math.floor(place), colors.length - 2);
+    const position = (index / (count - 1)) * (colors.length - 1);
+    const left = Math.min(Math.floor(position), colors.length - 2);
     const [a, b] = [colors[left] ?? [0, 0, 0], colors[left + 1] ?? [0, 0, 0]];
-    const mixed = a.map((part, at) => Math.round(part + ((b[at] ?? part) - part) * (place - left)));
+    const mixed = a.map((part, at) =>
+      Math.round(part + ((b[at] ?? part) - part) * (position - left)),
+    );
     return `rgb(${mixed.join(' ')})`;
   });
 }

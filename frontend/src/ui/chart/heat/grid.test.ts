@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import {
+  axisPositionOf,
   columnAt,
   countAt,
   extentOf,
   gapsOf,
-  placeOf,
   ratesOf,
   requestsOf,
   roundBounds,
@@ -29,10 +29,10 @@ const SILENT = column(0, []);
 describe('columns', () => {
   it('are aligned with the seconds of other charts', () => {
     const grid = { from: 100, step: 3 };
-    expect([99.6, 100, 102, 102.4, 102.6].map((place) => columnAt(grid, place))).toEqual([
+    expect([99.6, 100, 102, 102.4, 102.6].map((position) => columnAt(grid, position))).toEqual([
       0, 0, 0, 0, 1,
     ]);
-    expect(columnAt(grid, placeOf(106))).toBe(2);
+    expect(columnAt(grid, axisPositionOf(106))).toBe(2);
   });
 });
 
@@ -74,7 +74,7 @@ describe('cells', () => {
 
   it('have a summary', () => {
     const columns = [column(40, [30, 0, 3]), GAP, column(38, [29, 0, 2])];
-    expect(summaryOf(columns)).toEqual({ requests: 64, most: 40, slowest: 42 });
+    expect(summaryOf(columns)).toEqual({ requests: 64, busiest: 40, slowest: 42 });
     expect(summaryOf([GAP, SILENT])).toBeNull();
   });
 });

@@ -2,11 +2,11 @@
 import type { Heat, HeatColumn } from './types';
 
 /** Return the axis position at which a second starts. Charts draw a second as a point, so a cell extends half a second to both sides. */
-export const placeOf = (second: number): number => second - 0.5;
+export const axisPositionOf = (second: number): number => second - 0.5;
 
 /** Return the index of the column at an axis position. */
-export const columnAt = ({ from, step }: Pick<Heat, 'from' | 'step'>, place: number): number =>
-  Math.floor((place - placeOf(from)) / step);
+export const columnAt = ({ from, step }: Pick<Heat, 'from' | 'step'>, position: number): number =>
+  Math.floor((position - axisPositionOf(from)) / step);
 
 /** Return the lower bound of a row in microseconds. */
 export const rowStart = (row: number, perDecade: number): number => 10 ** (row / perDecade);
@@ -75,18 +75,18 @@ export function roundBounds(low: number, high: number): [number, number] {
 }
 
 /** Return the labels of a logarithmic axis; only powers of ten if there is little space. */
-export function ticks(low: number, high: number, room: number): number[] {
+export function ticks(low: number, high: number, maxLabels: number): number[] {
   const all = roundNumbers(low, high);
-  if (all.length <= room) return all;
+  if (all.length <= maxLabels) return all;
   const tens = all.filter(isPowerOfTen);
-  const every = Math.max(1, Math.ceil(tens.length / Math.max(1, room)));
-  return tens.filter((_, index) => index % every === 0);
+  const stride = Math.max(1, Math.ceil(tens.length / Math.max(1, maxLabels)));
+  return tens.filter((_, index) => index % stride === 0);
 }
 
 export interface Summary {
   requests: number;
   /** Row with the most requests, and slowest row. */
-  most: number;
+  busiest: number;
   slowest: number;
 }
 
@@ -104,7 +104,7 @@ export function summaryOf(columns: Heat['columns']): Summary | null {
   if (!rows[0]) return null;
   return {
     requests: rows.reduce((sum, [, count]) => sum + count, 0),
-    most: rows[0][0],
+    busiest: rows[0][0],
     slowest: Math.max(...byRow.keys()),
   };
 }
@@ -125,9 +125,9 @@ export function gapsOf({ from, step, columns }: Heat): [number, number][] {
 export function toCsv({ from, step, perDecade, columns }: Heat): string {
   const lines = columns.flatMap((column, index) => {
     const time = new Date((from + index * step) * 1000).toISOString();
-    return (column?.counts ?? []).flatMap((count, place) => {
+    return (column?.counts ?? []).flatMap((count, position) => {
       const bounds = [0, 1].map((end) =>
-        rowStart((column?.row ?? 0) + place + end, perDecade).toPrecision(4),
+        rowStart((column?.row ?? 0) + position + end, perDecade).toPrecision(4),
       );
       return count ? [[time, ...bounds, count, column?.seconds].join(',')] : [];
     });

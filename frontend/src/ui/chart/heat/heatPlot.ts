@@ -16,10 +16,10 @@ import {
 } from '../plot/timePlot';
 import { type ColorScale, colorScale, STOPS, shades } from './colors';
 import {
+  axisPositionOf,
   columnAt,
   type Extent,
   extentOf,
-  placeOf,
   roundBounds,
   rowOf,
   rowStart,
@@ -31,8 +31,8 @@ import type { Heat, HeatColumn, HeatSource } from './types';
 
 const SHADES = 32;
 /** Minimum distance between two labels of the latency axis in pixels. */
-const LABEL_ROOM = 26;
-const NOTHING: Heat = { from: 0, step: 1, perDecade: 20, columns: [] };
+const LABEL_SPACING = 26;
+const EMPTY_HEAT: Heat = { from: 0, step: 1, perDecade: 20, columns: [] };
 
 export interface PointedCell {
   /** Epoch second at which the column starts. */
@@ -51,7 +51,7 @@ export interface HeatPlotOptions extends PlotShell {
 }
 
 export class HeatPlot extends TimePlot<HeatPlotOptions> {
-  heat: Heat = NOTHING;
+  heat: Heat = EMPTY_HEAT;
   private readonly cell = document.createElement('div');
   private readonly colors = shades(STOPS.map(resolveColor), SHADES);
   private y: [number, number] = [100, 1_000];
@@ -77,7 +77,9 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
       this.y = roundBounds(rowStart(lowest, perDecade), rowStart(highest + 1, perDecade));
       this.scale = colorScale(extent.rates);
     }
-    const middles = columns.map((_, index) => placeOf(this.heat.from + (index + 0.5) * step));
+    const middles = columns.map((_, index) =>
+      axisPositionOf(this.heat.from + (index + 0.5) * step),
+    );
     this.plot.setData([middles, middles.map(() => null)], true);
     onData(this.heat, extent, this.scale);
     this.point();
@@ -108,8 +110,8 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
           ...axisStyle(),
           ...yAxisSize,
           splits: (plot) => {
-            const room = Math.floor(plot.bbox.height / uPlot.pxRatio / LABEL_ROOM);
-            return ticks(...this.y, room);
+            const maxLabels = Math.floor(plot.bbox.height / uPlot.pxRatio / LABEL_SPACING);
+            return ticks(...this.y, maxLabels);
           },
           filter: (_, splits) => splits,
           values: (_, splits) => splits.map((split) => format('microseconds', split)),
@@ -153,7 +155,7 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
       this.options.onCursor(null);
       return;
     }
-    const row = this.isOwn ? rowOf(this.plot.posToVal(top, 'y'), perDecade) : null;
+    const row = this.isHovered ? rowOf(this.plot.posToVal(top, 'y'), perDecade) : null;
     const at = from + index * step;
     this.outline(at, columns[index]?.seconds ? row : null);
     this.options.onCursor({ from: at, column: columns[index], row, left: this.left });
@@ -163,7 +165,7 @@ export class HeatPlot extends TimePlot<HeatPlotOptions> {
     this.cell.hidden = row === null;
     if (row === null) return;
     const { step, perDecade } = this.heat;
-    const x = [at, at + step].map((second) => this.plot.valToPos(placeOf(second), 'x'));
+    const x = [at, at + step].map((second) => this.plot.valToPos(axisPositionOf(second), 'x'));
     const y = [row + 1, row].map((each) => this.plot.valToPos(rowStart(each, perDecade), 'y'));
     const [left = 0, right = 0] = x;
     const [top = 0, bottom = 0] = y;

@@ -1,11 +1,11 @@
 /** Painting of a heat map: cells, and hatching for gaps. */
 import uPlot from 'uplot';
 import { type ColorScale, shareOf } from './colors';
-import { gapsOf, placeOf, ratesOf, rowStart } from './grid';
+import { axisPositionOf, gapsOf, ratesOf, rowStart } from './grid';
 import type { Heat } from './types';
 
 /** Minimum width in pixels of a gap with a label. */
-const WORDS_WIDTH = 64;
+const LABEL_WIDTH = 64;
 
 interface CellStyle {
   scale: ColorScale;
@@ -15,7 +15,7 @@ interface CellStyle {
 
 export function paintCells(plot: uPlot, heat: Heat, { scale, shades }: CellStyle): void {
   const { ctx } = plot;
-  const x = (second: number) => Math.round(plot.valToPos(placeOf(second), 'x', true));
+  const x = (second: number) => Math.round(plot.valToPos(axisPositionOf(second), 'x', true));
   const y = memoized((row: number) =>
     Math.round(plot.valToPos(rowStart(row, heat.perDecade), 'y', true)),
   );
@@ -45,10 +45,10 @@ export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapC
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
   for (const [from, to] of gapsOf(heat)) {
-    const left = Math.max(bbox.left, Math.round(plot.valToPos(placeOf(from), 'x', true)));
+    const left = Math.max(bbox.left, Math.round(plot.valToPos(axisPositionOf(from), 'x', true)));
     const right = Math.min(
       bbox.left + bbox.width,
-      Math.round(plot.valToPos(placeOf(to), 'x', true)),
+      Math.round(plot.valToPos(axisPositionOf(to), 'x', true)),
     );
     if (right <= left) continue;
     ctx.save();
@@ -67,7 +67,7 @@ export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapC
     }
     ctx.stroke();
     ctx.restore();
-    if (text && (right - left) / ratio >= WORDS_WIDTH) {
+    if (text && (right - left) / ratio >= LABEL_WIDTH) {
       drawLabel(plot, (left + right) / 2, text, surface);
     }
   }
@@ -76,17 +76,17 @@ export function paintGaps(plot: uPlot, heat: Heat, { line, surface, text }: GapC
 function drawLabel(plot: uPlot, middle: number, text: string, surface: string): void {
   const { ctx, bbox } = plot;
   const ratio = uPlot.pxRatio;
-  const words = 'No data';
+  const label = 'No data';
   ctx.save();
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
   ctx.textAlign = 'center';
   ctx.textBaseline = 'middle';
-  const [width, height] = [ctx.measureText(words).width + 10 * ratio, 18 * ratio];
+  const [width, height] = [ctx.measureText(label).width + 10 * ratio, 18 * ratio];
   const y = bbox.top + bbox.height / 2;
   ctx.fillStyle = surface;
   ctx.fillRect(middle - width / 2, y - height / 2, width, height);
   ctx.fillStyle = text;
-  ctx.fillText(words, middle, y);
+  ctx.fillText(label, middle, y);
   ctx.restore();
 }
 

@@ -36,7 +36,7 @@ export interface PlotOptions extends PlotShell {
   visible: () => readonly boolean[];
   onData: (data: Prepared) => void;
   /** Index of the interval under the crosshair, null if there is none; `left` is in pixels. */
-  onCursor: (index: number | null, left: number, own: boolean) => void;
+  onCursor: (index: number | null, left: number, isHovered: boolean) => void;
 }
 
 export class ChartPlot extends TimePlot<PlotOptions> {
@@ -48,10 +48,10 @@ export class ChartPlot extends TimePlot<PlotOptions> {
     const { from, to } = axis.window();
     const visible = this.options.visible();
     const columns = spec.source.read(from, to);
-    const shown = columns.rows.map((values, index) =>
+    const visibleRows = columns.rows.map((values, index) =>
       visible[index] === false ? new Float64Array(values.length).fill(Number.NaN) : values,
     );
-    this.data = prepare(columns, spec.kind, shown);
+    this.data = prepare(columns, spec.kind, visibleRows);
     const { drawn } = this.data;
     this.y = this.options.log
       ? decades([...drawn, ...this.extremes()])
@@ -143,7 +143,7 @@ export class ChartPlot extends TimePlot<PlotOptions> {
       width: series.limit ? 1 : 1.5,
       ...(series.limit ? { dash: [6, 4] } : {}),
       ...(stacked && index === 0 ? { fill: this.layer(index, stroke) } : {}),
-      points: { show: (plot, at) => isAlone(plot.data[at]), size: 3, fill: stroke },
+      points: { show: (plot, at) => hasIsolatedSample(plot.data[at]), size: 3, fill: stroke },
       spanGaps: false,
     };
   }
@@ -168,7 +168,7 @@ export class ChartPlot extends TimePlot<PlotOptions> {
   }
 
   private cursor(): void {
-    this.options.onCursor(this.plot.cursor.idx ?? null, this.left, this.isOwn);
+    this.options.onCursor(this.plot.cursor.idx ?? null, this.left, this.isHovered);
   }
 
   private moved(): void {
@@ -190,7 +190,7 @@ const sparse = (unit: ChartSpec['unit'], splits: readonly (number | null)[]): st
   splits.map((split) => (split === null ? '' : axisLabels(unit, [split]).join()));
 
 /** Return whether a row has a sample between two gaps, which has no line and is drawn as a point. */
-function isAlone(values: ArrayLike<number | null | undefined> | undefined): boolean {
+function hasIsolatedSample(values: ArrayLike<number | null | undefined> | undefined): boolean {
   if (!values) return false;
   for (let index = 0; index < values.length; index += 1) {
     if (values[index] != null && values[index - 1] == null && values[index + 1] == null)

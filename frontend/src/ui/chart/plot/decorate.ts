@@ -87,10 +87,10 @@ export function drawEdgeValues(plot: uPlot, spec: ChartSpec, late: number): void
   let lowest = bbox.top + bbox.height - step * (labels.length - 0.5);
   let previous = Number.NEGATIVE_INFINITY;
   for (const { y, text, color } of labels) {
-    const place = Math.max(Math.min(y, lowest), previous + step, bbox.top + step / 2);
+    const labelY = Math.max(Math.min(y, lowest), previous + step, bbox.top + step / 2);
     ctx.fillStyle = resolveColor(color);
-    ctx.fillText(text, left, place);
-    previous = place;
+    ctx.fillText(text, left, labelY);
+    previous = labelY;
     lowest += step;
   }
 }

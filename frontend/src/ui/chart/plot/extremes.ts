@@ -23,8 +23,8 @@ export function extremesOf(
   if (step === 1) return [];
   if (kind === 'stacked') {
     const middle = drawn.at(-1);
-    const isWhole = series.every((_, index) => visible[index] !== false);
-    return total && middle && isWhole ? [{ ...total, middle, color: 'var(--text-dim)' }] : [];
+    const isComplete = series.every((_, index) => visible[index] !== false);
+    return total && middle && isComplete ? [{ ...total, middle, color: 'var(--text-dim)' }] : [];
   }
   return series.flatMap(({ color }, index) => {
     const found = extremes?.[index];
@@ -91,8 +91,8 @@ function fill(
     const known = row?.[index] ?? Number.NaN;
     const value = Number.isNaN(known) ? (shade.middle[index] ?? 0) : known;
     // Zero has no position on a logarithmic axis.
-    const shown = Math.min(Math.max(value, min ?? 0), max ?? value);
-    return [plot.valToPos(x[index] ?? 0, 'x', true), plot.valToPos(shown, 'y', true)];
+    const clamped = Math.min(Math.max(value, min ?? 0), max ?? value);
+    return [plot.valToPos(x[index] ?? 0, 'x', true), plot.valToPos(clamped, 'y', true)];
   };
   ctx.beginPath();
   for (let index = first; index < end; index += 1) ctx.lineTo(...point(shade.high, index));

@@ -7,13 +7,13 @@ const OFFSET = 12;
 /** Half of the maximum width of a mark's label, which is kept free on both sides. */
 const HALF = 130;
 
-/** Show the box to the right of the crosshair, or to its left if `room` pixels are not available. */
+/** Show the box to the right of the crosshair, or to its left if `tooltipWidth` pixels are not available. */
 export function positionTooltip(
   box: HTMLElement,
   { left, width }: { left: number; width: number },
-  room: number,
+  tooltipWidth: number,
 ): void {
-  const flip = left + OFFSET + room > width;
+  const flip = left + OFFSET + tooltipWidth > width;
   box.style.left = flip ? '' : `${left + OFFSET}px`;
   box.style.right = flip ? `${width - left + OFFSET}px` : '';
   box.hidden = false;

@@ -103,7 +103,7 @@ export abstract class TimePlot<Options extends PlotShell> {
   protected readonly plot: uPlot;
   private readonly observer: ResizeObserver;
   /** The mark under the pointer. */
-  private near: ChartMark | null = null;
+  private nearestMark: ChartMark | null = null;
 
   constructor(protected readonly options: Options) {
     const { host, height } = options;
@@ -112,7 +112,7 @@ export abstract class TimePlot<Options extends PlotShell> {
       if (host.clientWidth) this.plot.setSize({ width: host.clientWidth, height });
     });
     this.observer.observe(host);
-    this.plot.over.addEventListener('click', () => this.near?.open?.());
+    this.plot.over.addEventListener('click', () => this.nearestMark?.open?.());
   }
 
   /** Read the source and draw. */
@@ -139,15 +139,17 @@ export abstract class TimePlot<Options extends PlotShell> {
   }
 
   /** Whether the pointer is on this plot, not on another plot with a synchronized crosshair. */
-  protected get isOwn(): boolean {
+  protected get isHovered(): boolean {
     return (this.plot.cursor.left ?? -1) >= 0 && this.plot.over.matches(':hover');
   }
 
   /** Show the mark under the pointer. Plots with a synchronized crosshair show none. */
   protected showMark(): void {
     const { marks, onMark } = this.options;
-    this.near = this.isOwn ? markAt(this.plot, marks(), this.plot.cursor.left ?? -1) : null;
-    this.plot.over.style.cursor = this.near?.open ? 'pointer' : '';
-    onMark(this.near, this.left);
+    this.nearestMark = this.isHovered
+      ? markAt(this.plot, marks(), this.plot.cursor.left ?? -1)
+      : null;
+    this.plot.over.style.cursor = this.nearestMark?.open ? 'pointer' : '';
+    onMark(this.nearestMark, this.left);
   }
 }
