@@ -91,9 +91,9 @@ simulate: setup-tests ## Simulate the proxy's worker with clients, shards and fa
 
 .PHONY: test-chaos
 test-chaos: proxy ## Short tests of client libraries while shards and proxies fail, and of the flash tier against a plain server
-	@$(if $(ALL),SHARDBOARD_KILLS=50) $(bin)/pytest --quiet engine/chaos engine/tier
-	@$(bin)/python engine/chaos --short --seed 1
-	@$(if $(ALL),$(bin)/python engine/conformance/reply_injection.py --check)
+	@$(if $(ALL),SHARDBOARD_KILLS=50) $(bin)/pytest --quiet engine/testkit/chaos engine/tier
+	@$(bin)/python engine/testkit/chaos --short --seed 1
+	@$(if $(ALL),$(bin)/python engine/testkit/conformance/reply_injection.py --check)
 	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 
 .PHONY: torture
@@ -102,7 +102,7 @@ torture: setup-tests ## Compare the flash tier with a plain server, random comma
 
 .PHONY: chaos
 chaos: setup-tests ## Test six client libraries under load while shards and proxies fail, move and freeze
-	@$(bin)/python engine/chaos
+	@$(bin)/python engine/testkit/chaos
 
 .PHONY: test-backend
 test-backend: setup-tests ## Run the backend tests on SQLite with real Valkey processes
@@ -129,19 +129,19 @@ e2e: setup-tests ## Run Playwright in Chromium against the real stack
 
 .PHONY: test-bench
 test-bench: setup-tests ## Run all benchmarks in short form, to check that they work
-	@$(bin)/python -m bench --smoke
+	@$(bin)/python -m perf --smoke
 
 .PHONY: check-bench
-check-bench: setup-tests ## Run the short benchmarks and compare their figures with bench/figures.toml
-	@exec $(bin)/python -m bench --check
+check-bench: setup-tests ## Run the short benchmarks and compare their figures with perf/figures.toml
+	@exec $(bin)/python -m perf --check
 
 .PHONY: check-collection
-check-collection: setup-tests ## Monitor 128 shards for a minute and compare the cost with bench/figures.toml
-	@exec $(bin)/python -m bench --check collection-128
+check-collection: setup-tests ## Monitor 128 shards for a minute and compare the cost with perf/figures.toml
+	@exec $(bin)/python -m perf --check collection-128
 
 .PHONY: bench
 bench: setup-tests ## Run the benchmarks and check their limits, including comparisons with valkey-cli
-	@exec $(bin)/python -m bench
+	@exec $(bin)/python -m perf
 
 ##@ Maintain
 

@@ -1,6 +1,6 @@
 """Contents of the wheel besides Python: migrations, the built web UI and the programs of `engine/`.
 
-`shardboard.resources` finds them there. An editable installation has them in the checkout, built or not.
+`shardboard.kit.resources` finds them there. An editable installation has them in the checkout, built or not.
 """
 
 import sysconfig

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from backend.tests import openldap  # noqa: E402
+from backend.tests.support import openldap  # noqa: E402
 
 
 def main() -> None:

@@ -21,9 +21,9 @@ from typing import Any
 import httpx
 import psutil
 
-from shardboard import demo_load
-from shardboard.demo import DATABASE
-from shardboard.local import LocalCluster, LocalError, ok, private_cluster
+from shardboard.local import demo_traffic
+from shardboard.local.demo import DATABASE
+from shardboard.local.cluster import LocalCluster, LocalError, ok, private_cluster
 
 HERE = Path(__file__).resolve().parent
 LOGS = HERE / "results" / "logs"
@@ -91,7 +91,7 @@ class Stack:
         bdb = ok(self._cluster.api.get(f"/v1/bdbs/{uid}"))
         endpoint = bdb["endpoints"][0]
         places = [(address, endpoint["port"]) for address in endpoint["addr"]]
-        demo_load.start(self._cluster, f"traffic-{uid}", places, profile, rate, follows=bdb["oss_cluster"])
+        demo_traffic.start(self._cluster, f"traffic-{uid}", places, profile, rate, follows=bdb["oss_cluster"])
 
     def _kill(self, name: str) -> None:
         child = self._cluster.children.pop(name)

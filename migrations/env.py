@@ -6,8 +6,8 @@ from alembic import context
 from sqlalchemy import Connection
 
 import shardboard.state  # noqa: F401 - registers the tables
-from shardboard.db import Base, UtcDateTime
-from shardboard.encrypted import EncryptedJson, EncryptedText
+from shardboard.store.db import Base, UtcDateTime
+from shardboard.store.encrypted_columns import EncryptedJson, EncryptedText
 
 FORMS = {UtcDateTime: "sa.DateTime(timezone=True)", EncryptedText: "sa.String()", EncryptedJson: "sa.JSON()"}
 

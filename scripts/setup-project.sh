@@ -72,7 +72,7 @@ install_uv() {
 
 set_up_node() {
   local hash
-  hash=$(hash_of package.json frontend/package.json e2e/package.json engine/chaos/clients/package.json package-lock.json)
+  hash=$(hash_of package.json frontend/package.json e2e/package.json engine/testkit/chaos/clients/package.json package-lock.json)
   if is_current node_modules/stamp-npm "$hash"; then return 0; fi
   require_node
   # No package needs its install script, so none may run.

@@ -2,6 +2,6 @@
 
 import sys
 
-from shardboard.cli import main
+from shardboard.cli.main import main
 
 sys.exit(main())

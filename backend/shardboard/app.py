@@ -14,119 +14,121 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from shardboard import __version__, garbage, recent_log, serving
-from shardboard.api import (
-    absent,
-    actions,
-    alerts,
+from shardboard import __version__
+from shardboard.actions import switch_back
+from shardboard.api.access import (
     audit,
-    audited,
-    availability,
+    ldap,
+    ldap_mappings,
+    logins,
+    redis_acls,
+    roles,
+    service_tokens,
+    sessions,
+    sso,
+    two_factor,
+    users,
+)
+from shardboard.api.alerting import alerts, webhooks
+from shardboard.api.alerting import events as logs
+from shardboard.api.benchmarks import benchmark_reports, benchmark_runs
+from shardboard.api.cluster import (
+    actions,
+    bootstrap,
+    certificates,
+    cluster,
+    console_ca,
+    join,
+    json_schemas,
+    license,  # noqa: A004 - name in the Redis Enterprise REST API
+    node_actions,
+    node_checks,
+    nodes,
+    support_bundle,
+    unsupported_features,
+    usage_report,
+)
+from shardboard.api.cluster import host_checks as host
+from shardboard.api.databases import (
     bdb_commands,
     bdb_passwords,
     bdbs,
-    benchmark_reports,
-    benchmarks,
-    bootstrap,
-    certificates,
-    checks,
-    cluster,
-    commands,
-    console_authority,
-    debuginfo,
-    drills,
-    errors,
-    failovers,
-    history,
-    host,
-    incidents,
-    join,
-    jsonschemas,
-    latency,
-    ldap,
-    ldap_mappings,
-    license,  # noqa: A004 - name of the resource in the REST API
-    logs,
-    migrations,
-    node_actions,
-    nodes,
-    options,
-    prometheus,
+    engine_diagnostics,
     proxies,
-    ram_curve,
-    rebalance,
-    redis_acls,
-    restarts,
-    revamps,
-    roles,
-    second_factor,
-    service_tokens,
-    session,
-    sessions,
-    shard_looks,
+    revamp,
     shards,
-    slots,
-    sso,
-    stats,
-    stream,
-    timeline,
     traffic,
     upgrades,
-    usage_report,
-    users,
-    webhooks,
 )
-from shardboard.api.feed import Feed
-from shardboard.api.host_names import with_host_check
-from shardboard.api.middleware import install_response_headers as install_middleware
-from shardboard.api.page import mount_web_ui
-from shardboard.authority import ConsoleCa
-from shardboard.bus import Bus
-from shardboard.collectors.alarms import AlarmCollector
-from shardboard.collectors.archive import Archive
-from shardboard.collectors.benchmarks import BenchmarkCollector
-from shardboard.collectors.first_writes import FirstWriteCollector
-from shardboard.collectors.housekeeping import Housekeeping
-from shardboard.collectors.live import LiveMetrics
-from shardboard.collectors.nodes import NodeCollector
+from shardboard.api.failures import availability, drills, incidents, timeline
+from shardboard.api.failures import failover as failovers
+from shardboard.api.failures import shard_restart as restarts
+from shardboard.api.http import audit_middleware, error_handlers, options
+from shardboard.api.http.host_names import with_host_check
+from shardboard.api.http.response_headers import install_response_headers as install_middleware
+from shardboard.api.http.web_ui import mount_web_ui
+from shardboard.api.metrics import (
+    command_stats,
+    hot_slots,
+    latency_heatmap,
+    metric_history,
+    prometheus,
+    ram_curve,
+    stats,
+)
+from shardboard.api.placement import rebalance, shard_migration
+from shardboard.api.stream import event_stream
+from shardboard.api.stream.change_feed import Feed
+from shardboard.collectors.alerting.alarms import AlarmCollector
+from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
+from shardboard.collectors.cluster.housekeeping import Housekeeping
+from shardboard.collectors.cluster.nodes import NodeCollector
+from shardboard.collectors.failures.failure_detection import NodeWatch
+from shardboard.collectors.failures.first_writes import FirstWriteCollector
+from shardboard.collectors.failures.resync import ResyncCollector
+from shardboard.collectors.metrics.live_metrics import LiveMetrics
+from shardboard.collectors.metrics.metric_history import Archive
 from shardboard.collectors.pulse import Pulses
-from shardboard.collectors.resyncs import ResyncCollector
-from shardboard.collectors.watch import NodeWatch
 from shardboard.console import Console
-from shardboard.db import Store
 from shardboard.driver.agents import HttpAgents
-from shardboard.orders import primaries_return
-from shardboard.ownership import lock_store
-from shardboard.reconcilers import benchmarks as benchmark_steps
-from shardboard.reconcilers import drills as drill_steps
-from shardboard.reconcilers import failover, replica_ha, restart, revival, stale_primaries
-from shardboard.reconcilers.access import AccessLoop
-from shardboard.reconcilers.agent_certificates import AgentCertificatesLoop
-from shardboard.reconcilers.bdbs import steppers
-from shardboard.reconcilers.certificates import CertificatesLoop
-from shardboard.reconcilers.console_authority import ConsoleCaLoop
-from shardboard.reconcilers.elections import ElectionLoop
-from shardboard.reconcilers.endpoints import Endpoints
-from shardboard.reconcilers.epochs import EpochLoop
-from shardboard.reconcilers.failover import FailoverLoop
-from shardboard.reconcilers.hung import HungShardLoop
-from shardboard.reconcilers.inventory import InventoryLoop
+from shardboard.kit import gc_tuning, log_buffer
+from shardboard.kit.bus import Bus
+from shardboard.lifecycle.store_lock import lock_store
+from shardboard.lifecycle.supervision import Loop, LoopSupervisor
+from shardboard.net import http_server
+from shardboard.pki.console_ca import ConsoleCa
+from shardboard.reconcilers.access.acl_users import AccessLoop
+from shardboard.reconcilers.benchmarks import benchmark_runs as benchmark_steps
+from shardboard.reconcilers.cluster import node_actions as node_moves
+from shardboard.reconcilers.cluster.agent_certificates import AgentCertificatesLoop
+from shardboard.reconcilers.cluster.console_ca import ConsoleCaLoop
+from shardboard.reconcilers.databases.bdbs import steppers
+from shardboard.reconcilers.databases.endpoints import Endpoints
+from shardboard.reconcilers.databases.shard_certificates import CertificatesLoop
+from shardboard.reconcilers.databases.unknown_nodes import UnknownNodesLoop
+from shardboard.reconcilers.databases.unknown_shards import InventoryLoop
+from shardboard.reconcilers.failures import drills as drill_steps
+from shardboard.reconcilers.failures import failover, replica_ha, replica_recovery, stale_primaries
+from shardboard.reconcilers.failures import shard_restart as restart
+from shardboard.reconcilers.failures.elections import ElectionLoop
+from shardboard.reconcilers.failures.epochs import EpochLoop
+from shardboard.reconcilers.failures.failover import FailoverLoop
+from shardboard.reconcilers.failures.hung_shards import HungShardLoop
+from shardboard.reconcilers.failures.replica_ha import ReplicaHaLoop
+from shardboard.reconcilers.failures.replica_recovery import ReplicaRecoveryLoop
+from shardboard.reconcilers.failures.shard_restart import RestartLoop
+from shardboard.reconcilers.failures.stale_primaries import StalePrimaryLoop
 from shardboard.reconcilers.loop import ActionLoop, Stepper
-from shardboard.reconcilers.movement import moves
-from shardboard.reconcilers.movement import nodes as node_moves
-from shardboard.reconcilers.primaries_return import SwitchBackLoop
-from shardboard.reconcilers.removal import RemovalLoop
-from shardboard.reconcilers.replica_ha import ReplicaHaLoop
-from shardboard.reconcilers.reshard import action as reshard
-from shardboard.reconcilers.restart import RestartLoop
-from shardboard.reconcilers.revival import ReplicaRecoveryLoop
-from shardboard.reconcilers.stale_primaries import StalePrimaryLoop
-from shardboard.reconcilers.unknown_nodes import UnknownNodesLoop
-from shardboard.services import encryption
-from shardboard.services.users import first_start
+from shardboard.reconcilers.placement import moves
+from shardboard.reconcilers.placement import resharding as reshard
+from shardboard.reconcilers.placement.shard_removal import RemovalLoop
+from shardboard.reconcilers.placement.switch_back import SwitchBackLoop
+from shardboard.services.access.authorization import first_start
+from shardboard.services.cluster import encryption
 from shardboard.settings import Settings
-from shardboard.state import events, issued_certificates
-from shardboard.supervision import Loop, LoopSupervisor
+from shardboard.state.alerting import events
+from shardboard.state.cluster import agent_certificates as issued_certificates
+from shardboard.store.db import Store
 
 PLAIN_HOST = "127.0.0.1"
 """Address of the plain HTTP port, unreachable from other machines."""
@@ -137,66 +139,66 @@ def create_app(console: Console) -> FastAPI:
     app = FastAPI(
         title="Shardboard",
         version=__version__,
-        docs_url=None,  # served by api/page.py, with local scripts
+        docs_url=None,  # served by api/http/web_ui.py, with local scripts
         redoc_url=None,
         description="Management of sharded, replicated databases on Valkey Cluster, compatible with Redis Enterprise's REST API.",
     )
     app.state.console = console
-    audited.install_audit_middleware(app)
+    audit_middleware.install_audit_middleware(app)
     # Before the objects: otherwise `/nodes/stats` would be the node `stats`
     app.include_router(stats.router, prefix="/v1")
     for module in (
-        absent,  # before the objects: otherwise `/bdbs/replica_sources/alerts` would be a database's alerts
+        unsupported_features,  # before the objects: otherwise `/bdbs/replica_sources/alerts` would be a database's alerts
         actions,
         alerts,  # before the objects: otherwise `/bdbs/alerts` would be the database `alerts`
-        debuginfo,  # before the objects: otherwise `/bdbs/debuginfo` would be the database `debuginfo`
+        support_bundle,  # before the objects: otherwise `/bdbs/debuginfo` would be the database `debuginfo`
         audit,
         bdb_commands,
         bdb_passwords,  # before the objects: otherwise `/bdbs/{uid}/passwords` would be an action
         bdbs,
         benchmark_reports,  # before the objects: otherwise `/benchmarks/compare` would be the run `compare`
-        benchmarks,
+        benchmark_runs,
         bootstrap,
         certificates,
-        console_authority,
-        checks,  # before the objects: otherwise `/nodes/check` would be the node `check`
+        console_ca,
+        node_checks,  # before the objects: otherwise `/nodes/check` would be the node `check`
         cluster,
-        commands,
+        command_stats,
         drills,
         failovers,
-        history,
+        metric_history,
         host,
         incidents,
         join,
-        jsonschemas,
-        latency,
+        json_schemas,
+        latency_heatmap,
         ldap,
         ldap_mappings,
         license,
         logs,
-        migrations,
+        shard_migration,
         node_actions,  # before the objects: otherwise `/nodes/actions` would be the node `actions`
         nodes,
         proxies,
         ram_curve,
         rebalance,
         restarts,
-        revamps,
+        revamp,
         service_tokens,
-        session,
+        logins,
         sessions,
-        shard_looks,
+        engine_diagnostics,
         shards,
-        slots,
+        hot_slots,
         sso,
-        stream,
+        event_stream,
         timeline,
         traffic,
         upgrades,
         usage_report,
         redis_acls,
         roles,
-        second_factor,  # before the users: otherwise `/users/second_factor` would be a user
+        two_factor,  # before the users: otherwise `/users/second_factor` would be a user
         users,
         webhooks,
     ):
@@ -206,7 +208,7 @@ def create_app(console: Console) -> FastAPI:
     app.include_router(options.router)
     app.include_router(prometheus.router)
     mount_web_ui(app, console.settings.page_dir)
-    errors.install_error_handlers(app)
+    error_handlers.install_error_handlers(app)
     install_middleware(app)
     return app
 
@@ -265,12 +267,12 @@ def _steppers(console: Console, endpoints: Endpoints) -> dict[str, Stepper]:
             console.store, console.agents, console.live.last_offset
         ),
         stale_primaries.ACTION_NAME: stale_primaries.DemoteStalePrimaries(console.store, console.agents),
-        revival.ACTION_NAME: revival.RecoverReplicas(console.store, console.agents),
+        replica_recovery.ACTION_NAME: replica_recovery.RecoverReplicas(console.store, console.agents),
         moves.MIGRATE: moves.MoveShards(console.store, console.agents),
         moves.UPGRADE: moves.MoveShards(console.store, console.agents),
         moves.REBALANCE: moves.MoveShards(console.store, console.agents),
         replica_ha.ACTION_NAME: moves.MoveShards(console.store, console.agents),
-        primaries_return.ACTION_NAME: moves.MoveShards(console.store, console.agents),
+        switch_back.ACTION_NAME: moves.MoveShards(console.store, console.agents),
         **node_moves.steppers(console.store, console.agents),
         reshard.ACTION_NAME: reshard.Reshard(console.store, console.agents),
         restart.ACTION_NAME: restart.Restart(console.store, console.agents),
@@ -304,7 +306,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         Loop("aggregate samples", console.live.run),
         Loop("store samples", archive.run),
         Loop("delete old data", Housekeeping(console.store).run),
-        Loop("return free memory", garbage.return_free_memory),
+        Loop("return free memory", gc_tuning.return_free_memory),
         Loop("track resyncs", ResyncCollector(console.store, console.bus, console.agents).run),
         Loop("evaluate alarms", alarms.run),
         Loop("send notifications", console.notifier.run),
@@ -339,8 +341,8 @@ async def run(settings: Settings) -> None:
     async with open_console(settings) as (console, password), running_loops(console) as failed:
         _print_welcome(console, password)
         configs = servers(console, create_app(console))
-        garbage.freeze_objects()
-        await serving.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
+        gc_tuning.freeze_objects()
+        await http_server.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failed)
 
 
 def servers(console: Console, app: FastAPI) -> list[uvicorn.Config]:
@@ -353,7 +355,9 @@ def servers(console: Console, app: FastAPI) -> list[uvicorn.Config]:
     if settings.metrics_port:
         listeners.append((prometheus.create_app(console), settings.https_host, settings.metrics_port, tls))
     return [
-        serving.config(with_host_check(served, console, host), host, port, proxies=settings.trusted_proxies, **options)
+        http_server.config(
+            with_host_check(served, console, host), host, port, proxies=settings.trusted_proxies, **options
+        )
         for served, host, port, options in listeners
     ]
 
@@ -372,7 +376,7 @@ def _print_welcome(console: Console, password: str | None) -> None:
 def run_console(settings: Settings) -> int:
     """Run the `shardboard console` command. Return its exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s console %(levelname)s %(name)s %(message)s")
-    recent_log.install()
+    log_buffer.install()
     logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     asyncio.run(run(settings))

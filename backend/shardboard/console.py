@@ -3,27 +3,27 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from shardboard.agents_trust import TrustDistribution
-from shardboard.authority import ConsoleCa
-from shardboard.bus import Bus
-from shardboard.collectors.commands import CommandCountCache
-from shardboard.collectors.courier import DeliveryClient
-from shardboard.collectors.hot_slots import HotSlotCache
-from shardboard.collectors.live import LiveMetrics
-from shardboard.collectors.node_logs import NodeLogReader
-from shardboard.collectors.notifier import Notifier
-from shardboard.collectors.ram_curves import RamCurveCache
-from shardboard.collectors.shard_looks import ShardQueryCache
-from shardboard.db import Store
-from shardboard.driver.hooks import HttpHooks
+from shardboard.collectors.alerting.delivery import DeliveryClient
+from shardboard.collectors.alerting.notifier import Notifier
+from shardboard.collectors.cluster.logs import NodeLogReader
+from shardboard.collectors.databases.engine_diagnostics import ShardQueryCache
+from shardboard.collectors.metrics.command_stats import CommandCountCache
+from shardboard.collectors.metrics.hot_slots import HotSlotCache
+from shardboard.collectors.metrics.live_metrics import LiveMetrics
+from shardboard.collectors.metrics.ram_curve import RamCurveCache
+from shardboard.driver.interfaces import Agents, Hooks
 from shardboard.driver.ldap import LdapClient
 from shardboard.driver.mails import SmtpMails
 from shardboard.driver.oidc import OidcClient
-from shardboard.driver.ports import Agents, Hooks
 from shardboard.driver.syslog import SyslogSender
-from shardboard.ownership import StoreLock
-from shardboard.server_certificate import ServerCertificate
+from shardboard.driver.webhooks import HttpHooks
+from shardboard.kit.bus import Bus
+from shardboard.lifecycle.store_lock import StoreLock
+from shardboard.pki.console_ca import ConsoleCa
+from shardboard.pki.server_certificate import ServerCertificate
+from shardboard.reconcilers.cluster.trust_distribution import TrustDistribution
 from shardboard.settings import Settings
+from shardboard.store.db import Store
 
 
 @dataclass

@@ -12,7 +12,7 @@
     ├── AgentUnreachable      transient: retrying may help
     └── AgentRefused          permanent: retrying does not help
 
-`api/errors.py` renders ApiError. The background loops distinguish the two kinds of AgentError.
+`api/http/error_handlers.py` renders ApiError. The background loops distinguish the two kinds of AgentError.
 """
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import Field, FilePath, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shardboard.resources import WEB_UI
+from shardboard.kit.resources import WEB_UI
 
 
 class Settings(BaseSettings):

@@ -20,34 +20,35 @@ from uuid import uuid4
 import asyncpg
 import httpx
 import pytest
-from backend.tests.application import app_for
-from backend.tests.quick import fast_password_hashing, reused_engines, sqlite_without_threads
-from backend.tests.sampling import Sampling
+from backend.tests.support.app_factory import app_for
+from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.speedups import fast_password_hashing, reused_engines, sqlite_without_threads
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 
-from shardboard import garbage
-from shardboard.authority import ConsoleCa
-from shardboard.bus import Bus
-from shardboard.collectors.live import LiveMetrics
+from shardboard.collectors.metrics.live_metrics import LiveMetrics
 from shardboard.console import Console
-from shardboard.db import Store
-from shardboard.driver.fake import FACTS, FakeAgents
-from shardboard.lifeline import lifeline, remaining
-from shardboard.local import LocalCluster
-from shardboard.ownership import StoreLock
-from shardboard.services.users import first_start
+from shardboard.driver.fake_agents import FACTS, FakeAgents
+from shardboard.kit import gc_tuning
+from shardboard.kit.bus import Bus
+from shardboard.lifecycle.store_lock import StoreLock
+from shardboard.local.cluster import LocalCluster
+from shardboard.local.lifeline import lifeline, remaining
+from shardboard.pki.console_ca import ConsoleCa
+from shardboard.services.access.authorization import first_start
 from shardboard.settings import Settings
-from shardboard.state.nodes import Node
-from shardboard.store_key import StoreKeys, new_key
+from shardboard.state.cluster.nodes import Node
+from shardboard.store.db import Store
+from shardboard.store.store_key import StoreKeys, new_key
 
 USER, PASSWORD = "admin@example.org", "correct horse battery"
 STORE_KEY = new_key()
 ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"
 HERE = Path(__file__).parent
 PROCESS_TESTS = (
-    *("agent", "driver", "scenarios", "bench"),
-    *("test_demo_load.py", "test_lifeline.py", "test_probing.py", "test_reverse_proxy.py", "test_tending.py"),
+    *("agent/", "driver/", "scenarios/", "perf/"),
+    *("local/test_demo_traffic.py", "local/test_lifeline.py", "local/test_process_supervisor.py"),
+    *("test_reverse_proxy.py", "valkey/test_probe.py"),
 )
 """Folders and files whose tests start processes."""
 
@@ -105,7 +106,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if item not in first])
         items[:] = reversed(first)
     for item in items:
-        if item.path.relative_to(HERE).parts[0] in PROCESS_TESTS and os.environ.get("SHARDBOARD_SECOND_CHANCE"):
+        if item.path.relative_to(HERE).as_posix().startswith(PROCESS_TESTS) and os.environ.get(
+            "SHARDBOARD_SECOND_CHANCE"
+        ):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -140,7 +143,7 @@ def pytest_collection_finish() -> None:
 
     The first reduces the CPU time of a test by a fifteenth, the second by another seventh. Tests end before their garbage matters.
     """
-    garbage.freeze_objects()
+    gc_tuning.freeze_objects()
     gc.set_threshold(20_000, 20, 50)
 
 

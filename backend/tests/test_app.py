@@ -4,8 +4,8 @@ from typing import cast
 
 from shardboard.app import _steppers
 from shardboard.console import Console
-from shardboard.reconcilers.endpoints import Endpoints
-from shardboard.state import actions
+from shardboard.reconcilers.databases.endpoints import Endpoints
+from shardboard.state.cluster import actions
 
 
 def test_actions_that_move_primary_roles_have_a_stepper(console: Console) -> None:

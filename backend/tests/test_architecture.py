@@ -1,8 +1,8 @@
-"""ARCHITECTURE.md lists every package with its imports, and every crate and design page."""
+"""ARCHITECTURE.md lists every package, layer, crate and design page, and the code has the described structure."""
 
 import re
 import tomllib
-from functools import cache
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -22,65 +22,42 @@ def rows(heading: str) -> dict[str, str]:
     return {cells[0].strip(" `"): cells[-1] for cells in lines}
 
 
-IMPORTS = {package: set(re.findall(r"`([\w.]+)`", cell)) for package, cell in rows("Python packages").items()}
-"""Names of packages and modules in the last column, by package."""
-PYTHON_PACKAGES = sorted(package for package in IMPORTS if (BACKEND / package / "__init__.py").is_file())
-
-
-@cache
-def imports() -> grimp.ImportGraph:
-    return grimp.build_graph("shardboard", cache_dir=None)
-
-
-def imports_of(package: str) -> set[str]:
-    """Return the modules outside the package that it imports directly, without the name of the root package."""
-    modules = {f"shardboard.{package}", *imports().find_descendants(f"shardboard.{package}")}
-    imported = {name for module in modules for name in imports().find_modules_directly_imported_by(module)}
-    return {below(name) for name in imported - modules}
-
-
-def below(module: str) -> str:
-    """Return the name without the root package."""
-    return module.removeprefix("shardboard.")
-
-
-def packages(modules: set[str]) -> set[str]:
-    """Return the listed packages that contain the modules."""
-    return {module.partition(".")[0] for module in modules} & IMPORTS.keys()
-
-
-def contracts_of(package: str) -> list[dict[str, Any]]:
-    return [
-        contract
-        for contract in SETTINGS["tool"]["importlinter"]["contracts"]
-        if f"shardboard.{package}" in contract.get("source_modules", ())
-    ]
+def contracts(kind: str) -> list[dict[str, Any]]:
+    """Return the contracts of a type in the configuration of import-linter."""
+    return [each for each in SETTINGS["tool"]["importlinter"]["contracts"] if each["type"] == kind]
 
 
 def test_every_package_is_listed() -> None:
-    assert IMPORTS.keys() == {path.name for path in BACKEND.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    folders = {path.name for path in BACKEND.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rows("Python packages").keys() == folders
 
 
-@pytest.mark.parametrize("package", PYTHON_PACKAGES)
-def test_listed_imports_are_those_of_the_code(package: str) -> None:
-    assert packages(imports_of(package)) == packages(IMPORTS[package])
+def test_listed_layers_are_those_that_the_linter_checks() -> None:
+    [contract] = contracts("layers")
+    listed = DOCUMENT.partition("packages of lower lines:\n\n```\n")[2].partition("\n```")[0]
+    assert [set(line.split(", ")) for line in listed.splitlines()] == [
+        set(layer.split(" | ")) for layer in contract["layers"]
+    ]
 
 
-@pytest.mark.parametrize("package", PYTHON_PACKAGES)
-def test_listed_imports_are_permitted_by_the_contracts(package: str) -> None:
-    contracts = contracts_of(package)
-    assert contracts, f"[tool.importlinter] has no contract for {package}"
-    forbidden = {below(name) for contract in contracts for name in contract["forbidden_modules"]}
-    exceptions = {
-        below(rule.partition(" -> ")[2]) for contract in contracts for rule in contract.get("ignore_imports", ())
+def test_package_root_contains_only_startup_settings_and_errors() -> None:
+    assert {path.stem for path in BACKEND.glob("*.py")} == {
+        *("__init__", "__main__", "app", "console", "errors", "settings")
     }
-    in_part = {name for name in IMPORTS[package] if name.partition(".")[0] in forbidden}
-    assert in_part <= exceptions
-    assert packages(in_part) == packages(exceptions)
+
+
+@pytest.mark.parametrize("root", ["backend", "perf", "scripts", "frontend/src", "e2e/tests", "engine/load/src"])
+def test_folders_have_at_most_25_files(root: str) -> None:
+    """A folder with more files is split into areas."""
+    files = (path for path in (ROOT / root).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    assert {path: number for path, number in Counter(path.parent for path in files).items() if number > 25} == {}
 
 
 def test_domain_imports_no_other_module() -> None:
-    assert imports_of("domain") == set()
+    graph = grimp.build_graph("shardboard", cache_dir=None)
+    modules = {"shardboard.domain", *graph.find_descendants("shardboard.domain")}
+    imported = {name for module in modules for name in graph.find_modules_directly_imported_by(module)}
+    assert imported <= modules
 
 
 def test_every_crate_is_listed() -> None:

@@ -12,15 +12,15 @@ from subprocess import DEVNULL, Popen
 
 import httpx
 import pytest
-from backend.tests.application import app_for
-from backend.tests.certificates import sign
 from backend.tests.conftest import PASSWORD, USER
-from backend.tests.shards import wait_until
+from backend.tests.support.app_factory import app_for
+from backend.tests.support.certificates import sign
+from backend.tests.support.real_shards import wait_until
 
-from shardboard import serving
 from shardboard.app import servers
 from shardboard.console import Console
-from shardboard.loopback import free_port
+from shardboard.local.loopback import free_port
+from shardboard.net import http_server
 from shardboard.settings import Settings
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "reverse-proxy.md"
@@ -43,7 +43,7 @@ async def served(console: Console) -> AsyncIterator[Console]:
     """A console that serves its ports."""
     stop = asyncio.get_running_loop().create_future()
     closing = lambda: console.bus.publish("closing")  # noqa: E731
-    server = asyncio.create_task(serving.serve(servers(console, app_for(console)), stopping=closing, watch=stop))
+    server = asyncio.create_task(http_server.serve(servers(console, app_for(console)), stopping=closing, watch=stop))
     await wait_until(lambda: answers(console.settings.https_port))
     yield console
     stop.set_result(None)

@@ -47,7 +47,7 @@ function signedCertificate(): { certificate: string; key: string } {
   const python = new URL('../../.venv/bin/python', import.meta.url).pathname;
   const script = `
 import json
-from backend.tests.certificates import sign
+from backend.tests.support.certificates import sign
 signed = sign('E2E', names=('console.example.com', 'localhost'))
 print(json.dumps({'certificate': signed.pem, 'key': signed.key}))`;
   const cwd = new URL('../..', import.meta.url).pathname;

@@ -11,9 +11,33 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from shardboard import garbage, recent_log, serving
-from shardboard.agent import certificates, flash, logs, machine, passwords, slot_counts
-from shardboard.agent.contract import (
+from shardboard.agent import logs
+from shardboard.agent.benchmarks.load_generators import LoadGenerators
+from shardboard.agent.cluster.agent_priority import raise_priority
+from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, CertificateRenewal
+from shardboard.agent.cluster.join import enrol, stay_enrolled
+from shardboard.agent.databases import admin_password, flash, shard_certificates
+from shardboard.agent.databases.command_results import run_for_result
+from shardboard.agent.databases.priority import ShardPriorities
+from shardboard.agent.databases.probe_rate import ProbeRate
+from shardboard.agent.databases.processes import ShardSupervisor
+from shardboard.agent.databases.proxy import LOG as PROXY_LOG
+from shardboard.agent.databases.proxy import ProxyProcess
+from shardboard.agent.databases.shard import LocalShard
+from shardboard.agent.failures.drills import Drills, OutageSimulator
+from shardboard.agent.metrics import hot_slots as slot_counts
+from shardboard.agent.metrics import machine
+from shardboard.agent.metrics.sampler import Sampler
+from shardboard.agent.placement.slot_moves import SlotMovers
+from shardboard.agent.routes import (
+    ProtocolMiddleware,
+    post_route,
+    post_route_with_caller,
+    protocol_of,
+    route_without_body,
+)
+from shardboard.agent.settings import AgentSettings
+from shardboard.contract import (
     AgentCertificate,
     ChangePassword,
     CommandResult,
@@ -41,30 +65,10 @@ from shardboard.agent.contract import (
     StartShards,
     TrustedCas,
 )
-from shardboard.agent.contract.protocol import downgrade_line
-from shardboard.agent.drill import Drills, OutageSimulator
-from shardboard.agent.enrol import enrol, stay_enrolled
-from shardboard.agent.identity import AgentIdentity, AgentPort, CertificateRenewal
-from shardboard.agent.loads import LoadGenerators
-from shardboard.agent.moving import SlotMovers
-from shardboard.agent.own_priority import raise_priority
-from shardboard.agent.priority import ShardPriorities
-from shardboard.agent.probe_rate import ProbeRate
-from shardboard.agent.processes import ShardSupervisor
-from shardboard.agent.proxy import LOG as PROXY_LOG
-from shardboard.agent.proxy import ProxyProcess
-from shardboard.agent.results import run_for_result
-from shardboard.agent.routes import (
-    ProtocolMiddleware,
-    post_route,
-    post_route_with_caller,
-    protocol_of,
-    route_without_body,
-)
-from shardboard.agent.sampler import Sampler
-from shardboard.agent.settings import AgentSettings
-from shardboard.agent.shard import LocalShard
-from shardboard.probing import responds
+from shardboard.contract.protocol import downgrade_line
+from shardboard.kit import gc_tuning, log_buffer
+from shardboard.net import http_server
+from shardboard.valkey.probe import responds
 
 COMMAND_TIMEOUT = 30
 
@@ -87,7 +91,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
         await supervisor.adopt()
         loops = (sampler.run(), proxy.run(), priorities.run(supervisor.shards), rate.run(proxy.reapply))
         running = [asyncio.create_task(loop) for loop in loops]
-        garbage.freeze_objects()
+        gc_tuning.freeze_objects()
         yield
         for task in running:
             task.cancel()
@@ -159,10 +163,10 @@ def _shard_routes(supervisor: ShardSupervisor) -> list[Route]:
         return await asyncio.gather(*(_execute(supervisor, request) for request in requests))
 
     async def renew(request: RenewCertificates) -> list[CommandResult]:
-        return await certificates.install_certificates(supervisor, request)
+        return await shard_certificates.install_certificates(supervisor, request)
 
     async def change(request: ChangePassword) -> list[CommandResult]:
-        return await passwords.change(supervisor, request)
+        return await admin_password.change(supervisor, request)
 
     async def hot_slots(request: ReadHotSlots) -> list[SlotCounts]:
         return await slot_counts.read_hot_slots(supervisor, request)
@@ -207,7 +211,7 @@ def run_agent(settings: AgentSettings) -> int:
     """Join the cluster if necessary, then serve until a signal arrives. Return the exit status."""
     raise_priority()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s agent %(levelname)s %(message)s")
-    recent_log.install()
+    log_buffer.install()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = machine.facts(settings, flash.open_flash(settings))
     identity = enrol(settings.join, settings.read_token(), settings.address, settings.port, settings.state_dir, facts)
@@ -218,6 +222,6 @@ def run_agent(settings: AgentSettings) -> int:
 async def _serve(settings: AgentSettings, identity: AgentIdentity, facts: NodeFacts) -> None:
     port = AgentPort(identity)
     app = create_app(settings, CertificateRenewal(identity, port))
-    config = serving.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: port.context)
+    config = http_server.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: port.context)
     watch = asyncio.create_task(stay_enrolled(settings, identity, facts, port))
-    await serving.serve([config], stopping=app.state.sampler.close, watch=watch)
+    await http_server.serve([config], stopping=app.state.sampler.close, watch=watch)

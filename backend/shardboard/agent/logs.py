@@ -5,10 +5,10 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from shardboard import recent_log
-from shardboard.agent import render
-from shardboard.agent.contract import NodeLogs, ReadLogs
-from shardboard.agent.processes import ShardSupervisor
+from shardboard.agent.databases import shard_config
+from shardboard.agent.databases.processes import ShardSupervisor
+from shardboard.contract import NodeLogs, ReadLogs
+from shardboard.kit import log_buffer
 
 PROXY_LOG_BYTES = 256 * 1024
 SHARD_LOG_BYTES = 64 * 1024
@@ -21,7 +21,7 @@ def make_reader(proxy: Path, supervisor: ShardSupervisor) -> Callable[[ReadLogs]
 
     async def read(request: ReadLogs) -> NodeLogs:
         found = [supervisor.find(uid, request.engine_ids.get(uid)) for uid in request.uids]
-        files = {shard.record.spec.uid: shard.directory / render.LOG for shard in found if shard is not None}
+        files = {shard.record.spec.uid: shard.directory / shard_config.LOG for shard in found if shard is not None}
         return await asyncio.to_thread(_read, proxy, files)
 
     return read
@@ -30,7 +30,7 @@ def make_reader(proxy: Path, supervisor: ShardSupervisor) -> Callable[[ReadLogs]
 def _read(proxy: Path, shards: Mapping[int, Path]) -> NodeLogs:
     most = min(SHARD_LOG_BYTES, ALL_SHARDS_LOG_BYTES // max(len(shards), 1))
     return NodeLogs(
-        agent=recent_log.text(),
+        agent=log_buffer.text(),
         proxy=_tail(proxy, PROXY_LOG_BYTES),
         shards={uid: _tail(path, most) for uid, path in shards.items()},
     )

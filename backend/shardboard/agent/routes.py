@@ -14,8 +14,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.types import Message as ASGIMessage
 
-from shardboard.agent.contract import protocol
-from shardboard.agent.contract.base import Message
+from shardboard.contract import protocol
+from shardboard.contract.base import Message
 
 T = TypeVar("T")
 

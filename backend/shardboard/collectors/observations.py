@@ -7,14 +7,17 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain import health, slots
-from shardboard.domain.incident_words import nodes as seen_by
-from shardboard.domain.numerals import plural
-from shardboard.domain.observe import Observed
-from shardboard.state import actions, bdbs, events, nodes, shards
-from shardboard.state.bdbs import Bdb
-from shardboard.state.events import record
-from shardboard.state.shards import Shard, StoredCondition
+from shardboard.domain.databases.shard_status import Observed
+from shardboard.domain.failures import failure_detection
+from shardboard.domain.failures.incident_summary import nodes as seen_by
+from shardboard.domain.placement import slots
+from shardboard.domain.text import plural
+from shardboard.state.alerting import events
+from shardboard.state.alerting.events import record
+from shardboard.state.cluster import actions, nodes
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.bdbs import Bdb
+from shardboard.state.databases.shards import Shard, StoredCondition
 
 
 async def record_agent_seen(
@@ -111,7 +114,7 @@ async def record_agent_lost(session: AsyncSession, node_uid: int, reason: str, s
 async def recent_stalls(session: AsyncSession) -> Counter[int]:
     """Return how often each node was down recently and continued without a restart."""
     now = datetime.now(UTC)
-    since = now - timedelta(seconds=health.WINDOW_SECONDS)
+    since = now - timedelta(seconds=failure_detection.WINDOW_SECONDS)
     outages = await events.list_overlapping(session, ("node_failed",), since, now, limit=1000)
     return Counter(outage.node_uid or 0 for outage in outages if outage.details.get("restarted") is False)
 

@@ -4,9 +4,9 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from shardboard.domain.acl_rules import CONSOLE
-from shardboard.driver.cluster import ShardRef, command
-from shardboard.driver.ports import Agents, ChangePassword, NodeRef, canary
+from shardboard.domain.access.acl_rules import CONSOLE
+from shardboard.driver.interfaces import Agents, ChangePassword, NodeRef, canary
+from shardboard.driver.valkey_cluster import ShardRef, command
 from shardboard.errors import AgentError, AgentOutdated
 
 TIMEOUT_SECONDS = 15.0

@@ -12,7 +12,7 @@ import httpx
 from cryptography import x509
 from pydantic import TypeAdapter, ValidationError
 
-from shardboard.agent.contract import (
+from shardboard.contract import (
     AgentCertificate,
     CertificateReply,
     CertificateRequest,
@@ -51,13 +51,13 @@ from shardboard.agent.contract import (
     fit_rows,
     protocol,
 )
-from shardboard.agent.contract.base import Message
-from shardboard.driver import lines
+from shardboard.contract.base import Message
+from shardboard.driver import line_stream
+from shardboard.driver.interfaces import NodeRef, ServedCertificate
 from shardboard.driver.pools import PoolByHost
-from shardboard.driver.ports import NodeRef, ServedCertificate
 from shardboard.errors import AgentOutdated, AgentRefused, AgentUnreachable
-from shardboard.probing import responds
-from shardboard.tls import signing_key_of
+from shardboard.pki.tls import signing_key_of
+from shardboard.valkey.probe import responds
 
 SHORT_TIMEOUT = httpx.Timeout(5, connect=2)
 LONG_TIMEOUT = httpx.Timeout(60, connect=2)
@@ -119,7 +119,7 @@ class HttpAgents:
 
     async def read_certificate(self, node: NodeRef) -> ServedCertificate:
         with _translate_errors(node):
-            _, writer = await lines.connect(self._tls(), node.addr, node.port, SHORT_TIMEOUT)
+            _, writer = await line_stream.connect(self._tls(), node.addr, node.port, SHORT_TIMEOUT)
         try:
             served = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         finally:
@@ -331,7 +331,7 @@ class HttpAgents:
     async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
         with _translate_errors(node):
             target = f"/samples?{urlencode({'after': after, 'boot': boot})}"
-            async with lines.open_stream(
+            async with line_stream.open_stream(
                 self._tls(), node.addr, node.port, target, STREAM_TIMEOUT, PROTOCOL_HEADERS
             ) as reply:
                 _check(node, reply.status, reply.headers, "a request for samples")

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from shardboard.domain import ldap
-from shardboard.domain.ldap import Ambiguous, Directory, DirectoryUnavailable, DirectoryUser, Query
+from shardboard.domain.access import ldap
+from shardboard.domain.access.ldap import Ambiguous, Directory, DirectoryUnavailable, DirectoryUser, Query
 
 PROGRAM = "ldapsearch"
 MAX_ENTRIES = 1_000

@@ -7,8 +7,8 @@ from email.message import EmailMessage
 from ipaddress import ip_address
 from pathlib import Path
 
-from shardboard.domain.mails import MailServer
-from shardboard.driver.ports import DeliveryFailed
+from shardboard.domain.alerting.mails import MailServer
+from shardboard.driver.interfaces import DeliveryFailed
 
 TIMEOUT_SECONDS = 10
 

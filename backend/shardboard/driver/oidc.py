@@ -18,9 +18,9 @@ from urllib.parse import quote, urlencode, urlsplit
 import httpx
 import jwt
 
-from shardboard.domain import oidc
-from shardboard.domain.oidc import Provider, SignInAttempt, SignInRefused
-from shardboard.driver import trust
+from shardboard.domain.access import oidc
+from shardboard.domain.access.oidc import Provider, SignInAttempt, SignInRefused
+from shardboard.driver import tls_trust
 
 TIMEOUT_SECONDS = 10
 """Limit for a complete response."""
@@ -143,7 +143,7 @@ class OidcClient:
                 raise
 
     async def _discover(self, provider: Provider) -> _Known:
-        trusted = trust.context(provider.ca)
+        trusted = tls_trust.context(provider.ca)
         async with self._client(trusted) as client:
             metadata = await _json(client, "GET", f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != provider.issuer:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shardboard.driver.cluster import ShardRef, command
-from shardboard.driver.ports import Agents
-from shardboard.engine_text import info_fields
+from shardboard.driver.interfaces import Agents
+from shardboard.driver.valkey_cluster import ShardRef, command
+from shardboard.valkey.replies import info_fields
 
 
 @dataclass(frozen=True)

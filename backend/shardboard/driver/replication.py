@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shardboard.agent.contract import CommandResult
-from shardboard.driver.cluster import ShardRef, command
-from shardboard.driver.ports import Agents
-from shardboard.engine_text import cluster_lines, info_fields
+from shardboard.contract import CommandResult
+from shardboard.driver.interfaces import Agents
+from shardboard.driver.valkey_cluster import ShardRef, command
+from shardboard.valkey.replies import cluster_lines, info_fields
 
 TIMEOUT_SECONDS = 5.0
 """Seconds that a node may take to respond; a node that hangs must not delay the others."""

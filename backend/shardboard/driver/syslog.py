@@ -5,9 +5,9 @@ import ssl
 from collections.abc import Sequence
 from contextlib import suppress
 
-from shardboard.domain import syslog
-from shardboard.driver import trust
-from shardboard.driver.ports import DeliveryFailed
+from shardboard.domain.alerting import syslog
+from shardboard.driver import tls_trust
+from shardboard.driver.interfaces import DeliveryFailed
 
 TIMEOUT_SECONDS = 5.0
 
@@ -30,7 +30,7 @@ class SyslogSender:
 async def _send(url: str, ca: str, content: bytes) -> None:
     host, port, is_tls = syslog.address(url)
     reader, writer = await (
-        asyncio.open_connection(host, port, ssl=trust.context(ca), ssl_shutdown_timeout=TIMEOUT_SECONDS)
+        asyncio.open_connection(host, port, ssl=tls_trust.context(ca), ssl_shutdown_timeout=TIMEOUT_SECONDS)
         if is_tls
         else asyncio.open_connection(host, port)
     )

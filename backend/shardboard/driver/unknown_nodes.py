@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from shardboard.domain import slots
-from shardboard.domain.slots import Ranges
+from shardboard.domain.placement import slots
+from shardboard.domain.placement.slots import Ranges
 from shardboard.driver import replication
-from shardboard.driver.cluster import ShardRef, command
-from shardboard.driver.ports import Agents
-from shardboard.engine_text import cluster_lines
+from shardboard.driver.interfaces import Agents
+from shardboard.driver.valkey_cluster import ShardRef, command
+from shardboard.valkey.replies import cluster_lines
 
 TIMEOUT_SECONDS = 5.0
 """Seconds that a node may take to respond."""

@@ -5,9 +5,10 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.db import Store
-from shardboard.state import actions, bdbs, cluster
-from shardboard.state.actions import Action
+from shardboard.state.cluster import actions, cluster
+from shardboard.state.cluster.actions import Action
+from shardboard.state.databases import bdbs
+from shardboard.store.db import Store
 
 
 @asynccontextmanager

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.away import describe_error, is_transient
-from shardboard.bus import Bus
-from shardboard.db import Store
 from shardboard.errors import AgentRefused, AgentUnreachable
-from shardboard.state import actions
-from shardboard.state import cluster as clusters
-from shardboard.state.actions import Action
-from shardboard.tasks import Tasks
+from shardboard.kit.bus import Bus
+from shardboard.kit.tasks import Tasks
+from shardboard.state.cluster import actions
+from shardboard.state.cluster import cluster as clusters
+from shardboard.state.cluster.actions import Action
+from shardboard.store.db import Store
+from shardboard.store.transient_errors import describe_error, is_transient
 
 log = logging.getLogger(__name__)
 

@@ -1,49 +1,42 @@
 """Tables and their queries, one file per noun. Importing this package registers all tables."""
 
-from shardboard.state import (
-    access,
-    actions,
+from shardboard.state.access import (
     audit,
-    bdbs,
-    benchmarks,
-    cluster,
-    events,
-    issued_certificates,
-    join_tokens,
-    latency,
     ldap_mappings,
     login_failures,
-    metrics,
-    nodes,
-    outages,
+    roles_and_acls,
     service_tokens,
     sessions,
-    shards,
-    snapshots,
     users,
-    webhooks,
 )
+from shardboard.state.alerting import events, webhooks
+from shardboard.state.benchmarks import benchmark_runs
+from shardboard.state.cluster import actions, agent_certificates, cluster, join_tokens, nodes
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.failures import outages
+from shardboard.state.metrics import latency, metric_history
+from shardboard.state.placement import placement_snapshots
 
 __all__ = [
-    "access",
     "actions",
+    "agent_certificates",
     "audit",
     "bdbs",
-    "benchmarks",
+    "benchmark_runs",
     "cluster",
     "events",
-    "issued_certificates",
     "join_tokens",
     "latency",
     "ldap_mappings",
     "login_failures",
-    "metrics",
+    "metric_history",
     "nodes",
     "outages",
+    "placement_snapshots",
+    "roles_and_acls",
     "service_tokens",
     "sessions",
     "shards",
-    "snapshots",
     "users",
     "webhooks",
 ]

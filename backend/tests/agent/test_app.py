@@ -12,8 +12,8 @@ import httpx
 import psutil
 import pytest
 import uvicorn
-from backend.tests.certificates import SignedCertificate, sign
-from backend.tests.shards import (
+from backend.tests.support.certificates import SignedCertificate, sign
+from backend.tests.support.real_shards import (
     PASSWORD,
     find_engines,
     has_exited,
@@ -25,9 +25,13 @@ from backend.tests.shards import (
     without_pulses,
 )
 
-from shardboard.agent import key, logs
+from shardboard.agent import logs
 from shardboard.agent.app import create_app
-from shardboard.agent.contract import (
+from shardboard.agent.cluster import key_generation
+from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, CertificateRenewal
+from shardboard.agent.databases.engine import engine_version
+from shardboard.agent.settings import AgentSettings
+from shardboard.contract import (
     ChangePassword,
     Drill,
     MoveSlots,
@@ -37,17 +41,14 @@ from shardboard.agent.contract import (
     ShardCommand,
     ShardTls,
 )
-from shardboard.agent.engine import engine_version
-from shardboard.agent.identity import AgentIdentity, AgentPort, CertificateRenewal
-from shardboard.agent.settings import AgentSettings
-from shardboard.authority import ConsoleCa
-from shardboard.authority_files import new_signer
-from shardboard.connections import TimeoutProtocol
 from shardboard.driver.agents import HttpAgents
-from shardboard.driver.ports import NodeRef
+from shardboard.driver.interfaces import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.net.connection_limits import TimeoutProtocol
+from shardboard.pki.console_ca import ConsoleCa
+from shardboard.pki.console_ca_files import new_signer
+from shardboard.pki.tls import PEER_DAYS, serial_of
 from shardboard.settings import Settings
-from shardboard.tls import PEER_DAYS, serial_of
 
 ADDRESS = unused_loopback_address()
 ENGINE_IDS = {uid: f"{uid:040x}" for uid in (1, 9)}
@@ -84,7 +85,7 @@ def not_yet_valid_ca() -> SignedCertificate:
 
 
 def identity_of(root: Path, authority: ConsoleCa, days: int = PEER_DAYS) -> AgentIdentity:
-    private, csr = key.generate()
+    private, csr = key_generation.generate()
     identity = AgentIdentity.in_state_dir(root, node_uid=1, addr=ADDRESS, port=0, console="")
     identity.save(root, authority.sign_agent(csr, ADDRESS, days), private, authority.ca_pem)
     return identity
@@ -306,7 +307,7 @@ async def test_certificate_is_renewed_without_restart(
     first = await agents.read_certificate(agent)
     request = await agents.request_certificate(agent)
     with pytest.raises(AgentRefused, match="rejected its new certificate: the certificate does not match the key"):
-        await agents.install_certificate(agent, authority.sign_agent(key.generate()[1], ADDRESS, 30))
+        await agents.install_certificate(agent, authority.sign_agent(key_generation.generate()[1], ADDRESS, 30))
     assert await agents.read_certificate(agent) == first
     renewed = authority.sign_agent(request, ADDRESS, 30)
     for _ in range(2):  # a console that received no answer repeats the request
@@ -323,7 +324,7 @@ async def test_certificate_is_renewed_without_restart(
 
 async def test_unrequested_certificate_is_rejected(agent: NodeRef, agents: HttpAgents, authority: ConsoleCa) -> None:
     with pytest.raises(AgentRefused, match="made no certificate request"):
-        await agents.install_certificate(agent, authority.sign_agent(key.generate()[1], ADDRESS))
+        await agents.install_certificate(agent, authority.sign_agent(key_generation.generate()[1], ADDRESS))
 
 
 async def test_ca_is_replaced_without_restart(tmp_path: Path, root: Path) -> None:

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from backend.tests import directory as directories
-from backend.tests.application import app_for
-from backend.tests.oidc_provider import SETTINGS, FakeProvider
+from backend.tests.support import fake_ldap as directories
+from backend.tests.support.app_factory import app_for
+from backend.tests.support.fake_oidc_provider import SETTINGS, FakeProvider
 
 from shardboard.console import Console
 from shardboard.driver.oidc import OidcClient

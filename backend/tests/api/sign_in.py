@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-from backend.tests.application import app_for
 from backend.tests.conftest import PASSWORD
+from backend.tests.support.app_factory import app_for
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 
 from shardboard.console import Console
-from shardboard.services import passwords
+from shardboard.services.access import passwords
 from shardboard.settings import Settings
 
 ANN = {"email": "ann@example.org", "password": "correct horse", "role": "db_viewer"}

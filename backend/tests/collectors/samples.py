@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shardboard.agent.contract import NODE_FIELDS, SHARD_FIELDS, Outage, Sample
+from shardboard.contract import NODE_FIELDS, SHARD_FIELDS, Outage, Sample
 
 BOOT = "0123456789abcdef" * 2
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from shardboard.domain import rule_schemas
-from shardboard.domain.cluster_settings import ClusterSettings
+from shardboard.domain.cluster.cluster_settings import ClusterSettings
 from shardboard.domain.rules import AddressRule, ChoiceRule, FlagRule, IntegerRule, ListRule, ObjectRule, Rule, TextRule
 
 

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import httpx
 import pytest
-from backend.tests.shards import without_pulses
+from backend.tests.support.real_shards import without_pulses
 
-from shardboard.agent import key
-from shardboard.agent.contract import NODE_FIELDS, ProbeTarget, Sample, protocol
-from shardboard.authority import ConsoleCa
-from shardboard.bus import Bus
-from shardboard.collectors.live import LiveMetrics, ShardPlace
+from shardboard.agent.cluster import key_generation
+from shardboard.collectors.metrics.live_metrics import LiveMetrics, ShardPlace
+from shardboard.contract import NODE_FIELDS, ProbeTarget, Sample, protocol
 from shardboard.driver import agents as driver
 from shardboard.driver.agents import HttpAgents
-from shardboard.driver.ports import NodeRef
+from shardboard.driver.interfaces import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.kit.bus import Bus
+from shardboard.pki.console_ca import ConsoleCa
+from shardboard.pki.tls import PEER_DAYS
 from shardboard.settings import Settings
-from shardboard.tls import PEER_DAYS
 
 ADDRESS = "127.0.0.1"
 SAMPLE = Sample(
@@ -55,7 +55,7 @@ async def fake_agent(  # type: ignore[no-untyped-def]
     tmp_path: Path, authority: ConsoleCa, response: bytes, *, keep_open: bool = False, name: str = ADDRESS
 ):
     """Answer the first request over valid TLS with the given bytes. Then close the connection or keep it open silently."""
-    private, csr = key.generate()
+    private, csr = key_generation.generate()
     (tmp_path / "key.pem").write_text(private)
     (tmp_path / "certificate.pem").write_text(authority.sign_agent(csr, name))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -9,12 +9,12 @@ from typing import Any
 
 import psutil
 import pytest
-from backend.tests import openldap
-from backend.tests.openldap import ANN, ANN_PASSWORD, BASE, DBA, ODD_NAME, PEOPLE, SHOP, OpenLdap
+from backend.tests.support import openldap
+from backend.tests.support.openldap import ANN, ANN_PASSWORD, BASE, DBA, ODD_NAME, PEOPLE, SHOP, OpenLdap
 
-from shardboard.domain.ldap import Ambiguous, Directory, DirectoryUnavailable, DirectoryUser, Query, same_dn
+from shardboard.domain.access.ldap import Ambiguous, Directory, DirectoryUnavailable, DirectoryUser, Query, same_dn
 from shardboard.driver.ldap import LdapClient
-from shardboard.loopback import free_port
+from shardboard.local.loopback import free_port
 
 BY_TEMPLATE = {"user_dn_template": f"uid=%u,{PEOPLE}", "user_dn_query": None}
 

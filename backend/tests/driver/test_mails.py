@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import pytest
 
-from shardboard.domain.mails import MailServer
+from shardboard.domain.alerting.mails import MailServer
 from shardboard.driver import mails
+from shardboard.driver.interfaces import DeliveryFailed
 from shardboard.driver.mails import SmtpMails
-from shardboard.driver.ports import DeliveryFailed
 
 
 class Handler(socketserver.StreamRequestHandler):

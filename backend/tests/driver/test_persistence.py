@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from backend.tests.shards import (
+from backend.tests.support.real_shards import (
     ENGINE,
     LocalNodes,
     execute_as_admin,
@@ -16,11 +16,11 @@ from backend.tests.shards import (
     wait_until,
 )
 
-from shardboard.agent.shard import LocalShard
-from shardboard.domain import disabled_commands
-from shardboard.domain.disabled_commands import NAMES, REQUIRED_COMMANDS
-from shardboard.driver import cluster, persistence
-from shardboard.driver.cluster import ShardRef
+from shardboard.agent.databases.shard import LocalShard
+from shardboard.domain.databases import disabled_commands
+from shardboard.domain.databases.disabled_commands import NAMES, REQUIRED_COMMANDS
+from shardboard.driver import persistence, valkey_cluster
+from shardboard.driver.valkey_cluster import ShardRef
 
 MEMBERS = [str(number) for number in range(1000)]
 
@@ -44,8 +44,8 @@ async def test_append_only_file_enabled_later_contains_all_data(nodes: LocalNode
     async with asyncio.timeout(60):
         while (logs := await persistence.enable_append_only(nodes, shards)).complete < len(shards):
             assert logs.refused == {}
-    assert await cluster.apply_settings(nodes, with_log, shards, {"data_persistence"}) == {}
-    assert await cluster.configure(nodes, with_log, shards, len(shards)) == {}
+    assert await valkey_cluster.apply_settings(nodes, with_log, shards, {"data_persistence"}) == {}
+    assert await valkey_cluster.configure(nodes, with_log, shards, len(shards)) == {}
     await execute_as_admin(agent.shards[uid], "SADD", "set", "one more")
     [process] = nodes.engines()
     process.kill()
@@ -55,8 +55,8 @@ async def test_append_only_file_enabled_later_contains_all_data(nodes: LocalNode
     await wait_until(lambda: serves(agent.shards[uid]))
     assert await execute_as_admin(agent.shards[uid], "SCARD", "set") == len(MEMBERS) + 1
 
-    assert await cluster.apply_settings(nodes, ENGINE, shards, {"data_persistence"}) == {}
-    assert await cluster.configure(nodes, ENGINE, shards, len(shards)) == {}
+    assert await valkey_cluster.apply_settings(nodes, ENGINE, shards, {"data_persistence"}) == {}
+    assert await valkey_cluster.configure(nodes, ENGINE, shards, len(shards)) == {}
     assert await execute_as_admin(agent.shards[uid], "CONFIG", "GET", "appendonly") == ["appendonly", "no"]
     text = (agent.shards[uid].directory / "valkey.conf").read_text()
     assert "appendonly no" in text
@@ -69,7 +69,7 @@ async def test_enabling_snapshots_creates_one(nodes: LocalNodes) -> None:
     await execute_as_admin(shard, "SADD", "set", *MEMBERS)
     assert not (shard.directory / "dump.rdb").exists()
     changed = replace(ENGINE, save=[(3600, 1)], maxclients=500)
-    assert await cluster.apply_settings(nodes, changed, shards, {"data_persistence", "maxclients"}) == {}
+    assert await valkey_cluster.apply_settings(nodes, changed, shards, {"data_persistence", "maxclients"}) == {}
     await wait_until((shard.directory / "dump.rdb").exists)
     assert await execute_as_admin(shard, "CONFIG", "GET", "save") == ["save", "3600 1"]
     assert await execute_as_admin(shard, "CONFIG", "GET", "maxclients") == ["maxclients", "500"]
@@ -81,7 +81,7 @@ async def test_changed_password_is_required_immediately(nodes: LocalNodes) -> No
     shard = nodes[1].shards[shards[0].uid]
     for password, flags in (("correct-horse", {"on"}), ("", {"on", "nopass"})):
         assert (
-            await cluster.apply_settings(
+            await valkey_cluster.apply_settings(
                 nodes, replace(ENGINE, client_passwords=[password] if password else []), shards, ()
             )
             == {}
@@ -103,7 +103,7 @@ async def test_applications_cannot_run_administrative_commands(nodes: LocalNodes
     for earlier in (False, True):
         if earlier:
             await execute_as_admin(shard, "ACL", "SETUSER", "default", "+@all", "-@admin")
-            assert await cluster.apply_settings(nodes, ENGINE, shards, ()) == {}
+            assert await valkey_cluster.apply_settings(nodes, ENGINE, shards, ()) == {}
         for words in (
             migrate,
             ["RESTORE-ASKING", "key", "0", "x"],
@@ -122,8 +122,8 @@ async def test_disabled_commands_are_denied_until_enabled_again(nodes: LocalNode
         assert "has no permissions" in await send_command(shards[0], *words), words
     assert await send_command(shards[0], "FLUSHDB") == "+OK"
     other = replace(ENGINE, disabled_commands=disabled_commands.rules("flushdb"))
-    assert await cluster.apply_settings(nodes, other, shards, {"disabled_commands"}) == {}
-    assert await cluster.configure(nodes, other, shards, len(shards)) == {}
+    assert await valkey_cluster.apply_settings(nodes, other, shards, {"disabled_commands"}) == {}
+    assert await valkey_cluster.configure(nodes, other, shards, len(shards)) == {}
     assert await send_command(shards[0], "FLUSHALL") == "+OK"
     assert "has no permissions" in await send_command(shards[0], "FLUSHDB")
     assert "has no permissions" in await send_command(shards[0], "CONFIG", "GET", "port")

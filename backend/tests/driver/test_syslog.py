@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from backend.tests.driver.authority import create_ca_and_server_context
+from backend.tests.support.third_party_ca import create_ca_and_server_context
 
 from shardboard.driver import syslog
-from shardboard.driver.ports import DeliveryFailed
+from shardboard.driver.interfaces import DeliveryFailed
 from shardboard.driver.syslog import SyslogSender
 
 MESSAGES = [b"<110>1 - - - - - - one", "<110>1 - - - - - - zwei ä\n drei".encode()]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from backend.tests.shards import (
+from backend.tests.support.real_shards import (
     ENGINE,
     LocalNodes,
     execute_as_admin,
@@ -19,13 +19,13 @@ from backend.tests.shards import (
     wait_until,
 )
 
-from shardboard.agent.contract import Peer
-from shardboard.agent.processes import ShardSupervisor
+from shardboard.agent.databases.processes import ShardSupervisor
+from shardboard.agent.databases.shard import LocalShard
 from shardboard.agent.settings import AgentSettings
-from shardboard.agent.shard import LocalShard
+from shardboard.contract import Peer
 from shardboard.driver import unknown_nodes
-from shardboard.driver.cluster import ShardRef
-from shardboard.driver.ports import Agents
+from shardboard.driver.interfaces import Agents
+from shardboard.driver.valkey_cluster import ShardRef
 
 
 @asynccontextmanager

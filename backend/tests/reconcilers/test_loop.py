@@ -7,18 +7,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from backend.tests.shards import wait_until
+from backend.tests.support.real_shards import wait_until
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions import queue
 from shardboard.console import Console
 from shardboard.errors import AgentRefused, AgentUnreachable
-from shardboard.orders import queue
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.loop import ActionLoop, Outcome
-from shardboard.state import actions
-from shardboard.state.actions import Action
+from shardboard.state.cluster import actions
+from shardboard.state.cluster.actions import Action
 
 pytestmark = pytest.mark.store
 

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 import pytest
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.local import LocalCluster, private_cluster
+from shardboard.local.cluster import LocalCluster, private_cluster
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Cluster that is started once per test file."""
-    with databases.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)) as made:
+    with database_helpers.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)) as made:
         yield made
 
 
@@ -19,5 +19,5 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 def without_leftovers(cluster: LocalCluster) -> Iterator[None]:
     """Delete what a failed test left behind, so that it does not affect the next test or a rerun."""
     yield
-    databases.delete_databases(cluster)
-    databases.delete_users_and_roles(cluster)
+    database_helpers.delete_databases(cluster)
+    database_helpers.delete_users_and_roles(cluster)

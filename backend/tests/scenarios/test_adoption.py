@@ -5,15 +5,15 @@ import signal
 import time
 
 import pytest
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 
 @pytest.mark.slow
 def test_a_restarted_agent_adopts_its_running_shards(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(3, replication=True))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+    uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     pids = {process.pid for process in cluster.engines()}
 
     address = cluster.addresses[0]
@@ -29,15 +29,15 @@ def test_a_restarted_agent_adopts_its_running_shards(cluster: LocalCluster) -> N
     cluster.start_agents()
     assert {process.pid for process in cluster.engines()} == pids
     cluster.wait_until(lambda: _sampled_pids(cluster, uid) == pids, "not all shards are adopted")
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
     assert cluster.engines() == []
 
 
 @pytest.mark.slow
 def test_a_console_restart_leaves_no_gap(cluster: LocalCluster) -> None:
     """The new console gets the missing seconds from the agents, so its history has no gap."""
-    uid = databases.create(cluster, databases.request_body(3))
-    databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(3))
+    database_helpers.wait_until_settled(cluster, uid)
     cluster.wait_until(lambda: len(_known_seconds(cluster, uid)) > 2, "no history")
     first = max(_known_seconds(cluster, uid))
     cluster.kill("console")
@@ -47,13 +47,13 @@ def test_a_console_restart_leaves_no_gap(cluster: LocalCluster) -> None:
     cluster.wait_until(
         lambda: _known_seconds(cluster, uid) >= set(range(first, last + 1)), f"not every second of {first}-{last}"
     )
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 @pytest.mark.slow
 def test_a_shard_that_died_is_reported_and_not_restarted(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(1))
-    databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(1))
+    database_helpers.wait_until_settled(cluster, uid)
     victim = cluster.engines()[0]
     os.kill(victim.pid, signal.SIGKILL)
     cluster.wait_until(
@@ -73,7 +73,7 @@ def test_a_shard_that_died_is_reported_and_not_restarted(cluster: LocalCluster) 
     cluster.wait_until(lambda: _is_sampled(cluster, row["node_uid"]), "the new agent sends no samples")
     assert cluster.engines() == []
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]["detailed_status"] == "down"
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 def _is_sampled(cluster: LocalCluster, node_uid: str) -> bool:
@@ -88,4 +88,4 @@ def _sampled_pids(cluster: LocalCluster, uid: int) -> set[int]:
 
 def _known_seconds(cluster: LocalCluster, uid: int) -> set[int]:
     """Return the seconds for which the console has the number of requests."""
-    return {t for t, value in databases.history(cluster, uid, "total_req").items() if value is not None}
+    return {t for t, value in database_helpers.history(cluster, uid, "total_req").items() if value is not None}

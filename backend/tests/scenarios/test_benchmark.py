@@ -6,11 +6,11 @@ from typing import Any
 
 import psutil
 import pytest
-from backend.tests import load_double
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
+from backend.tests.support import fake_load_generator
 
-from shardboard import bench_run
-from shardboard.local import LocalCluster, ok, private_cluster
+from shardboard.cli import benchmark
+from shardboard.local.cluster import LocalCluster, ok, private_cluster
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +18,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Two nodes with a fake load generator that runs twenty times as fast."""
     directory = tmp_path_factory.mktemp("cluster")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", load_double.install(directory / "bin"), prepend=":")
+        patch.setenv("PATH", fake_load_generator.install(directory / "bin"), prepend=":")
         made = private_cluster(directory, nodes=2)
-    with databases.running(made):
+    with database_helpers.running(made):
         yield made
 
 
@@ -31,8 +31,9 @@ def get_run(cluster: LocalCluster, uid: int) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_run_survives_a_killed_console_and_agent(cluster: LocalCluster) -> None:
-    bdb = databases.wait_until_settled(
-        cluster, databases.create(cluster, databases.request_body(1, authentication_redis_pass="hush-hush"))
+    bdb = database_helpers.wait_until_settled(
+        cluster,
+        database_helpers.create(cluster, database_helpers.request_body(1, authentication_redis_pass="hush-hush")),
     )
     request = {"name": "run", "bdb_uid": bdb["uid"], "workload": {"test_time": 200, "ratio": "0:1"}, "load_nodes": [2]}
     uid = ok(cluster.api.post("/v1/benchmarks", json=request))["uid"]
@@ -62,19 +63,21 @@ def test_a_run_survives_a_killed_console_and_agent(cluster: LocalCluster) -> Non
 
 @pytest.mark.slow
 def test_a_scenario_runs_from_the_command_line(cluster: LocalCluster, tmp_path: Path) -> None:
-    database = databases.wait_until_settled(cluster, databases.create(cluster, databases.request_body(1)))
+    database = database_helpers.wait_until_settled(
+        cluster, database_helpers.create(cluster, database_helpers.request_body(1))
+    )
     scenario = tmp_path / "quick.yaml"
     text = "name: quick\ntitle: Quick\nsource: none\ndatabase: {memory_size: 1}\nphases: [{name: go, workload: {test_time: 5}}]\n"
-    for limit, status in (("p99_ms: 1", bench_run.SLA_MET), ("min_ops_per_second: 5000", bench_run.SLA_MISSED)):
+    for limit, status in (("p99_ms: 1", benchmark.SLA_MET), ("min_ops_per_second: 5000", benchmark.SLA_MISSED)):
         scenario.write_text(f"{text}sla: {{{limit}}}\n")
         output: list[str] = []
-        found = bench_run.run(
+        found = benchmark.run(
             cluster.api, str(scenario), [database["name"]], scale=1.0, watch=True, overwrite=False, say=output.append
         )
         assert found == status, output
         assert any("ops/s" in line for line in output)
-    with pytest.raises(bench_run.RunError, match="database nowhere does not exist"):
-        bench_run.run(cluster.api, str(scenario), ["nowhere"], scale=1.0, watch=False, overwrite=False)
+    with pytest.raises(benchmark.RunError, match="database nowhere does not exist"):
+        benchmark.run(cluster.api, str(scenario), ["nowhere"], scale=1.0, watch=False, overwrite=False)
 
 
 def _command_lines(directory: Path) -> list[str]:

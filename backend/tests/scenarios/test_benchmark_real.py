@@ -3,16 +3,16 @@
 from typing import Any
 
 import pytest
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 
 @pytest.mark.slow
 def test_a_node_failure_is_reported_as_clients_see_it(cluster: LocalCluster) -> None:
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": True}))
-    fields = databases.request_body(3, replication=True, authentication_redis_pass="hush-hush")
-    bdb = databases.wait_until_settled(cluster, databases.create(cluster, fields))
+    fields = database_helpers.request_body(3, replication=True, authentication_redis_pass="hush-hush")
+    bdb = database_helpers.wait_until_settled(cluster, database_helpers.create(cluster, fields))
     keys = {"key_minimum": 1, "key_maximum": 5000, "data_size": 100, "threads": 1, "clients": 2}
     request: dict[str, Any] = {
         "name": "one node down",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import valkey
 import valkey.cluster
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from shardboard.local import LocalCluster, ok
 )
 @pytest.mark.older
 def test_a_database_serves_and_is_deleted_completely(cluster: LocalCluster, shards: int, replication: bool) -> None:
-    uid = databases.create(cluster, databases.request_body(shards, replication=replication))
-    bdb = databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(shards, replication=replication))
+    bdb = database_helpers.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active", bdb["status_detail"]
     assert len(cluster.engines()) == shards * (2 if replication else 1)
 
@@ -45,9 +45,9 @@ def test_a_database_serves_and_is_deleted_completely(cluster: LocalCluster, shar
 
     assert _readable_by_others(cluster.directory) == [], "other users can read files of the cluster"
 
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
     assert cluster.engines() == []
-    assert databases.shard_directories(cluster) == []
+    assert database_helpers.shard_directories(cluster) == []
 
 
 @pytest.mark.slow
@@ -55,24 +55,24 @@ def test_creations_end_cleanly_when_the_console_is_killed(cluster: LocalCluster)
     """After ten kills at different moments, each creation ends with an active database or a clean failure."""
     moments = random.Random(20)
     for _ in range(10):
-        uid = databases.create(cluster, databases.request_body(6, replication=True))
+        uid = database_helpers.create(cluster, database_helpers.request_body(6, replication=True))
         moment = time.monotonic() + moments.uniform(0.0, 0.4)
         cluster.wait_until(lambda at=moment: time.monotonic() >= at, "the time does not pass")  # type: ignore[misc]
         cluster.kill("console")
         cluster.start_console()
-        bdb = databases.wait_until_settled(cluster, uid)
+        bdb = database_helpers.wait_until_settled(cluster, uid)
         expected = 12 if bdb["status"] == "active" else 0
         cluster.wait_until(lambda count=expected: len(cluster.engines()) == count, "wrong number of processes")  # type: ignore[misc]
-        databases.delete(cluster, uid)
-        assert databases.shard_directories(cluster) == []
+        database_helpers.delete(cluster, uid)
+        assert database_helpers.shard_directories(cluster) == []
 
 
 def test_a_port_in_use_fails_the_creation_cleanly(cluster: LocalCluster) -> None:
     with socket.socket() as unrelated:
         unrelated.bind((cluster.addresses[1], 15555))
         unrelated.listen()
-        uid = databases.create(cluster, databases.request_body(3, replication=True, port=15555))
-        bdb = databases.wait_until_settled(cluster, uid)
+        uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True, port=15555))
+        bdb = database_helpers.wait_until_settled(cluster, uid)
     assert bdb["status"] == "creation-failed"
     assert "port 15555 is in use" in bdb["status_detail"]
     _check_reported_failure(cluster, uid, "15555")
@@ -82,8 +82,8 @@ def test_a_port_in_use_fails_the_creation_cleanly(cluster: LocalCluster) -> None
 def test_a_killed_agent_fails_the_creation_and_is_cleaned_up_later(cluster: LocalCluster) -> None:
     address = cluster.addresses[2]
     cluster.kill(address)
-    uid = databases.create(cluster, databases.request_body(3, replication=True))
-    bdb = databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True))
+    bdb = database_helpers.wait_until_settled(cluster, uid)
     assert bdb["status"] == "creation-failed"
     assert "cannot be reached" in bdb["status_detail"]
     cluster.start_agents()
@@ -100,8 +100,8 @@ def _check_reported_failure(cluster: LocalCluster, uid: int, reason: str) -> Non
     log = ok(cluster.api.get("/v1/logs", params={"bdb_uid": uid}))
     assert any(event["type"] == "bdb_creation_failed" and reason in event["description"] for event in log)
     cluster.wait_until(lambda: cluster.engines() == [], "processes are left")
-    cluster.wait_until(lambda: databases.shard_directories(cluster) == [], "files are left")
-    databases.delete(cluster, uid)
+    cluster.wait_until(lambda: database_helpers.shard_directories(cluster) == [], "files are left")
+    database_helpers.delete(cluster, uid)
     assert ok(cluster.api.get("/v1/shards")) == []
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import valkey
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 HIDDEN = {"oss_cluster": False, "proxy_policy": "all-nodes"}
 PASSWORD = "correct-horse"
@@ -55,7 +55,7 @@ class Writer:
 
 
 def create_served_database(cluster: LocalCluster, fields: dict[str, Any]) -> dict[str, Any]:
-    bdb = databases.wait_until_settled(cluster, databases.create(cluster, fields))
+    bdb = database_helpers.wait_until_settled(cluster, database_helpers.create(cluster, fields))
     assert bdb["status"] == "active", bdb["status_detail"]
     return bdb
 
@@ -68,7 +68,7 @@ def wait_for_writes(cluster: LocalCluster, writer: Writer, by: int = 200) -> Non
 
 @pytest.mark.slow
 def test_a_plain_client_continues_while_another_node_dies(cluster: LocalCluster) -> None:
-    bdb = create_served_database(cluster, databases.request_body(3, replication=True, **HIDDEN))
+    bdb = create_served_database(cluster, database_helpers.request_body(3, replication=True, **HIDDEN))
     endpoint = bdb["endpoints"][0]
     assert endpoint["addr"] == list(cluster.addresses)
     writer = Writer(cluster.addresses[0], endpoint["port"])
@@ -90,7 +90,7 @@ def test_a_plain_client_continues_while_another_node_dies(cluster: LocalCluster)
 
 @pytest.mark.slow
 def test_a_database_of_one_shard_keeps_its_address_when_its_primary_moves(cluster: LocalCluster) -> None:
-    bdb = create_served_database(cluster, databases.request_body(1, replication=True))
+    bdb = create_served_database(cluster, database_helpers.request_body(1, replication=True))
     [address], port = bdb["endpoints"][0]["addr"], bdb["endpoints"][0]["port"]
     writer = Writer(address, port)
     with writer.writing():
@@ -112,7 +112,7 @@ def test_a_database_of_one_shard_keeps_its_address_when_its_primary_moves(cluste
 
 @pytest.mark.slow
 def test_thread_changes_and_agent_restarts_cause_no_client_error(cluster: LocalCluster) -> None:
-    bdb = create_served_database(cluster, databases.request_body(3, replication=True, **HIDDEN))
+    bdb = create_served_database(cluster, database_helpers.request_body(3, replication=True, **HIDDEN))
     writer = Writer(cluster.addresses[0], bdb["endpoints"][0]["port"])
     with writer.writing():
         wait_for_writes(cluster, writer)
@@ -130,14 +130,14 @@ def test_thread_changes_and_agent_restarts_cause_no_client_error(cluster: LocalC
 
 
 def test_traffic_is_stopped_and_resumed(cluster: LocalCluster) -> None:
-    bdb = create_served_database(cluster, databases.request_body(3, replication=False, **HIDDEN))
+    bdb = create_served_database(cluster, database_helpers.request_body(3, replication=False, **HIDDEN))
     path, port = f"/v1/bdbs/{bdb['uid']}", bdb["endpoints"][0]["port"]
     connection = socket.create_connection((cluster.addresses[0], port), timeout=10)
     connection.sendall(b"SET kept 1\r\n")
     assert connection.recv(64) == b"+OK\r\n"
 
     ok(cluster.api.post(f"{path}/actions/stop_traffic"))
-    stopped = databases.wait_until_settled(cluster, bdb["uid"])
+    stopped = database_helpers.wait_until_settled(cluster, bdb["uid"])
     assert (stopped["traffic_manually_disabled"], stopped["shards_in_sync"]) == (True, 3)
     assert connection.recv(64) == b"", "existing connections are closed"
     for address in cluster.addresses:
@@ -146,14 +146,14 @@ def test_traffic_is_stopped_and_resumed(cluster: LocalCluster) -> None:
     assert cluster.api.get(f"{path}/availability").status_code == 503
 
     ok(cluster.api.post(f"{path}/actions/resume_traffic"))
-    assert not databases.wait_until_settled(cluster, bdb["uid"])["traffic_manually_disabled"]
+    assert not database_helpers.wait_until_settled(cluster, bdb["uid"])["traffic_manually_disabled"]
     for address in cluster.addresses:
         assert valkey.Valkey(host=address, port=port).get("kept") == b"1"
     assert cluster.api.get(f"{path}/availability").status_code == 200
 
 
 def test_a_killed_proxy_is_restarted_automatically(cluster: LocalCluster) -> None:
-    bdb = create_served_database(cluster, databases.request_body(3, replication=True, **HIDDEN))
+    bdb = create_served_database(cluster, database_helpers.request_body(3, replication=True, **HIDDEN))
     writer = Writer(cluster.addresses[0], bdb["endpoints"][0]["port"])
     with writer.writing():
         wait_for_writes(cluster, writer, 50)
@@ -164,7 +164,7 @@ def test_a_killed_proxy_is_restarted_automatically(cluster: LocalCluster) -> Non
 
 
 def test_latency_and_requests_of_clients_are_measured(cluster: LocalCluster) -> None:
-    bdb = create_served_database(cluster, databases.request_body(3, replication=False, **HIDDEN))
+    bdb = create_served_database(cluster, database_helpers.request_body(3, replication=False, **HIDDEN))
     client = valkey.Valkey(host=cluster.addresses[0], port=bdb["endpoints"][0]["port"])
 
     read = [f"{share}_read_latency" for share in ("p50", "p99", "p999")]
@@ -199,7 +199,7 @@ def test_users_have_the_permissions_of_their_roles(cluster: LocalCluster) -> Non
     role = ok(api.post("/v1/roles", json={"name": "writers", "management": "none"}))["uid"]
     permissions = {"roles_permissions": [{"role_uid": role, "redis_acl_uid": acl}]}
     bdb = create_served_database(
-        cluster, databases.request_body(3, replication=True, default_user=False, **HIDDEN, **permissions)
+        cluster, database_helpers.request_body(3, replication=True, default_user=False, **HIDDEN, **permissions)
     )
     ann = {"email": "ann", "name": "", "password": PASSWORD, "role_uids": [role]}
     user = ok(api.post("/v1/users", json=ann))["uid"]
@@ -239,6 +239,6 @@ def test_users_have_the_permissions_of_their_roles(cluster: LocalCluster) -> Non
     )
     events = [row["type"] for row in ok(api.get("/v1/logs"))]
     assert "bdb_access_failed" not in events
-    databases.delete(cluster, bdb["uid"])
+    database_helpers.delete(cluster, bdb["uid"])
     ok(api.delete(f"/v1/roles/{role}"))
     ok(api.delete(f"/v1/redis_acls/{acl}"))

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 import valkey
-from backend.tests.scenarios import databases, movement
-from backend.tests.shards import DISTRIBUTION_SERVER, HAS_VALKEY_8
+from backend.tests.scenarios import database_helpers, movement_helpers
+from backend.tests.support.real_shards import DISTRIBUTION_SERVER, HAS_VALKEY_8
 
-from shardboard.agent.engine import engine_version, supports_slot_stats
-from shardboard.local import LocalCluster, ok
+from shardboard.agent.databases.engine import engine_version, supports_slot_stats
+from shardboard.local.cluster import LocalCluster, ok
 
 pytestmark = pytest.mark.slow
 BUILT_VERSION = engine_version("valkey-server")
@@ -17,9 +17,9 @@ BUILT_VERSION = engine_version("valkey-server")
 
 @pytest.mark.skipif(not supports_slot_stats(BUILT_VERSION), reason=f"Valkey {BUILT_VERSION} counts keys only")
 def test_hot_slots_have_rates_and_threads_change_without_restart(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(2))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
-    with movement.Writer(cluster, uid) as writer:
+    uid = database_helpers.create(cluster, database_helpers.request_body(2))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
+    with movement_helpers.Writer(cluster, uid) as writer:
         cluster.wait_until(lambda: "cpu" in _hottest_slot(cluster, uid), "no slot has a rate")
         before = _pids(cluster, uid)
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
@@ -30,9 +30,9 @@ def test_hot_slots_have_rates_and_threads_change_without_restart(cluster: LocalC
 
 
 def test_persistence_and_passwords_change_under_writes(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(2, replication=True))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
-    with movement.Writer(cluster, uid) as writer:
+    uid = database_helpers.create(cluster, database_helpers.request_body(2, replication=True))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
+    with movement_helpers.Writer(cluster, uid) as writer:
         before = _pids(cluster, uid)
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"data_persistence": "aof"}))
         cluster.wait_until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
@@ -50,7 +50,7 @@ def test_persistence_and_passwords_change_under_writes(cluster: LocalCluster) ->
             assert client.ping()
     assert bdb["status_detail"] == ""
     _check_rotation(cluster, uid, endpoint, "correct-horse", "battery-staple")
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 def _check_rotation(cluster: LocalCluster, uid: int, endpoint: dict[str, Any], old: str, new: str) -> None:
@@ -104,12 +104,12 @@ def _requires_password(address: str, port: int) -> bool:
 
 
 def test_the_internal_password_changes_under_writes(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(2, replication=True))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+    uid = database_helpers.create(cluster, database_helpers.request_body(2, replication=True))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     before, pids = _internal_passwords(cluster), _pids(cluster, uid)
-    with movement.Writer(cluster, uid) as writer:
+    with movement_helpers.Writer(cluster, uid) as writer:
         action = ok(cluster.api.put(f"/v1/bdbs/{uid}/reset_admin_pass"))["action_uid"]
-        assert movement.wait_for_end(cluster, action)["status"] == "completed"
+        assert movement_helpers.wait_for_end(cluster, action)["status"] == "completed"
         after = _internal_passwords(cluster)
         assert (len(before), len(after), before & after) == (1, 1, set())
         # Only the new password is accepted, also after a restart.
@@ -131,7 +131,7 @@ def test_the_internal_password_changes_under_writes(cluster: LocalCluster) -> No
         cluster.start_agents()
         # Slots are moved from other shards with the same password.
         action = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 3}))["action_uid"]
-        assert movement.wait_for_end(cluster, action)["status"] == "completed"
+        assert movement_helpers.wait_for_end(cluster, action)["status"] == "completed"
     assert writer.lost() == []
 
 
@@ -143,7 +143,7 @@ def _internal_passwords(cluster: LocalCluster) -> set[str]:
 
 def _accepts(cluster: LocalCluster, row: dict[str, Any], password: str) -> bool:
     with valkey.Valkey(
-        **databases.connection_options(cluster, row), username="shardboard", password=password
+        **database_helpers.connection_options(cluster, row), username="shardboard", password=password
     ) as client:
         try:
             return bool(client.ping())
@@ -153,17 +153,17 @@ def _accepts(cluster: LocalCluster, row: dict[str, Any], password: str) -> bool:
 
 @pytest.mark.skipif(not HAS_VALKEY_8, reason=f"{DISTRIBUTION_SERVER} is not Valkey 8")
 def test_shards_of_valkey_8_are_replaced_to_change_threads(cluster: LocalCluster) -> None:
-    databases.use_engine(cluster, DISTRIBUTION_SERVER)
+    database_helpers.use_engine(cluster, DISTRIBUTION_SERVER)
     version = engine_version(DISTRIBUTION_SERVER)
     cluster.wait_until(
         lambda: {row["engine_version"] for row in ok(cluster.api.get("/v1/nodes"))} == {version},
         "the agents do not report the engine version",
     )
-    uid = databases.create(cluster, databases.request_body(2, replication=True))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+    uid = database_helpers.create(cluster, database_helpers.request_body(2, replication=True))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     cluster.wait_until(lambda: _versions(cluster, uid) == {version}, "the version of the shards is not reported")
     before = _pids(cluster, uid)
-    with movement.Writer(cluster, uid) as writer:
+    with movement_helpers.Writer(cluster, uid) as writer:
         ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"io_threads": 2}))
         cluster.wait_until(lambda: _status(cluster, uid) == "active", "the change does not end", 120)
         assert "CPU time and bytes need Valkey 9" in ok(cluster.api.get(f"/v1/bdbs/{uid}/slots/hot"))["detail"]
@@ -171,7 +171,7 @@ def test_shards_of_valkey_8_are_replaced_to_change_threads(cluster: LocalCluster
     assert (by_keys["detail"], by_keys["slots"][0]["key_count"] > 0) == ("", True)
     assert (writer.lost(), _pids(cluster, uid) & before) == ([], set())
     assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status_detail"] == ""
-    movement.wait_until_shards_agree(cluster, uid)
+    movement_helpers.wait_until_shards_agree(cluster, uid)
     assert _shards_with_line(cluster, "io-threads 2") == 4
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 import valkey
-from backend.tests.scenarios import databases, movement
+from backend.tests.scenarios import database_helpers, movement_helpers
 from valkey.cluster import ValkeyCluster
 
-from shardboard.local import LocalCluster, ok, private_cluster
+from shardboard.local.cluster import LocalCluster, ok, private_cluster
 
 Connect = Callable[[Mapping[str, Any]], AbstractContextManager[Any]]
 MIB = 2**20
@@ -22,7 +22,7 @@ SIZE = 2_000
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with databases.running(
+    with database_helpers.running(
         private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3, flash=2**30)
     ) as running_cluster:
         yield running_cluster
@@ -35,7 +35,7 @@ def value(number: int) -> bytes:
 
 def rows(cluster: LocalCluster, uid: int, role: str) -> list[dict[str, Any]]:
     found = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    return [row | {"where": databases.connection_options(cluster, row)} for row in found if row["role"] == role]
+    return [row | {"where": database_helpers.connection_options(cluster, row)} for row in found if row["role"] == role]
 
 
 @contextmanager
@@ -94,9 +94,11 @@ def flash_directories(cluster: LocalCluster) -> list[Path]:
 
 def test_values_on_flash_survive_failover_move_and_change(cluster: LocalCluster) -> None:
     ram = 80 * MIB
-    fields = databases.request_body(1, replication=True, bigstore=True, memory_size=400 * MIB, bigstore_ram_size=ram)
-    uid = databases.create(cluster, fields)
-    bdb = databases.wait_until_settled(cluster, uid)
+    fields = database_helpers.request_body(
+        1, replication=True, bigstore=True, memory_size=400 * MIB, bigstore_ram_size=ram
+    )
+    uid = database_helpers.create(cluster, fields)
+    bdb = database_helpers.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active", bdb["status_detail"]
     [primary] = rows(cluster, uid, "master")
     assert len(flash_directories(cluster)) == 2
@@ -123,13 +125,13 @@ def test_values_on_flash_survive_failover_move_and_change(cluster: LocalCluster)
 
     # The RAM limit changes while the database serves.
     changed = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"bigstore_ram_size": 120 * MIB}))
-    assert movement.wait_for_end(cluster, changed["action_uid"])["status"] == "completed"
+    assert movement_helpers.wait_for_end(cluster, changed["action_uid"])["status"] == "completed"
     assert tier_info(primary)["tier_ram_limit_bytes"] == 60 * MIB * 15 // 16
     with client(primary) as shard:
         assert shard.info("memory")["maxmemory"] == 60 * MIB
 
     # The primary dies. The replica has all data, and the dead shard is restarted as its replica.
-    databases.wait_until_replicated(cluster, uid)
+    database_helpers.wait_until_replicated(cluster, uid)
     [process] = cluster.engines(primary["address"])
     process.kill()
     cluster.wait_until(
@@ -144,25 +146,25 @@ def test_values_on_flash_survive_failover_move_and_change(cluster: LocalCluster)
     used = {row["node_uid"] for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))}
     [free] = {"1", "2", "3"} - used
     reply = ok(cluster.api.post(f"/v1/shards/{promoted['uid']}/actions/migrate", json={"target_node_uid": int(free)}))
-    assert movement.wait_for_end(cluster, reply["action_uid"])["status"] == "completed"
+    assert movement_helpers.wait_for_end(cluster, reply["action_uid"])["status"] == "completed"
     [moved] = rows(cluster, uid, "master")
     assert moved["node_uid"] == free
     assert wrong_keys(moved) == []
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
     cluster.wait_until(lambda: flash_directories(cluster) == [], "files are left on flash")
 
 
 @pytest.mark.slow
 def test_values_on_flash_survive_resharding_and_maintenance(cluster: LocalCluster) -> None:
     size = {"memory_size": 480 * MIB, "bigstore_ram_size": 120 * MIB}
-    uid = databases.create(cluster, databases.request_body(2, replication=True, bigstore=True, **size))
-    bdb = databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(2, replication=True, bigstore=True, **size))
+    bdb = database_helpers.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active", bdb["status_detail"]
     write(rows(cluster, uid, "master")[0], cluster_client)
     cluster.wait_until(lambda: stats(cluster, uid).get("bigstore_objs_flash", 0) > 1000, "no value is moved to flash")
     ok(cluster.api.put("/v1/cluster/policy", json={"resharding_pace": "fast"}))
     changed = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 3}))
-    assert movement.wait_for_end(cluster, changed["action_uid"], 600)["status"] == "completed"
+    assert movement_helpers.wait_for_end(cluster, changed["action_uid"], 600)["status"] == "completed"
     primaries = rows(cluster, uid, "master")
     assert len(primaries) == 3
     assert wrong_keys(primaries[0], cluster_client) == []
@@ -171,10 +173,10 @@ def test_values_on_flash_survive_resharding_and_maintenance(cluster: LocalCluste
     assert limits == {20 * MIB * 15 // 16}
 
     reply = ok(cluster.api.post("/v1/nodes/1/actions/maintenance_on"))
-    assert movement.wait_for_end(cluster, reply["task_id"])["status"] == "completed"
+    assert movement_helpers.wait_for_end(cluster, reply["task_id"])["status"] == "completed"
     assert wrong_keys(next(row for row in rows(cluster, uid, "master") if row["node_uid"] != "1"), cluster_client) == []
     reply = ok(cluster.api.post("/v1/nodes/1/actions/maintenance_off"))
-    assert movement.wait_for_end(cluster, reply["task_id"])["status"] == "completed"
+    assert movement_helpers.wait_for_end(cluster, reply["task_id"])["status"] == "completed"
     assert wrong_keys(rows(cluster, uid, "master")[0], cluster_client) == []
 
 

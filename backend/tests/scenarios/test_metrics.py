@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import valkey
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 DOWNTIME = 60
 """Seconds without a console. Agents keep 120 s."""
@@ -18,8 +18,8 @@ DOWNTIME = 60
 @pytest.fixture
 def traffic(cluster: LocalCluster) -> Iterator[int]:
     """Uid of a database with constant writes."""
-    uid = databases.create(cluster, databases.request_body(1))
-    endpoint = databases.wait_until_settled(cluster, uid)["endpoints"][0]
+    uid = database_helpers.create(cluster, database_helpers.request_body(1))
+    endpoint = database_helpers.wait_until_settled(cluster, uid)["endpoints"][0]
     stopped = threading.Event()
 
     def write() -> None:
@@ -34,7 +34,7 @@ def traffic(cluster: LocalCluster) -> Iterator[int]:
     finally:
         stopped.set()
         writer.join()
-        databases.delete(cluster, uid)
+        database_helpers.delete(cluster, uid)
 
 
 @pytest.mark.slow
@@ -72,7 +72,7 @@ def test_a_killed_console_leaves_no_gap(cluster: LocalCluster, traffic: int) -> 
 
 
 def requests(cluster: LocalCluster, uid: int) -> dict[int, float | None]:
-    return databases.history(cluster, uid, "total_req", seconds=300)
+    return database_helpers.history(cluster, uid, "total_req", seconds=300)
 
 
 def wait_for(cluster: LocalCluster, moment: float) -> None:

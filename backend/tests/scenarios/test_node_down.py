@@ -9,26 +9,28 @@ from typing import Any
 
 import pytest
 import valkey
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.domain import slots
-from shardboard.local import LocalCluster, ok
+from shardboard.domain.placement import slots
+from shardboard.local.cluster import LocalCluster, ok
 
 
 @pytest.mark.older
 def test_a_dead_node_is_failed_over_without_lost_writes(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(6, replication=True))
-    bdb = databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(6, replication=True))
+    bdb = database_helpers.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active"
     rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     victim = cluster.addresses[1]
     lost = [row for row in rows if row["address"] == victim and row["role"] == "master"]
     assert len(lost) == 2
     survivor = next(row for row in rows if row["address"] != victim and row["role"] == "master")
-    writer = valkey.cluster.ValkeyCluster(**databases.connection_options(cluster, survivor), decode_responses=True)
+    writer = valkey.cluster.ValkeyCluster(
+        **database_helpers.connection_options(cluster, survivor), decode_responses=True
+    )
     for number in range(2000):
         writer.set(f"key:{number}", number)
-    databases.wait_until_replicated(cluster, uid)
+    database_helpers.wait_until_replicated(cluster, uid)
 
     cluster.kill_node(victim)
     cluster.wait_until(lambda: _all_written(cluster, uid, victim), "the lost slots do not accept writes")
@@ -37,7 +39,9 @@ def test_a_dead_node_is_failed_over_without_lost_writes(cluster: LocalCluster) -
     assert [event["node_uid"] for event in _events(cluster, "node_failed")] == [2]
     cluster.wait_until(lambda: len(_events(cluster, "shard_failover")) == 2, "the failovers are not reported")
     assert {event["lost"] for event in _events(cluster, "shard_failover")} == {int(row["uid"]) for row in lost}
-    reader = valkey.cluster.ValkeyCluster(**databases.connection_options(cluster, survivor), decode_responses=True)
+    reader = valkey.cluster.ValkeyCluster(
+        **database_helpers.connection_options(cluster, survivor), decode_responses=True
+    )
     assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
 
     # No client used an endpoint, so canary writes of the other proxies measured the outage.
@@ -55,7 +59,7 @@ def test_a_dead_node_is_failed_over_without_lost_writes(cluster: LocalCluster) -
     returned = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["address"] == victim]
     assert {row["role"] for row in returned} == {"slave"}
     assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 @pytest.mark.slow
@@ -99,7 +103,7 @@ def test_a_reboot_drill_is_reported_as_an_incident(cluster: LocalCluster) -> Non
         machine_delay,
     )
     assert "drill requested by" in cluster.api.get(f"/v1/incidents/{incident['uid']}/report").text
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 @pytest.mark.slow
@@ -116,13 +120,13 @@ def test_a_frozen_node_is_failed_over_and_its_shards_become_replicas(cluster: Lo
         "the thawed shards do not become replicas",
     )
     assert {process.pid for process in cluster.engines()} == before, "a frozen shard was restarted"
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 def test_a_planned_failover_promotes_the_replica(cluster: LocalCluster) -> None:
     for shards in (1, 3):
-        uid = databases.create(cluster, databases.request_body(shards, replication=True))
-        databases.wait_until_settled(cluster, uid)
+        uid = database_helpers.create(cluster, database_helpers.request_body(shards, replication=True))
+        database_helpers.wait_until_settled(cluster, uid)
         rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         old = next(row for row in rows if row["role"] == "master")
         replica = next(row for row in rows if row["pair"] == old["pair"] and row["role"] == "slave")
@@ -137,7 +141,7 @@ def test_a_planned_failover_promotes_the_replica(cluster: LocalCluster) -> None:
         assert ok(cluster.api.get(f"/v1/shards/{replica['uid']}"))["role"] == "master"
         refused = cluster.api.post(f"/v1/shards/{old['uid']}/actions/failover", json={})
         assert (refused.status_code, refused.json()["error_code"]) == (400, "shard_is_slave")
-        databases.delete(cluster, uid)
+        database_helpers.delete(cluster, uid)
 
 
 @dataclass
@@ -198,8 +202,8 @@ def _reported_unserved_ms(cluster: LocalCluster, uid: int) -> int | None:
 
 
 def _three_pairs(cluster: LocalCluster, **more: Any) -> int:
-    uid = databases.create(cluster, databases.request_body(3, replication=True, **more))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+    uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True, **more))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     return uid
 
 
@@ -243,7 +247,7 @@ def _all_written(cluster: LocalCluster, uid: int, victim: str) -> bool:
     rows = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["address"] != victim]
     written_pairs = set()
     for row in rows:
-        client = valkey.Valkey(**databases.connection_options(cluster, row), socket_timeout=1)
+        client = valkey.Valkey(**database_helpers.connection_options(cluster, row), socket_timeout=1)
         first = int(row["assigned_slots"].partition("-")[0])
         try:
             client.set(slots.key_of(first, "other"), "x")

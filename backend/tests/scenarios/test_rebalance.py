@@ -4,16 +4,16 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from backend.tests.scenarios import databases, movement
+from backend.tests.scenarios import database_helpers, movement_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 
 @pytest.mark.slow
 def test_rebalancing_uses_a_new_node_and_dense_placement_frees_one(cluster: LocalCluster) -> None:
     ok(cluster.api.put("/v1/nodes/3", json={"accept_servers": False}))
-    uid = databases.create(cluster, databases.request_body(3, replication=True))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+    uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     ok(cluster.api.put("/v1/nodes/3", json={"accept_servers": True}))
     assert "3" not in _shards_by_node(cluster, uid)
     path = f"/v1/bdbs/{uid}/actions/rebalance"
@@ -22,9 +22,9 @@ def test_rebalancing_uses_a_new_node_and_dense_placement_frees_one(cluster: Loca
         lambda: cluster.api.put(f"{path}?dry_run").status_code == 200, "the database cannot be rebalanced"
     )
     blueprint = ok(cluster.api.put(f"{path}?dry_run"))
-    with movement.Writer(cluster, uid) as writer:
+    with movement_helpers.Writer(cluster, uid) as writer:
         reply = ok(cluster.api.put(path))
-        movement.check_rejected_or_completed(cluster, cluster.api.put(path), reply["action_uid"], "db_busy")
+        movement_helpers.check_rejected_or_completed(cluster, cluster.api.put(path), reply["action_uid"], "db_busy")
         _check_completed(cluster, reply["action_uid"])
         assert _shards_by_node(cluster, uid) == {"1": 2, "2": 2, "3": 2}
         assert _shards_by_node(cluster, uid, "master") == {"1": 1, "2": 1, "3": 1}
@@ -36,25 +36,25 @@ def test_rebalancing_uses_a_new_node_and_dense_placement_frees_one(cluster: Loca
         assert sorted(_shards_by_node(cluster, uid).values()) == [3, 3]
         assert list(_shards_by_node(cluster, uid, "master").values()) == [3]
     assert writer.lost() == []
-    movement.wait_until_shards_agree(cluster, uid)
-    databases.delete(cluster, uid)
+    movement_helpers.wait_until_shards_agree(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 @pytest.mark.slow
 def test_replicas_are_removed_and_added(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(2, replication=True))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
-    movement.fill(cluster, uid, megabytes=20)
-    with movement.Writer(cluster, uid) as writer:
+    uid = database_helpers.create(cluster, database_helpers.request_body(2, replication=True))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
+    movement_helpers.fill(cluster, uid, megabytes=20)
+    with movement_helpers.Writer(cluster, uid) as writer:
         unreplicated = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": False}))
         assert (unreplicated["replication"], unreplicated["status"]) == (False, "active-change-pending")
         _check_completed(cluster, unreplicated["action_uid"])
         assert _shards_by_node(cluster, uid, "slave") == {}
         cluster.wait_until(lambda: len(cluster.engines()) == 2, "the replicas are not stopped")
 
-        movement.slow_down(cluster, movement.shard_rows(cluster, uid), seconds=2)
+        movement_helpers.slow_down(cluster, movement_helpers.shard_rows(cluster, uid), seconds=2)
         reply = ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"replication": True}))
-        status = movement.cancel(cluster, reply["action_uid"])
+        status = movement_helpers.cancel(cluster, reply["action_uid"])
         expected = {"cancelled": (False, 2), "completed": (True, 4)}[status]
         cluster.wait_until(lambda: len(cluster.engines()) == expected[1], "the cancelled change is not undone")
         assert ok(cluster.api.get(f"/v1/bdbs/{uid}"))["replication"] is expected[0]
@@ -63,25 +63,27 @@ def test_replicas_are_removed_and_added(cluster: LocalCluster) -> None:
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     assert (bdb["replication"], bdb["shards_total"]) == (True, 4)
     for pair in (0, 1):
-        assert len({row["node_uid"] for row in movement.shard_rows(cluster, uid) if row["pair"] == pair}) == 2
+        assert len({row["node_uid"] for row in movement_helpers.shard_rows(cluster, uid) if row["pair"] == pair}) == 2
     assert writer.lost() == []
-    movement.wait_until_shards_agree(cluster, uid)
-    databases.delete(cluster, uid)
+    movement_helpers.wait_until_shards_agree(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 def _check_completed(cluster: LocalCluster, action_uid: str) -> None:
-    action = movement.wait_for_end(cluster, action_uid)
+    action = movement_helpers.wait_for_end(cluster, action_uid)
     assert action["status"] == "completed", action
 
 
 def _shards_by_node(cluster: LocalCluster, uid: int, role: str = "") -> dict[str, int]:
     """Return the number of shards by node, of all roles or of one."""
-    return dict(Counter(row["node_uid"] for row in movement.shard_rows(cluster, uid) if role in ("", row["role"])))
+    return dict(
+        Counter(row["node_uid"] for row in movement_helpers.shard_rows(cluster, uid) if role in ("", row["role"]))
+    )
 
 
 def _blueprint(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
     found: dict[int, list[dict[str, Any]]] = {}
-    for row in sorted(movement.shard_rows(cluster, uid), key=lambda row: row["role"]):
+    for row in sorted(movement_helpers.shard_rows(cluster, uid), key=lambda row: row["role"]):
         found.setdefault(row["pair"], []).append(row)
     return [
         {

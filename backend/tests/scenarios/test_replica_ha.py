@@ -3,21 +3,21 @@
 from pathlib import Path
 
 import pytest
-from backend.tests.scenarios import databases, movement
+from backend.tests.scenarios import database_helpers, movement_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 
 @pytest.mark.slow
 def test_lost_replicas_are_rebuilt_and_old_shards_removed(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(3, replication=True))
-    assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+    uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True))
+    assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"slave_ha": True}))
-    databases.wait_until_settled(cluster, uid)
-    with movement.Writer(cluster, uid, confirmed=True) as writer:
+    database_helpers.wait_until_settled(cluster, uid)
+    with movement_helpers.Writer(cluster, uid, confirmed=True) as writer:
         cluster.kill_node(cluster.addresses[1])
         cluster.wait_until(
-            lambda: "2" not in movement.nodes_by_pair(cluster, uid, "master").values(),
+            lambda: "2" not in movement_helpers.nodes_by_pair(cluster, uid, "master").values(),
             "the lost primaries are not replaced",
         )
         assert "replica_ha_started" not in _event_types(cluster), "the grace period has not passed"
@@ -32,28 +32,28 @@ def test_lost_replicas_are_rebuilt_and_old_shards_removed(cluster: LocalCluster)
     cluster.wait_until(lambda: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active", "the rebuild does not end")
     assert len(cluster.engines()) == 6
     assert writer.lost() == []
-    movement.wait_until_shards_agree(cluster, uid)
+    movement_helpers.wait_until_shards_agree(cluster, uid)
     ok(cluster.api.put("/v1/cluster/policy", json={"slave_ha_grace_period": 600}))
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 @pytest.mark.slow
 def test_primaries_return_to_a_node_that_comes_back(cluster: LocalCluster) -> None:
     for shards in (3, 1):
-        uid = databases.create(cluster, databases.request_body(shards, replication=True))
-        assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+        uid = database_helpers.create(cluster, database_helpers.request_body(shards, replication=True))
+        assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
         ok(cluster.api.put("/v1/cluster/policy", json={"primaries_return": True}))
-        before = movement.nodes_by_pair(cluster, uid, "master")
+        before = movement_helpers.nodes_by_pair(cluster, uid, "master")
         lost = next(iter(before.values()))
-        with movement.Writer(cluster, uid, confirmed=True) as writer:
+        with movement_helpers.Writer(cluster, uid, confirmed=True) as writer:
             cluster.kill_node(cluster.addresses[int(lost) - 1])
             cluster.wait_until(
-                lambda uid=uid, lost=lost: lost not in movement.nodes_by_pair(cluster, uid, "master").values(),  # type: ignore[misc]
+                lambda uid=uid, lost=lost: lost not in movement_helpers.nodes_by_pair(cluster, uid, "master").values(),  # type: ignore[misc]
                 "the lost primaries are not replaced",
             )
             cluster.start_agents()
             cluster.wait_until(
-                lambda uid=uid, before=before: movement.nodes_by_pair(cluster, uid, "master") == before,  # type: ignore[misc]
+                lambda uid=uid, before=before: movement_helpers.nodes_by_pair(cluster, uid, "master") == before,  # type: ignore[misc]
                 "the primaries do not return",
             )
         assert writer.lost() == []
@@ -61,11 +61,11 @@ def test_primaries_return_to_a_node_that_comes_back(cluster: LocalCluster) -> No
             lambda uid=uid: ok(cluster.api.get(f"/v1/bdbs/{uid}"))["status"] == "active",  # type: ignore[misc]
             "the return does not end",
         )
-        databases.delete(cluster, uid)
+        database_helpers.delete(cluster, uid)
 
 
 def _remaining_directories(cluster: LocalCluster, address: str) -> list[Path]:
-    return [path for path in databases.shard_directories(cluster) if address in path.parts]
+    return [path for path in database_helpers.shard_directories(cluster) if address in path.parts]
 
 
 def _event_types(cluster: LocalCluster) -> set[str]:
@@ -74,6 +74,6 @@ def _event_types(cluster: LocalCluster) -> set[str]:
 
 def _is_complete(cluster: LocalCluster, uid: int, nodes: set[str]) -> bool:
     """Return whether all pairs have two copies in sync, on exactly these nodes."""
-    rows = movement.shard_rows(cluster, uid)
+    rows = movement_helpers.shard_rows(cluster, uid)
     in_sync = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"]
     return {row["node_uid"] for row in rows} == nodes and len(rows) == in_sync == 6

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import valkey
-from backend.tests.scenarios import databases, movement
+from backend.tests.scenarios import database_helpers, movement_helpers
 from valkey.cluster import ValkeyCluster
 
-from shardboard.domain import slots
-from shardboard.local import LocalCluster, ok
+from shardboard.domain.placement import slots
+from shardboard.local.cluster import LocalCluster, ok
 
 SEED = 7
 KEYS = 20_000
@@ -80,10 +80,10 @@ def fast_resharding(cluster: LocalCluster) -> None:
 @pytest.mark.older
 @pytest.mark.slow
 def test_resharding_under_load_survives_a_killed_console_and_agent(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(3, replication=True))
-    bdb = databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True))
+    bdb = database_helpers.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active", bdb["status_detail"]
-    before = {row["uid"] for row in movement.shard_rows(cluster, uid)}
+    before = {row["uid"] for row in movement_helpers.shard_rows(cluster, uid)}
     load = Load(bdb)
     load.fill()
     with load:
@@ -93,7 +93,7 @@ def test_resharding_under_load_survives_a_killed_console_and_agent(cluster: Loca
         cluster.kill("console")
         cluster.start_console()
         other_request = cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 4}, params={"dry_run": "true"})
-        movement.check_rejected_or_completed(cluster, other_request, grow_action, "busy")
+        movement_helpers.check_rejected_or_completed(cluster, other_request, grow_action, "busy")
         _wait_until_completed(cluster, grow_action)
         _check_database(cluster, uid, 6)
         moved = SlotProgress(cluster, uid)
@@ -106,19 +106,21 @@ def test_resharding_under_load_survives_a_killed_console_and_agent(cluster: Loca
     assert (load.errors, load.wrong) == ([], [])
     assert load.requests > 100
     assert load.missing() == []
-    assert {row["uid"] for row in movement.shard_rows(cluster, uid)} == before
-    movement.wait_until_shards_agree(cluster, uid)
-    databases.delete(cluster, uid)
+    assert {row["uid"] for row in movement_helpers.shard_rows(cluster, uid)} == before
+    movement_helpers.wait_until_shards_agree(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 def test_all_slots_are_served_after_a_dead_primary_and_a_cancellation(cluster: LocalCluster) -> None:
-    uid = databases.create(cluster, databases.request_body(3, replication=True))
-    bdb = databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True))
+    bdb = database_helpers.wait_until_settled(cluster, uid)
     load = Load(bdb)
     load.fill()
     # Only replicated writes survive the primary, so all writes end before it is killed.
-    databases.wait_until_replicated(cluster, uid)
-    victim = next(row for row in movement.shard_rows(cluster, uid) if row["role"] == "master" and row["pair"] == 1)
+    database_helpers.wait_until_replicated(cluster, uid)
+    victim = next(
+        row for row in movement_helpers.shard_rows(cluster, uid) if row["role"] == "master" and row["pair"] == 1
+    )
     [process] = [each for each in cluster.engines() if Path(each.cwd()).name == victim["uid"]]
     moved = SlotProgress(cluster, uid)
     action = _start_change(cluster, uid, 4)
@@ -126,19 +128,19 @@ def test_all_slots_are_served_after_a_dead_primary_and_a_cancellation(cluster: L
     process.kill()
     cluster.wait_until(lambda: _is_replaced(cluster, victim), "the dead primary is not replaced")
     moved.until(action, 1500)
-    movement.cancel(cluster, action)
+    movement_helpers.cancel(cluster, action)
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     assert (bdb["status"], bdb["shards_count"]) == ("active", 4)
     cluster.wait_until(lambda: _in_sync(cluster, uid) == 8, "the replicas are not restarted in sync")
     # The action that restarts a replica may still be open after the replica is in sync.
-    cluster.wait_until(lambda: not movement.open_actions(cluster), "actions do not end")
+    cluster.wait_until(lambda: not movement_helpers.open_actions(cluster), "actions do not end")
     assert _slots(cluster, uid) == list(range(slots.SLOTS))
     reply = ok(cluster.api.put(f"/v1/bdbs/{uid}/actions/revamp", json={"shards_count": 4}))
     if reply["action_uid"] is not None:  # null if all slots had moved by then
         _wait_until_completed(cluster, reply["action_uid"])
     _check_database(cluster, uid, 4)
     assert load.missing() == []
-    databases.delete(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 def _start_change(cluster: LocalCluster, uid: int, count: int) -> str:
@@ -159,7 +161,7 @@ class SlotProgress:
         """Wait until this many slots have moved."""
 
         def enough_moved() -> bool:
-            over = movement.action_status(self._cluster, action) not in ("queued", "running")
+            over = movement_helpers.action_status(self._cluster, action) not in ("queued", "running")
             pairs = self._pairs()
             moved = sum(pairs.get(slot) not in (None, pair) for slot, pair in self._before.items())
             assert moved >= count or not over, f"the action ended after {moved} slots"
@@ -169,11 +171,11 @@ class SlotProgress:
 
     def _pairs(self) -> dict[int, int]:
         """Return the pair by slot, as the first primary that answers reports it."""
-        rows = movement.shard_rows(self._cluster, self._uid)
+        rows = movement_helpers.shard_rows(self._cluster, self._uid)
         pairs = {(row["address"], row["port"]): row["pair"] for row in rows}
         for row in rows:
             client = valkey.Valkey(
-                **databases.connection_options(self._cluster, row), socket_timeout=5, decode_responses=True
+                **database_helpers.connection_options(self._cluster, row), socket_timeout=5, decode_responses=True
             )
             try:
                 reply = client.execute_command("CLUSTER SLOTS") if row["role"] == "master" else []
@@ -192,7 +194,7 @@ class SlotProgress:
 
 
 def _wait_until_completed(cluster: LocalCluster, action: str) -> None:
-    ended = movement.wait_for_end(cluster, action, 240)
+    ended = movement_helpers.wait_for_end(cluster, action, 240)
     assert ended["status"] == "completed", ended["additional_info"].get("error")
 
 
@@ -203,7 +205,7 @@ def _check_database(cluster: LocalCluster, uid: int, count: int) -> None:
     cluster.wait_until(lambda: _in_sync(cluster, uid) == 2 * count, "not all replicas are in sync")
     sizes = [
         len(list(slots.each(slots.parse(row["assigned_slots"]))))
-        for row in movement.shard_rows(cluster, uid)
+        for row in movement_helpers.shard_rows(cluster, uid)
         if row["role"] == "master"
     ]
     assert len(sizes) == count
@@ -212,7 +214,7 @@ def _check_database(cluster: LocalCluster, uid: int, count: int) -> None:
 
 
 def _slots(cluster: LocalCluster, uid: int) -> list[int]:
-    primaries = [row for row in movement.shard_rows(cluster, uid) if row["role"] == "master"]
+    primaries = [row for row in movement_helpers.shard_rows(cluster, uid) if row["role"] == "master"]
     return sorted(slot for row in primaries for slot in slots.each(slots.parse(row["assigned_slots"])))
 
 
@@ -224,6 +226,6 @@ def _in_sync(cluster: LocalCluster, uid: int) -> int:
 def _is_replaced(cluster: LocalCluster, victim: dict[str, Any]) -> bool:
     return any(
         row["role"] == "master" and row["pair"] == victim["pair"] and row["uid"] != victim["uid"]
-        for row in movement.shard_rows(cluster, victim["bdb_uid"])
+        for row in movement_helpers.shard_rows(cluster, victim["bdb_uid"])
         if row["detailed_status"] == "ok"
     )

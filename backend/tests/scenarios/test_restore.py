@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import valkey
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 KEY, VALUE = "order:1", b"paid"
 
@@ -42,8 +42,8 @@ def restored_store(cluster: LocalCluster) -> Iterator[Orders]:
     store = cluster.directory / "console.db"
     with closing(sqlite3.connect(store)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
-    uid = databases.create(cluster, databases.request_body(1, name="orders", data_persistence="aof"))
-    bdb = databases.wait_until_settled(cluster, uid)
+    uid = database_helpers.create(cluster, database_helpers.request_body(1, name="orders", data_persistence="aof"))
+    bdb = database_helpers.wait_until_settled(cluster, uid)
     assert bdb["status"] == "active"
     [row] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     endpoint = _endpoint(bdb)
@@ -75,13 +75,15 @@ def _endpoint(bdb: dict[str, Any]) -> tuple[str, int]:
 @pytest.mark.parametrize("shards", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["same shape", "another shape"])
 def test_a_database_newer_than_the_backup_is_untouched_by_creations(cluster: LocalCluster, shards: int) -> None:
     with restored_store(cluster) as orders:
-        uid = databases.create(cluster, databases.request_body(shards, name="carts", data_persistence="aof"))
-        carts = databases.wait_until_settled(cluster, uid)
+        uid = database_helpers.create(
+            cluster, database_helpers.request_body(shards, name="carts", data_persistence="aof")
+        )
+        carts = database_helpers.wait_until_settled(cluster, uid)
         orders.check(cluster)
         assert carts["status"] == "active", carts["status_detail"]
         keys = set()
         for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")):
-            with valkey.Valkey(**databases.connection_options(cluster, row), socket_timeout=5) as client:
+            with valkey.Valkey(**database_helpers.connection_options(cluster, row), socket_timeout=5) as client:
                 keys |= set(client.keys("*"))
         assert keys == set()
         with valkey.Valkey(host=carts["endpoints"][0]["addr"][0], port=carts["endpoints"][0]["port"]) as client:
@@ -92,14 +94,14 @@ def test_a_database_newer_than_the_backup_is_untouched_by_creations(cluster: Loc
             if event["type"] == "alarm_unknown_shards" and event["open"]
         ]
         assert orders.node_uid in {alarm["node_uid"] for alarm in alarms}
-        databases.delete(cluster, uid)
+        database_helpers.delete(cluster, uid)
         orders.check(cluster)
 
 
 @pytest.mark.slow
 def test_a_database_newer_than_the_backup_is_untouched_by_resharding(cluster: LocalCluster) -> None:
-    older = databases.create(cluster, databases.request_body(2, name="older"))
-    assert databases.wait_until_settled(cluster, older)["status"] == "active"
+    older = database_helpers.create(cluster, database_helpers.request_body(2, name="older"))
+    assert database_helpers.wait_until_settled(cluster, older)["status"] == "active"
     with restored_store(cluster) as orders:
         ok(cluster.api.put(f"/v1/bdbs/{older}", json={"shards_count": 3}))
 
@@ -110,5 +112,5 @@ def test_a_database_newer_than_the_backup_is_untouched_by_resharding(cluster: Lo
         cluster.wait_until(ended, "the database is not resharded")
         assert len(ok(cluster.api.get(f"/v1/bdbs/{older}/shards"))) == 3
         orders.check(cluster)
-        databases.delete(cluster, older)
+        database_helpers.delete(cluster, older)
         orders.check(cluster)

@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 import valkey
-from backend.tests.scenarios import databases, movement
+from backend.tests.scenarios import database_helpers, movement_helpers
 from backend.tests.scenarios.test_reshard import Load
 
-from shardboard.agent.engine import engine_path, engine_version
-from shardboard.domain.slots import SLOTS
-from shardboard.local import LocalCluster, LocalError, ok
+from shardboard.agent.databases.engine import engine_path, engine_version
+from shardboard.domain.placement.slots import SLOTS
+from shardboard.local.cluster import LocalCluster, LocalError, ok
 
 
 def _older_engine() -> str | None:
@@ -42,7 +42,7 @@ def _installed_versions(cluster: LocalCluster) -> set[str]:
 def test_an_upgrade_loses_no_write(cluster: LocalCluster) -> None:
     (uid,), newer = _old_databases_on_new_nodes(cluster, 1), engine_version("valkey-server")
     before = _layout(cluster, uid)
-    with movement.Writer(cluster, uid) as writer:
+    with movement_helpers.Writer(cluster, uid) as writer:
         plan = ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade", params={"dry_run": "true"}))
         assert len(plan["steps"]) == 4
         ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade"))
@@ -55,7 +55,7 @@ def test_an_upgrade_loses_no_write(cluster: LocalCluster) -> None:
         event["type"] for event in ok(cluster.api.get("/v1/logs")) if event["type"].startswith("bdb_upgrade")
     ]
     assert sorted(event_types) == ["bdb_upgrade_completed", "bdb_upgrade_request"]
-    movement.wait_until_shards_agree(cluster, uid)
+    movement_helpers.wait_until_shards_agree(cluster, uid)
 
 
 @pytest.mark.skipif(_older_engine() is None, reason="there is only one engine on this machine")
@@ -70,10 +70,10 @@ def test_an_upgrade_replaces_replicas_first_without_client_errors(cluster: Local
         action_uid = ok(cluster.api.post(f"/v1/bdbs/{uid}/upgrade"))["action_uid"]
         if killed:
             cluster.wait_until(lambda: len(_versions(cluster, uid) - {""}) == 2, "no shard is replaced", 120)
-            assert movement.action_status(cluster, action_uid) == "running"
+            assert movement_helpers.action_status(cluster, action_uid) == "running"
             cluster.kill("console")
             cluster.start_console()
-        action = movement.wait_for_end(cluster, action_uid, 240)
+        action = movement_helpers.wait_for_end(cluster, action_uid, 240)
         assert action["status"] == "completed", action["additional_info"]
         cluster.wait_until(lambda: _versions(cluster, uid) == {newer}, "a shard was not upgraded")
     assert (load.errors, load.wrong) == ([], [])
@@ -81,8 +81,8 @@ def test_an_upgrade_replaces_replicas_first_without_client_errors(cluster: Local
     assert load.missing() == []
     assert versions.errors == []
     assert versions.mixed, "no replica was observed with a newer version than its primary"
-    movement.wait_until_shards_agree(cluster, uid)
-    databases.delete(cluster, uid)
+    movement_helpers.wait_until_shards_agree(cluster, uid)
+    database_helpers.delete(cluster, uid)
 
 
 @pytest.mark.skipif(_older_engine() is None, reason="there is only one engine on this machine")
@@ -90,19 +90,21 @@ def test_an_upgrade_replaces_replicas_first_without_client_errors(cluster: Local
 def test_one_request_upgrades_all_databases_of_a_node(cluster: LocalCluster) -> None:
     uids, newer = _old_databases_on_new_nodes(cluster, 2), engine_version("valkey-server")
     (node,) = {
-        row["node_uid"] for row in movement.shard_rows(cluster, uids[0]) if row["pair"] == 0 and row["role"] == "master"
+        row["node_uid"]
+        for row in movement_helpers.shard_rows(cluster, uids[0])
+        if row["pair"] == 0 and row["role"] == "master"
     }
-    with movement.Writer(cluster, uids[0]) as first, movement.Writer(cluster, uids[1]) as second:
+    with movement_helpers.Writer(cluster, uids[0]) as first, movement_helpers.Writer(cluster, uids[1]) as second:
         results = ok(cluster.api.post(f"/v1/nodes/{node}/upgrade"))["databases"]
         assert [(each["bdb_uid"], each["refused"]) for each in results] == [(uid, "") for uid in uids]
         for each in results:
-            action = movement.wait_for_end(cluster, each["action_uid"], 240)
+            action = movement_helpers.wait_for_end(cluster, each["action_uid"], 240)
             assert action["status"] == "completed", action["additional_info"]
     assert (first.lost(), second.lost()) == ([], [])
     for uid in uids:
         cluster.wait_until(lambda uid=uid: _versions(cluster, uid) == {newer}, "a shard was not upgraded")  # type: ignore[misc]
-        movement.wait_until_shards_agree(cluster, uid)
-        databases.delete(cluster, uid)
+        movement_helpers.wait_until_shards_agree(cluster, uid)
+        database_helpers.delete(cluster, uid)
 
 
 class VersionWatch:
@@ -125,7 +127,7 @@ class VersionWatch:
         """Whether a replica was newer than its primary."""
 
     def __enter__(self) -> "VersionWatch":
-        self._initial_shards = {row["uid"] for row in movement.shard_rows(self._cluster, self._uid)}
+        self._initial_shards = {row["uid"] for row in movement_helpers.shard_rows(self._cluster, self._uid)}
         self._thread.start()
         return self
 
@@ -138,7 +140,7 @@ class VersionWatch:
     def _run(self) -> None:
         while not self._stop.wait(0.05):
             try:
-                rows = movement.shard_rows(self._cluster, self._uid)
+                rows = movement_helpers.shard_rows(self._cluster, self._uid)
             except (httpx.HTTPError, LocalError):
                 continue  # the console was killed
             for pair in {row["pair"] for row in rows}:
@@ -166,15 +168,15 @@ class VersionWatch:
 def _old_databases_on_new_nodes(cluster: LocalCluster, count: int) -> list[int]:
     """Create databases whose shards run the older engine on nodes that have the newer one. Return their uids."""
     older, newer = engine_version(str(_older_engine())), engine_version("valkey-server")
-    databases.use_engine(cluster, str(_older_engine()))
+    database_helpers.use_engine(cluster, str(_older_engine()))
     cluster.wait_until(lambda: _installed_versions(cluster) == {older}, "the agents do not report the older engine")
-    uids = [databases.create(cluster, databases.request_body(2, replication=True)) for _ in range(count)]
+    uids = [database_helpers.create(cluster, database_helpers.request_body(2, replication=True)) for _ in range(count)]
     for uid in uids:
-        assert databases.wait_until_settled(cluster, uid)["status"] == "active"
+        assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
         cluster.wait_until(
             lambda uid=uid: _versions(cluster, uid) == {older}, "the version of the shards is not reported"
         )  # type: ignore[misc]
-    databases.use_engine(cluster, str(engine_path("valkey-server")))
+    database_helpers.use_engine(cluster, str(engine_path("valkey-server")))
     cluster.wait_until(
         lambda: _installed_versions(cluster) == {newer}, "the agents do not report the newer engine", 120
     )

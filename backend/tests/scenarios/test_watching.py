@@ -10,9 +10,9 @@ from typing import Any
 
 import psutil
 import pytest
-from backend.tests.scenarios import databases
+from backend.tests.scenarios import database_helpers
 
-from shardboard.local import LocalCluster, ok
+from shardboard.local.cluster import LocalCluster, ok
 
 pytestmark = pytest.mark.slow
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.slow
 @contextmanager
 def database(cluster: LocalCluster, shards: int, **fields: Any) -> Iterator[int]:
     """Database without memory limit and without encryption. The engines are the load, not its data."""
-    body = databases.request_body(shards, memory_size=0, data_internode_encryption=False, **fields)
-    uid = databases.create(cluster, body)
+    body = database_helpers.request_body(shards, memory_size=0, data_internode_encryption=False, **fields)
+    uid = database_helpers.create(cluster, body)
     try:
-        assert databases.wait_until_settled(cluster, uid, 120)["status"] == "active"
+        assert database_helpers.wait_until_settled(cluster, uid, 120)["status"] == "active"
         yield uid
     finally:
-        databases.delete(cluster, uid)
+        database_helpers.delete(cluster, uid)
 
 
 @contextmanager

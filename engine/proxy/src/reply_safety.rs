@@ -3,7 +3,7 @@
 //! The engine copies parts of some requests into error texts without removing line breaks. On a
 //! connection that many clients share, the text after such a line break would be taken for the
 //! reply to the next request. Commands of the table are trusted as far as
-//! `engine/conformance/reply_injection.py` has tested them; `reply_injection.json` in the same
+//! `engine/testkit/conformance/reply_injection.py` has tested them; `reply_injection.json` in the same
 //! directory contains the result.
 
 use crate::command::Handling;
@@ -171,7 +171,7 @@ mod tests {
 
     /// The committed result of `reply_injection.py`, by engine version.
     fn sweep() -> Value {
-        serde_json::from_str(include_str!("../../conformance/reply_injection.json")).unwrap()
+        serde_json::from_str(include_str!("../../testkit/conformance/reply_injection.json")).unwrap()
     }
 
     #[test]

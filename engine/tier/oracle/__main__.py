@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from random import Random
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "testkit"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from world import World

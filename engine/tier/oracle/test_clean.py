@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import Lab, wait_for
 from tiered import info, options
 from wire import Wire
 
-from shardboard.loopback import claim_network
+from shardboard.local.loopback import claim_network
 
 KEYS = 200
 PORT = 21812

@@ -6,14 +6,14 @@ import threading
 from pathlib import Path
 from random import Random
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import wait_for
 from tiered import TieredLab, info
 from wire import Wire
 
-from shardboard.loopback import claim_network
+from shardboard.local.loopback import claim_network
 
 PORT = 21815
 KEYS = 300

@@ -13,14 +13,14 @@ from random import Random
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import Lab, wait_for
 from tiered import ALL_ON_FLASH, all_on_flash, info, is_cold, options
 from wire import Failure, Wire
 
-from shardboard.loopback import claim_network
+from shardboard.local.loopback import claim_network
 
 PORT, REPLICA = 21813, 21814
 KEYS = 400

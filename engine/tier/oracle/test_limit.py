@@ -7,14 +7,14 @@ from random import Random
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import Lab
 from tiered import info, options
 from wire import Failure, Wire
 
-from shardboard.loopback import claim_network
+from shardboard.local.loopback import claim_network
 
 MIB = 2**20
 LIMIT, MOST = 30 * MIB, 32 * MIB

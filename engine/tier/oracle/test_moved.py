@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lab"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from cases import calls
@@ -14,7 +14,7 @@ from lab import Lab, wait_for
 from tiered import TieredLab, is_cold
 from wire import Failure, Wire
 
-from shardboard.loopback import claim_network
+from shardboard.local.loopback import claim_network
 
 PORTS = [21811, 21812]
 OTHERS = 1_200

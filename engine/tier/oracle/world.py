@@ -11,7 +11,7 @@ from state import differences, scan, state
 from tiered import TieredLab, info, is_cold
 from wire import Wire
 
-from shardboard.loopback import claim_network
+from shardboard.local.loopback import claim_network
 
 # A separate loopback address, so that parallel runs do not conflict.
 ADDRESS = f"{claim_network()}.2"

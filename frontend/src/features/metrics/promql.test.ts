@@ -73,7 +73,10 @@ describe('promql', () => {
   });
 
   it('uses only metric families that the console exports', () => {
-    const served = readFileSync('../backend/shardboard/domain/families.py', 'utf8');
+    const served = readFileSync(
+      '../backend/shardboard/domain/metrics/prometheus_families.py',
+      'utf8',
+    );
     const topics = { bdbs: BDB_METRICS, nodes: NODE_METRICS, 'shards:1': SHARD_METRICS };
     for (const [topic, metrics] of Object.entries(topics)) {
       for (const { metric } of metrics) {

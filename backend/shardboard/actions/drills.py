@@ -1,0 +1,45 @@
+"""Queueing of failure drills."""
+
+from datetime import timedelta
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.actions import queue
+from shardboard.state.alerting import events
+from shardboard.state.cluster.actions import Action
+
+
+def queue_drill(
+    session: AsyncSession,
+    node_uid: int,
+    *,
+    kind: str,
+    seconds: float,
+    shard_uid: int | None,
+    what: str,
+    originator: str,
+) -> Action:
+    """Queue a drill and record its event; `what` is its description."""
+    action = queue.enqueue(
+        session,
+        "SMDrill",
+        object_type="node",
+        object_uid=node_uid,
+        description=f"Drill: {what}",
+        originator=originator,
+        deadline=timedelta(seconds=seconds + 60),
+        params={"kind": kind, "seconds": seconds, "shard_uid": shard_uid},
+    )
+    events.record(
+        session,
+        "drill_started",
+        f"A drill was requested: {what[0].lower()}{what[1:]}.",
+        source="node",
+        severity="WARNING",
+        originator=originator,
+        node_uid=node_uid,
+        shard_uid=shard_uid,
+        action_uid=action.uid,
+        details={"kind": kind, "seconds": seconds},
+    )
+    return action

@@ -1,0 +1,204 @@
+"""The locked view of the cluster on which shard moves are planned, and the queueing of these moves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.actions import queue
+from shardboard.domain.databases.flash import ShardMemory
+from shardboard.domain.databases.shard_status import is_ready
+from shardboard.domain.placement import layout
+from shardboard.domain.placement.layout import Layout
+from shardboard.domain.placement.moves import Move
+from shardboard.domain.placement.shard_placement import NodeCapacity
+from shardboard.state.cluster import cluster as clusters
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.actions import Action
+from shardboard.state.cluster.cluster import Cluster
+from shardboard.state.cluster.nodes import Node
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.bdbs import Bdb
+from shardboard.state.databases.shards import Shard
+
+MAX_SHARDS_PER_NODE = 512
+BASE_DEADLINE = timedelta(hours=1)
+DEADLINE_PER_MOVE = timedelta(minutes=10)
+
+
+@dataclass
+class ClusterView:
+    """All data that planning moves needs, read under the lock of the cluster row."""
+
+    cluster: Cluster
+    nodes: Mapping[int, Node]
+    databases: Mapping[int, Bdb]
+    desired_shards: Sequence[Shard]
+    """Shards that should be running."""
+    occupying_shards: Sequence[Shard]
+    """The same shards, and shards that are being removed."""
+
+    def shards_of_bdb(self, bdb_uid: int) -> list[Shard]:
+        return [row for row in self.desired_shards if row.bdb_uid == bdb_uid]
+
+    def shards_of_pair(self, row: Shard) -> list[Shard]:
+        return [each for each in self.desired_shards if (each.bdb_uid, each.pair) == (row.bdb_uid, row.pair)]
+
+    def capacities(self, *, ignore_failures: bool = False) -> dict[int, NodeCapacity]:
+        """Return the free capacity of nodes that take shards, by uid; with `ignore_failures`, also of unreachable nodes."""
+        usable = [
+            node for node in self.nodes.values() if can_take_shards(node) or (ignore_failures and accepts_shards(node))
+        ]
+        return {
+            room.node_uid: room
+            for room in node_capacities(usable, self.occupying_shards, list(self.databases.values()))
+        }
+
+    def layout(self, *, ignore_failures: bool = False) -> Layout:
+        """Return a layout to plan moves on; with `ignore_failures`, as if all nodes were reachable and all shards in sync."""
+        all_nodes = frozenset(self.nodes)
+        databases = [
+            layout.LayoutDatabase(
+                uid=bdb.uid,
+                name=bdb.name,
+                dense=bdb.config["shards_placement"] == "dense",
+                memory=self.memory(bdb),
+                flash=bdb.shard_memory.flash,
+                nodes=(frozenset(map(int, bdb.config["use_nodes"])) or all_nodes)
+                - frozenset(map(int, bdb.config["avoid_nodes"])),
+                copies=2 if bdb.replication else 1,
+            )
+            for bdb in self.databases.values()
+        ]
+        copies = [
+            layout.Copy(
+                row.uid,
+                row.bdb_uid,
+                row.pair,
+                row.node_uid,
+                row.current_role == "master",
+                ignore_failures or is_in_sync(row),
+            )
+            for row in self.desired_shards
+        ]
+        return Layout(copies, databases, self.capacities(ignore_failures=ignore_failures))
+
+    def obstacles(self, bdb_uid: int) -> list[str]:
+        """Return what prevents moves of a database's shards now, as text: unreachable nodes, and shards that are not in sync."""
+        unreachable = [node.uid for node in self.nodes.values() if accepts_shards(node) and not can_take_shards(node)]
+        behind = [row.uid for row in self.shards_of_bdb(bdb_uid) if not is_in_sync(row)]
+        return [
+            *(f"node {uid} does not respond" for uid in sorted(unreachable)),
+            *(f"redis:{uid} is not in sync" for uid in sorted(behind)),
+        ]
+
+    @property
+    def overbooking(self) -> bool:
+        """Whether the policy allows assigning more memory to shards than nodes have."""
+        return self.cluster.rules.shards_overbooking
+
+    def memory(self, bdb: Bdb) -> int:
+        """Return the bytes of memory that one more shard needs; 0 if the policy allows overbooking."""
+        if self.overbooking:
+            return 0
+        return bdb.shard_memory.ram
+
+
+async def locked_view(session: AsyncSession) -> ClusterView:
+    """Lock the cluster row, then read: concurrent requests must not choose the same uids or the same capacity."""
+    cluster = await clusters.load_for_update(session)
+    return ClusterView(
+        cluster=cluster,
+        nodes={node.uid: node for node in await nodes.list_all(session)},
+        databases={bdb.uid: bdb for bdb in await bdbs.list_all(session)},
+        desired_shards=await shards.list_all(session),
+        occupying_shards=await shards.list_occupying(session),
+    )
+
+
+def node_capacities(
+    eligible: Sequence[Node], occupying: Sequence[Shard], databases: Sequence[Bdb]
+) -> list[NodeCapacity]:
+    """Return the free capacity of each node: its memory and flash minus the shares of its shards."""
+    promised = {bdb.uid: bdb.shard_memory for bdb in databases}
+    nothing = ShardMemory(0)
+    return [
+        NodeCapacity(
+            node_uid=node.uid,
+            free_memory=node.facts["total_memory"]
+            - sum(promised.get(shard.bdb_uid, nothing).ram for shard in held)
+            - sum(shard.memory for shard in unknown),
+            shards=len(held) + len(unknown),
+            max_shards=node.config.get("max_redis_servers", MAX_SHARDS_PER_NODE),
+            free_flash=node.flash_size
+            - sum(promised.get(shard.bdb_uid, nothing).flash or 0 for shard in held)
+            - sum(shard.flash for shard in unknown)
+            if node.flash_size
+            else None,
+        )
+        for node in eligible
+        for held, unknown in [
+            ([shard for shard in occupying if shard.node_uid == node.uid], node.unknown_shards.shards)
+        ]
+    ]
+
+
+def is_in_sync(row: Shard) -> bool:
+    """Return whether the shard responds and has all data."""
+    return is_ready(row.observed_status, row.current_role, row.observed_link)
+
+
+def can_take_shards(node: Node) -> bool:
+    """Return whether shards can be placed on the node now."""
+    return accepts_shards(node) and node.agent_status == "connected" and node.health == "up"
+
+
+def accepts_shards(node: Node) -> bool:
+    """Return whether the node is configured to run shards, whether or not it is reachable."""
+    return node.accept_servers and not node.duty
+
+
+def queue_moves(
+    session: AsyncSession,
+    view: ClusterView,
+    name: str,
+    moves: Sequence[Move],
+    *,
+    description: str,
+    originator: str,
+    object_type: str,
+    object_uid: int,
+    params: Mapping[str, Any] | None = None,
+    cancellable: bool = True,
+) -> Action:
+    """Queue an action made of `moves`. Assigns uids to new shards, and marks the databases as busy until the action ends."""
+    numbered = []
+    for move in moves:
+        newcomer = None
+        if move.to is not None:
+            newcomer = view.cluster.next_shard_uid
+            view.cluster.next_shard_uid += 1
+        numbered.append(replace(move, newcomer=newcomer))
+    action = queue.enqueue(
+        session,
+        name,
+        object_type=object_type,
+        object_uid=object_uid,
+        description=description,
+        originator=originator,
+        deadline=BASE_DEADLINE + DEADLINE_PER_MOVE * len(moves),
+        params={**(params or {}), "moves": [move.param() for move in numbered], "cancellable": cancellable},
+    )
+    action.steps = [{"name": move.title, "status": "pending"} for move in numbered]
+    for uid in {move.bdb for move in moves}:
+        bdb = view.databases[uid]
+        bdb.status, bdb.status_detail, bdb.action_uid = "active-change-pending", "", action.uid
+        bdb.changed_at = datetime.now(UTC)
+    return action
+
+
+def role_name(row: Shard) -> str:
+    """Return the role of a shard as readers know it: primary or replica."""
+    return "primary" if row.current_role == "master" else "replica"

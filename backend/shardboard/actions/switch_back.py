@@ -1,0 +1,43 @@
+"""Queueing of switchovers that return the primary role to shards that lost it with their node."""
+
+from collections.abc import Sequence
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.actions import movement
+from shardboard.actions.movement import ClusterView
+from shardboard.domain.placement.moves import Move
+from shardboard.domain.placement.switch_back import switch_back_moves
+from shardboard.domain.text import plural
+from shardboard.state.cluster.actions import Action
+
+ACTION_NAME = "SMReturnPrimaries"
+
+
+def plan_moves(view: ClusterView, bdb_uid: int) -> list[Move]:
+    """Return the moves; none while a shard of the database is not in sync or one of its nodes is not in service."""
+    held = view.shards_of_bdb(bdb_uid)
+    if not all(movement.is_in_sync(row) for row in held):
+        return []
+    if any(view.nodes[row.node_uid].health != "up" or view.nodes[row.node_uid].duty for row in held):
+        return []
+    return switch_back_moves(view.layout(), bdb_uid, {row.uid for row in held if row.leads_again})
+
+
+def queue_switchovers(
+    session: AsyncSession, view: ClusterView, bdb_uid: int, moves: Sequence[Move], originator: str
+) -> Action:
+    """Queue the switchovers of one database."""
+    count = plural(len(moves), "primary", "primaries")
+    where = "it was" if len(moves) == 1 else "they were"
+    return movement.queue_moves(
+        session,
+        view,
+        ACTION_NAME,
+        moves,
+        description=f"Return {count} of {view.databases[bdb_uid].name} to where {where} before the outage",
+        originator=originator,
+        object_type="bdb",
+        object_uid=bdb_uid,
+        params={"situation": [move.leads for move in moves]},
+    )

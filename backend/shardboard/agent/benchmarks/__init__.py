@@ -1,0 +1,1 @@
+"""Load generators of benchmark runs on this node."""

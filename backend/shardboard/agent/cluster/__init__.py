@@ -1,0 +1,1 @@
+"""Joining the cluster, the agent's certificate, and checks of the machine."""

@@ -1,0 +1,244 @@
+"""Identity of an agent and the files that prove it.
+
+    <state_dir>/agent.json       uid and address; written last, so a partial enrolment does not count
+    <state_dir>/tls/agent.pem    certificate and key in one file, so that a new pair is installed atomically
+    <state_dir>/tls/ca.pem       the console's CA; during a replacement also the next or the previous CA
+    <state_dir>/tls/bundle.pem   the same with their issuers, for load generators
+
+The console renews the certificate of a running agent: it requests a CSR and returns the signed certificate. Each certificate has a
+new key. The console also sets the trusted CAs. Open connections are kept; proxies detect changed files themselves.
+"""
+
+import asyncio
+import json
+import logging
+import ssl
+import subprocess
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from shardboard.agent.cluster import key_generation as key
+from shardboard.contract import AgentCertificate, CertificateReply, CertificateRequest, TrustedCas
+from shardboard.net import connection_limits
+from shardboard.pki.key_files import load_certificate, write_private
+from shardboard.pki.tls_handshake import handshake_error
+
+log = logging.getLogger(__name__)
+
+_PRIVATE = b"PRIVATE KEY"
+
+
+class EnrolError(Exception):
+    """The agent cannot join, or cannot continue with its identity. The message is for the person who started it."""
+
+
+@dataclass(frozen=True)
+class AgentIdentity:
+    node_uid: int
+    addr: str
+    port: int
+    console: str
+    certificate: Path
+    ca: Path
+
+    @property
+    def bundle(self) -> Path:
+        return self.ca.with_name("bundle.pem")
+
+    @property
+    def key(self) -> Path:
+        """Path of the private key: the certificate file, or a separate file of an earlier release that could not be moved."""
+        return self.certificate if _PRIVATE in self.certificate.read_bytes() else _separate_key_file(self.certificate)
+
+    @classmethod
+    def in_state_dir(cls, state_dir: Path, node_uid: int, addr: str, port: int, console: str) -> "AgentIdentity":
+        tls = state_dir / "tls"
+        return cls(node_uid, addr, port, console, tls / "agent.pem", tls / "ca.pem")
+
+    def save(self, state_dir: Path, certificate: str, private_key: str, ca: str) -> None:
+        self.certificate.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(self.certificate, (certificate + private_key).encode())
+        write_private(self.ca, ca.encode())
+        marker = {"node_uid": self.node_uid, "addr": self.addr, "port": self.port, "console": self.console}
+        write_private(state_dir / "agent.json", json.dumps(marker).encode())
+
+    def context(self) -> ssl.SSLContext:
+        """Return the TLS context of the agent's port, which accepts only clients with a certificate of the console CA.
+
+        Raises EnrolError.
+        """
+        try:
+            context = self._loaded()
+        except OSError as error:
+            message = f"{self.certificate} or {self.ca.name} is not usable ({error}). Remove agent.json to join again."
+            raise EnrolError(message) from error
+        context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def validation_error(self, authorities: str | None = None) -> str:
+        """Return why the console rejects the certificate, such as "certificate has expired"; empty if it accepts it. The result
+        comes from a local handshake with itself, because a failed handshake with the console is only visible to the console. The
+        client side trusts `authorities` (PEM) or, by default, the CAs of the file.
+        """
+        try:
+            context = self._loaded()
+            trusting = ssl.create_default_context(cadata=authorities or self.ca.read_text())
+        except (OSError, ValueError) as error:
+            return f"its files are not usable: {error}"
+        trusting.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        return handshake_error(context, trusting, self.addr)
+
+    def _loaded(self) -> ssl.SSLContext:
+        """Return the context of a server that presents the certificate. Raises OSError."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self.certificate, self.key)
+        context.load_verify_locations(self.ca)
+        # The console's CA can be an intermediate CA whose issuer is not trusted.
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        return context
+
+
+class AgentPort:
+    """Certificate and trusted client CAs of the agent's port. `context` stays the same while the agent runs; changed files apply to
+    new connections after `read_again`.
+    """
+
+    def __init__(self, identity: AgentIdentity) -> None:
+        """Raises EnrolError."""
+        self._identity = identity
+        self._current = identity.context()
+        self.context = identity.context()
+        self.context.sni_callback = self._choose
+        # A client that resumes a session is not asked for its certificate again.
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_3
+        self.context.num_tickets = 0
+
+    def reload(self) -> None:
+        """Raises EnrolError."""
+        self._current = self._identity.context()
+
+    def close_untrusted(self) -> None:
+        """Close connections of clients whose CA is no longer trusted."""
+        trusted = {str(each["subject"]) for each in self._current.get_ca_certs()}
+        connection_limits.close_matching(lambda client: str(client.get("issuer")) not in trusted)
+
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
+        """Replace the context of a new connection: CAs cannot be removed from a context, so each trust change makes a new one.
+        Certificate and trust come from the new context. Verification mode, versions and flags come from the first one, so both use
+        the same values.
+        """
+        connection.context = self._current
+
+
+class CertificateRenewal:
+    """Renewal of the certificate that a port serves and of the CAs that it trusts, for new connections."""
+
+    def __init__(self, identity: AgentIdentity, port: AgentPort) -> None:
+        self._identity, self._port = identity, port
+        self._other_servers: list[Callable[[], Awaitable[None]]] = []
+        self._key = ""
+        """Private key of the last request; stored only in memory until its certificate arrives."""
+
+    def add_server(self, reload: Callable[[], Awaitable[None]]) -> None:
+        """Register another server of the certificate. `read_again` is called after each renewal."""
+        self._other_servers.append(reload)
+
+    async def request(self) -> CertificateRequest:
+        try:
+            self._key, csr = await asyncio.to_thread(key.generate)
+        except (OSError, subprocess.SubprocessError) as error:
+            log.error("agent: creating a private key failed: %s", error)
+            return CertificateRequest(refused="it could not create a private key; see the agent's log")
+        return CertificateRequest(csr=csr)
+
+    async def install(self, request: AgentCertificate) -> CertificateReply:
+        """Serve this certificate from now on, if it matches the key of the last request."""
+        if not self._key:
+            return CertificateReply(refused="it has made no certificate request since it started")
+        pair = (request.certificate + self._key).encode()
+        try:
+            load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair)
+        except ssl.SSLError as error:
+            return CertificateReply(
+                refused=f"the certificate does not match the key of the last request ({error.reason or error})"
+            )
+        reply = await self._write(self._identity.certificate, pair)
+        if not reply.refused:
+            for read_again in self._other_servers:
+                await read_again()
+        return reply
+
+    async def trust(self, request: TrustedCas) -> CertificateReply:
+        """Trust exactly these CAs, if they accept the agent's own certificate and are already valid by this machine's clock."""
+        if flaw := self._identity.validation_error(request.certificates):
+            return CertificateReply(refused=f"these CAs do not accept its certificate: {flaw}")
+        if early := _not_yet_valid(request.certificates):
+            return CertificateReply(refused=f"{early} is not valid yet by this machine's clock")
+        reply = await self._write(self._identity.bundle, request.bundle.encode())
+        if not reply.refused:
+            reply = await self._write(self._identity.ca, request.certificates.encode())
+        if not reply.refused:
+            # Keeps the connection of this request, so that the reply is sent: its CA is trusted.
+            self._port.close_untrusted()
+        return reply
+
+    async def _write(self, file: Path, content: bytes) -> CertificateReply:
+        try:
+            await asyncio.to_thread(_write_if_changed, file, content)
+            self._port.reload()
+        except OSError as error:
+            return CertificateReply(refused=f"the files could not be written: {error.strerror}")
+        except EnrolError as error:
+            return CertificateReply(refused=str(error))
+        return CertificateReply()
+
+
+def _write_if_changed(file: Path, content: bytes) -> None:
+    if not file.exists() or file.read_bytes() != content:
+        write_private(file, content)
+
+
+def _not_yet_valid(certificates: str) -> str:
+    """Return the subject of a CA (PEM) that is not valid yet; empty if all are valid."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=certificates)
+    for each in context.get_ca_certs():
+        if ssl.cert_time_to_seconds(str(each["notBefore"])) > time.time():
+            return str(each["subject"])
+    return ""
+
+
+def load(state_dir: Path) -> AgentIdentity | None:
+    """Return the identity that an earlier enrolment stored; None without one. Raises EnrolError."""
+    try:
+        marker = json.loads((state_dir / "agent.json").read_text())
+        identity = AgentIdentity.in_state_dir(
+            state_dir, marker["node_uid"], marker["addr"], marker["port"], marker["console"]
+        )
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise EnrolError(f"{state_dir / 'agent.json'} is not readable. Remove it to join again.") from error
+    try:
+        _move_key(identity.certificate)
+    except OSError as error:  # shards must be supervised even if the disk is full
+        log.error("agent: moving the private key into the certificate file failed: %s", error)
+    return identity
+
+
+def _move_key(certificate: Path) -> None:
+    """Move the key into the certificate file. Earlier agents stored it in a separate file."""
+    alone = _separate_key_file(certificate)
+    if not alone.exists():
+        return
+    content = certificate.read_bytes()
+    if _PRIVATE not in content:
+        write_private(certificate, content + alone.read_bytes())
+    alone.unlink()
+
+
+def _separate_key_file(certificate: Path) -> Path:
+    return certificate.with_suffix(".key")

@@ -1,0 +1,244 @@
+"""Enrolment: an agent obtains its identity once with a join token and reads it from its state directory afterwards.
+
+The token contains the fingerprint of the console's CA certificate. The agent trusts nothing and does not send the token before the
+CA certificate that the console returns matches that fingerprint.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import http.client
+import json
+import logging
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from shardboard.agent.cluster import key_generation
+from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, EnrolError, load
+from shardboard.agent.settings import AgentSettings
+from shardboard.contract import NodeFacts
+from shardboard.contract.protocol import CONSOLE_NAME, HEADER, PROTOCOL
+from shardboard.pki.key_files import remove_partial_files
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = 15.0
+CHECK_SECONDS = 60.0
+"""Seconds between two checks of the agent's own certificate."""
+_PREFIX = "sb1"
+
+
+def enrol(
+    console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
+) -> AgentIdentity:
+    """Return the identity in `state_dir`. Without one, join the cluster at `console_url`. Raises EnrolError."""
+    remove_partial_files(state_dir / "tls")
+    known = load(state_dir)
+    if known is None:
+        return _enrol(console_url, token, addr, port, state_dir, facts)
+    if (known.addr, known.port) != (addr, port):
+        raise EnrolError(
+            f"{state_dir} belongs to the agent of {known.addr} port {known.port}; "
+            f"{addr} port {port} needs a separate state directory."
+        )
+    return known
+
+
+async def stay_enrolled(settings: AgentSettings, identity: AgentIdentity, facts: NodeFacts, port: AgentPort) -> None:
+    """Join again, as the same node, when the console does not accept (or no longer accepts) the certificate that `port` serves.
+    This needs a token. A token that the console has refused is not sent again. Until then the agent still supervises its shards.
+    """
+    refused, last_message = None, ""
+    while True:
+        if (flaw := identity.validation_error()) and ((token := settings.read_token()) is None or token != refused):
+            console = settings.join or identity.console
+            try:
+                await asyncio.to_thread(_enrol, console, token, identity.addr, identity.port, settings.state_dir, facts)
+                port.reload()
+                log.info("agent: joined the cluster again because the old certificate was invalid: %s", flaw)
+            except (EnrolError, OSError) as error:
+                refused = token if isinstance(error, _Rejected) else refused
+                message = f"The console does not accept this agent's certificate ({flaw}). {error}"
+                if message != last_message:
+                    log.error("%s", message)
+                last_message = message
+        await asyncio.sleep(CHECK_SECONDS)
+
+
+def _enrol(
+    console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
+) -> AgentIdentity:
+    if not console_url or not token:
+        raise EnrolError("To join a cluster, the agent needs the console's URL (--join) and a join token.")
+    _check_local(addr)
+    return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts)
+
+
+def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts) -> AgentIdentity:
+    ca = console.fetch_ca()
+    try:
+        private, csr = key_generation.generate()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnrolError(f"The agent could not create a private key: {error}.") from error
+    body = {
+        "token": token,
+        "csr": csr,
+        "renews": True,
+        "addr": addr,
+        "agent_port": port,
+        "facts": facts.model_dump(exclude_defaults=True),
+    }
+    reply = console.post("/v1/bootstrap/join", body)
+    node_uid, certificate = reply.get("node_uid"), reply.get("certificate")
+    if not isinstance(node_uid, int) or not isinstance(certificate, str):
+        raise EnrolError(f"The console at {console.url} returned an invalid response.")
+    identity = AgentIdentity.in_state_dir(state_dir, node_uid, addr, port, console.url)
+    try:
+        identity.save(state_dir, certificate, private, ca)
+    except OSError as error:
+        message = f"{state_dir} cannot be written: {error.strerror}. The token has been used; create another one."
+        raise EnrolError(message) from error
+    return identity
+
+
+class _Console:
+    """The few console requests of a joining agent, without an HTTP client library that would stay in memory."""
+
+    def __init__(self, url: str, fingerprint: str) -> None:
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port or 443
+        except ValueError:
+            host = None
+        if not host or parts.scheme != "https":
+            raise EnrolError(f"The console's URL must have the form https://console:9443, not {url}.")
+        self.url = f"https://{parts.netloc.rpartition('@')[2]}"
+        self._host, self._port = host, port
+        self._fingerprint = fingerprint
+        self._context: ssl.SSLContext | None = None
+
+    def fetch_ca(self) -> str:
+        """Return the CA certificate (PEM) after checking it against the fingerprint of the token. It is trusted from then on."""
+        blind = ssl.create_default_context()
+        blind.check_hostname = False
+        blind.verify_mode = ssl.CERT_NONE
+        try:
+            status, content = self._call(self._host, blind, "GET", "/v1/ca")
+        except _UnverifiedServer as error:
+            raise EnrolError(f"The console at {self.url} is unreachable: {error}.") from error
+        ca = _der(content) if status == 200 else b""
+        if hashlib.sha256(ca).hexdigest() != self._fingerprint:
+            raise EnrolError(
+                f"The console at {self.url} did not create this token: "
+                "its CA certificate has a different fingerprint. If its CA has been replaced since, create another token."
+            )
+        # The console can also use a certificate of a public CA: hence the system's trust store in addition to our CA.
+        self._context = ssl.create_default_context()
+        self._context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._context.load_verify_locations(cadata=ca)
+        # The console's CA can be an intermediate CA: the one from the token is trusted without its issuer.
+        self._context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        return ssl.DER_cert_to_PEM_cert(ca)
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        assert self._context is not None, "fetch_ca comes first"  # noqa: S101
+        status, content = self._call_trusted(self._context, "POST", path, json.dumps(body))
+        try:
+            reply = json.loads(content)
+        except ValueError:
+            reply = None
+        if not isinstance(reply, dict):
+            raise EnrolError(f"The console at {self.url} returned an invalid response (status {status}).")
+        if status != 200:
+            raise _Rejected(f"The console rejected the request: {reply.get('description') or f'status {status}'}")
+        return reply
+
+    def _call_trusted(self, context: ssl.SSLContext, method: str, path: str, body: str) -> tuple[int, bytes]:
+        try:
+            return self._call(CONSOLE_NAME, context, method, path, body)
+        except _UnverifiedServer:
+            pass  # behind a proxy, or an earlier release: its certificate must be valid for the host of the URL
+        try:
+            return self._call(self._host, context, method, path, body)
+        except _UnverifiedServer as error:
+            raise EnrolError(
+                f"The certificate of {self.url} is not valid ({error}). "
+                "Add the host to SHARDBOARD_PUBLIC_NAMES of the console."
+            ) from error
+
+    def _call(
+        self, name: str, context: ssl.SSLContext, method: str, path: str, body: str | None = None
+    ) -> tuple[int, bytes]:
+        """Send a request. The server must prove the identity `name` first if `context` verifies certificates."""
+        connection = _Connection(name, context, self._host, self._port, timeout=TIMEOUT)
+        headers = {HEADER: str(PROTOCOL)} | ({"Content-Type": "application/json"} if body else {})
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            return response.status, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise EnrolError(f"The console at {self.url} is unreachable: {reason}.") from error
+        finally:
+            connection.close()
+
+
+class _Rejected(EnrolError):
+    """The console rejected the request for a permanent reason."""
+
+
+class _UnverifiedServer(Exception):
+    """The server did not prove that name, or rejects requests for it. Nothing was sent to it."""
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTPS connection to a server whose certificate name differs from its host."""
+
+    def __init__(self, name: str, context: ssl.SSLContext, host: str, port: int, *, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self._name, self._context = name, context
+
+    def connect(self) -> None:
+        super().connect()
+        try:
+            self.sock = self._context.wrap_socket(self.sock, server_hostname=self._name)
+        except ssl.SSLCertVerificationError as error:
+            raise _UnverifiedServer(error.verify_message) from error
+        except OSError as error:  # a proxy without that name can send an alert or close the connection
+            raise _UnverifiedServer(error.strerror or str(error)) from error
+
+
+def _fingerprint(token: str) -> str:
+    parts = token.split(".")
+    if len(parts) != 3 or parts[0] != _PREFIX or len(parts[2]) != 64:
+        raise EnrolError("The join token is not valid. A token starts with `sb1.`; create one in the console.")
+    return parts[2].lower()
+
+
+def _der(pem: bytes) -> bytes:
+    """Return the DER bytes of a certificate. Only these bytes are verified and trusted: PEM text could contain a second
+    certificate.
+    """
+    with contextlib.suppress(ValueError):
+        return ssl.PEM_cert_to_DER_cert(pem.decode("ascii"))
+    return b""
+
+
+def _check_local(addr: str) -> None:
+    """Check that `addr`, which the console will connect to, is an address of this machine."""
+    if not addr:
+        raise EnrolError("The agent needs the address at which the console can reach it (--address).")
+    try:
+        found = socket.getaddrinfo(addr, 0, type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, place in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.bind(place)
+            return
+    except socket.gaierror as error:
+        raise EnrolError(f"The host name {addr} cannot be resolved.") from error
+    except OSError as error:
+        raise EnrolError(f"{addr} is not an address of this machine.") from error

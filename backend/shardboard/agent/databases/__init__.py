@@ -1,0 +1,1 @@
+"""Processes of shards and of the proxy."""

@@ -1,0 +1,93 @@
+"""Activity of the proxy in each second, from its reports, which count from the start of its process."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from shardboard.contract import EndpointReading, ProxyReading
+
+KINDS = ("read", "write", "other")
+ADDED_KIND = "blocking"
+"""A kind that a proxy of the previous release counts as `other`."""
+IGNORED_ERRORS = frozenset({"moved", "ask", "refused"})
+"""Redirections and failed shard connections, which the proxy follows and retries, and redirections of cluster-aware clients."""
+
+
+class ProxyCounts:
+    """Keeps the latest report and its difference from the previous one."""
+
+    def __init__(self) -> None:
+        self._before: Mapping[str, Any] | None = None
+        self._second = 0
+        self._reading: ProxyReading | None = None
+        self._grown = asyncio.Condition()
+        self._waking: set[asyncio.Task[None]] = set()
+
+    def add(self, report: Mapping[str, Any]) -> None:
+        """Add a `metrics` report."""
+        before, self._before = self._before, report
+        if before is None or before["pid"] != report["pid"]:
+            # For a process that was running before this agent the previous counters are unknown. A new process started at zero.
+            fresh = report["at"] - report["started_at"] < 3_000
+            before = {"at": report["started_at"], "databases": []} if fresh else None
+        self._second = int(report["at"] // 1_000)
+        self._reading = _difference(report, before) if before is not None else None
+        task = asyncio.get_running_loop().create_task(self._wake())
+        self._waking.add(task)
+        task.add_done_callback(self._waking.discard)
+
+    async def reading_at(self, second: int, timeout: float) -> ProxyReading | None:
+        """Return the reading that ended with `second`; None if it does not arrive within `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout), self._grown:
+                await self._grown.wait_for(lambda: self._second >= second)
+        except TimeoutError:
+            return None
+        return self._reading if self._second == second else None
+
+    async def _wake(self) -> None:
+        async with self._grown:
+            self._grown.notify_all()
+
+
+def _difference(now: Mapping[str, Any], before: Mapping[str, Any]) -> ProxyReading:
+    earlier = {database["uid"]: database for database in before["databases"]}
+    return ProxyReading(
+        seconds=max(0.001, (now["at"] - before["at"]) / 1_000),
+        pid=now["pid"],
+        threads=now["threads"],
+        cpu=now["cpu_seconds"],
+        rss=now["rss_bytes"],
+        databases={
+            database["uid"]: _endpoint(database, earlier.get(database["uid"], {})) for database in now["databases"]
+        },
+    )
+
+
+def _endpoint(now: Mapping[str, Any], before: Mapping[str, Any]) -> EndpointReading:
+    def grown(name: str) -> float:
+        return float(now[name] - before.get(name, 0))
+
+    def of_kind(name: str, kind: str) -> float:
+        return float(now[name].get(kind, 0) - before.get(name, {}).get(kind, 0))
+
+    def by_kind(name: str) -> list[float]:
+        return [of_kind(name, kind) for kind in KINDS]
+
+    counts = [grown(name) for name in ("bytes_in", "bytes_out", "connections_total", "connections_rejected")]
+    added = [of_kind(name, ADDED_KIND) for name in ("requests", "responses")]
+    errors = {kind: count - before.get("errors", {}).get(kind, 0) for kind, count in now["errors"].items()}
+    return EndpointReading(
+        values=[*by_kind("requests"), *by_kind("responses"), *counts, float(now["connections"]), *added],
+        errors={kind: count for kind, count in errors.items() if count > 0 and kind not in IGNORED_ERRORS},
+        latency={
+            kind: _buckets(measured, before.get("latency", {}).get(kind, []))
+            for kind, measured in now["latency"].items()
+            if kind in (*KINDS, ADDED_KIND)
+        },
+    )
+
+
+def _buckets(now: list[tuple[int, int]], before: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    earlier = dict(before)
+    return [(value, count - earlier.get(value, 0)) for value, count in now if count > earlier.get(value, 0)]

@@ -1,0 +1,1 @@
+"""Samples of shards and of the machine."""

@@ -1,0 +1,190 @@
+"""Sampling: once per second, read all local shards and the machine into a ring buffer of numbered samples."""
+
+import asyncio
+import logging
+import math
+import time
+import uuid
+import zlib
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator
+from typing import Literal
+
+from shardboard.agent.databases.probe_rate import ProbeRate
+from shardboard.agent.databases.processes import ShardSupervisor
+from shardboard.agent.databases.proxy import ProxyProcess
+from shardboard.agent.databases.shard import LocalShard
+from shardboard.agent.metrics.machine import MachineSampler
+from shardboard.agent.metrics.polling import ShardPoller
+from shardboard.contract import PULSE_SECONDS, RING_SECONDS, Sample
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = 0.8
+"""Seconds. A shard that needs longer leaves a gap in this second, so that sampling stays on time."""
+PROXY_TIMEOUT = 0.4
+"""Seconds that the proxy may take to report the previous second. It reports at the start of each second."""
+
+SPREAD_PER_ENGINE, MAX_SPREAD = 0.0008, 0.4
+"""Seconds over which the agents of one machine spread their readings."""
+
+PULSE = b"\n"
+
+
+class Sampler:
+    """The ring buffer and the loop that fills it."""
+
+    def __init__(
+        self, supervisor: ShardSupervisor, machine: MachineSampler, proxy: ProxyProcess, rate: ProbeRate, address: str
+    ) -> None:
+        self._supervisor = supervisor
+        self._proxy = proxy
+        self._machine = machine
+        self._rate = rate
+        self._phase = zlib.crc32(address.encode()) / 2**32
+        """Position of this agent among those of its machine, from 0 to 1."""
+        self._readings = ShardPoller(rate)
+        self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_SECONDS)
+        """Sequence number and JSON line. Text takes a fifth of the memory of objects and is serialized once for all listeners."""
+        self._boot = uuid.uuid4().hex
+        self._seq = 0
+        self._outages = 0
+        """Report number of the newest outage that a sample has included."""
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._listeners: Literal["served", "ignored", "sent away"] = "served"
+
+    async def run(self) -> None:
+        """Sample until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._readings.pings.run(self._running))
+            tasks.create_task(self._sample_loop())
+
+    def _running(self) -> list[LocalShard]:
+        return [shard for shard in self._supervisor.shards.values() if shard.state == "running"]
+
+    async def _sample_loop(self) -> None:
+        last = 0
+        while True:
+            offset, now = self._offset(), time.time()
+            second = next_second(now, offset, last)
+            await asyncio.sleep(second + offset - now)
+            last = second
+            try:
+                await self._beat(second)
+            except Exception:  # an error in one second must not end sampling
+                log.exception("sampler: sampling a second failed")
+
+    def _offset(self) -> float:
+        """Seconds after the full second at which shards are read.
+
+        Hundreds of engines on a few cores that reply at the same instant delay everything else. With few engines the offset is
+        a few milliseconds, so that offsets of primaries and replicas on different nodes are comparable.
+        """
+        return min(self._rate.engines * SPREAD_PER_ENGINE, MAX_SPREAD) * self._phase
+
+    async def follow(self, after: int, boot: str) -> AsyncIterator[bytes]:
+        """Yield the samples with `seq > after`, then each new one, as lines of JSON. An empty line between them is a pulse.
+
+        A different `boot` means another agent process: start from the oldest sample. The first sample contains all remembered
+        outages, including those of samples that are no longer in the ring or that the caller received but could not store.
+        """
+        last = after if boot == self._boot else 0
+        begun = False
+        while self._listeners != "sent away":
+            if self._listeners == "ignored":
+                await asyncio.sleep(PULSE_SECONDS)
+                continue
+            if self._seq <= last:
+                await self._next(PULSE_SECONDS)
+                if self._seq <= last:
+                    yield PULSE
+            for seq, line in [each for each in self._ring if each[0] > last]:
+                yield line if begun else self._with_all_outages(line)
+                last, begun = seq, True
+
+    def _with_all_outages(self, line: bytes) -> bytes:
+        _, outages = self._proxy.outages.since(0)
+        if not outages:
+            return line
+        sample = Sample.model_validate_json(line)
+        return sample.model_copy(update={"outages": outages}).model_dump_json().encode() + b"\n"
+
+    async def _next(self, timeout: float) -> None:
+        """Wait for a sample, for the end, or for `timeout` seconds."""
+        loop = asyncio.get_running_loop()
+        waiting = loop.create_future()
+        self._waiting.add(waiting)
+        timer = loop.call_later(timeout, _wake, waiting)
+        try:
+            await waiting
+        finally:
+            timer.cancel()
+            self._waiting.discard(waiting)
+
+    def close(self) -> None:
+        """End each `follow`: the agent is stopping, or a drill simulates that."""
+        self._listeners = "sent away"
+        self._wake_all()
+
+    def pause(self) -> None:
+        """Keep each `follow` open but silent until `resume`."""
+        self._listeners = "ignored"
+
+    def resume(self) -> None:
+        self._listeners = "served"
+
+    def _wake_all(self) -> None:
+        for waiting in self._waiting:
+            _wake(waiting)
+
+    async def _beat(self, second: int) -> None:
+        self._supervisor.check()
+        running = {shard.record.spec.uid: shard for shard in self._running()}
+        results, proxy = await asyncio.gather(
+            self._readings.poll(list(running.values()), TIMEOUT), self._proxy.reading(second, PROXY_TIMEOUT)
+        )
+        values: dict[int, list[float | None]] = {}
+        pings: dict[int, list[int]] = defaultdict(list)
+        tiers: dict[int, list[float | None]] = {}
+        missing: dict[int, str] = {}
+        died = {uid: shard.detail for uid, shard in self._supervisor.shards.items() if shard.state == "died"}
+        for uid, result in zip(running, results, strict=True):
+            if isinstance(result, str):
+                missing[uid] = result
+            else:
+                values[uid] = result.values
+                pings[running[uid].record.spec.bdb_uid] += result.pings
+                if result.tier is not None:
+                    tiers[uid] = result.tier
+        machine = self._machine.sample()
+        newest, outages = self._proxy.outages.since(self._outages)
+        sample = Sample(
+            seq=self._seq + 1,
+            boot=self._boot,
+            t=second,
+            at=time.time(),
+            node=machine,
+            shards=values,
+            tiers=tiers,
+            missing=missing,
+            died=died,
+            proxy=proxy,
+            pings=pings,
+            outages=outages,
+        )
+        self._ring.append((sample.seq, sample.model_dump_json().encode() + b"\n"))
+        self._seq, self._outages = sample.seq, newest
+        self._wake_all()
+
+
+def next_second(now: float, offset: float, last: int) -> int:
+    """Return the first second whose start plus `offset` is after `now`; the next one if it equals `last` because the offset has
+    grown.
+    """
+    second = math.floor(now - offset) + 1
+    return second + 1 if second == last else second
+
+
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)

@@ -1,0 +1,1 @@
+"""Moving hash slots between shards."""

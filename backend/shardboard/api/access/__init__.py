@@ -1,0 +1,1 @@
+"""Endpoints for users, roles, logins and the audit log."""

@@ -1,0 +1,349 @@
+"""Endpoints of users, their passwords, and tokens for scripts."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.api.http import audit_middleware, credentials
+from shardboard.api.http.dependencies import ConsoleDep, CurrentLogin, LoginOrError, ReadSession, UserManager
+from shardboard.api.http.error_handlers import ERROR_REPLIES
+from shardboard.api.http.login_throttle import recheck_logins
+from shardboard.api.http.parameters import DryRun, Fields, Uid, is_flag_set, select_fields
+from shardboard.domain.access.roles import ManagementRole, uid_of
+from shardboard.errors import ApiError, Forbidden, NotFound, Unauthorized
+from shardboard.schemas.timestamps import epoch, iso
+from shardboard.services.access import authorization as services
+from shardboard.services.access import logins, roles_and_acls, sessions, tokens, users
+from shardboard.services.access.authorization import Principal
+from shardboard.state.access.users import REGULAR, User, by_email
+from shardboard.state.cluster import cluster
+from shardboard.store.db import roll_back
+
+router = APIRouter(prefix="/users", tags=["users"], responses=ERROR_REPLIES)
+
+
+class TokenRequest(BaseModel):
+    ttl: Annotated[int, Field(ge=1, le=86400, strict=True, description="Lifetime in seconds.")] = 300
+
+
+class TokenCredentials(TokenRequest):
+    """Credentials in the body, for clients that do not use HTTP Basic."""
+
+    username: Annotated[str | None, Field(max_length=254)] = None
+    password: Annotated[str | None, Field(max_length=256, repr=False)] = None
+    code: Annotated[
+        str | None,
+        Field(
+            max_length=64,
+            repr=False,
+            description="Second factor: a code of the authenticator app, or a recovery code (extension).",
+        ),
+    ] = None
+
+
+class AccessToken(BaseModel):
+    access_token: Annotated[str, Field(repr=False)]
+
+
+class Authorization(AccessToken):
+    jwt: Annotated[str, Field(repr=False, description="Same as `access_token`, for other clients.")]
+
+
+class UserChanges(BaseModel):
+    """Omitted fields keep their values. Unimplemented fields of the Redis Enterprise REST API are accepted without effect."""
+
+    model_config = ConfigDict(strict=True)
+
+    email: Annotated[
+        str | None,
+        Field(max_length=254, description="User name. It cannot be changed: omit it or send the current value."),
+    ] = None
+    auth_method: Annotated[
+        Literal["regular", "sso", "ldap"] | None,
+        Field(
+            description="`regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory."
+        ),
+    ] = None
+    name: Annotated[str | None, Field(max_length=254)] = None
+    password: Annotated[str | None, Field(max_length=256, repr=False)] = None
+    role: ManagementRole | None = None
+    role_uids: Annotated[
+        list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles. Alternative to `role`.")
+    ] = None
+
+
+class NewUser(UserChanges):
+    email: Annotated[str, Field(max_length=254, description="User name to sign in with.")]
+    name: Annotated[str, Field(max_length=254)] = ""
+    password: Annotated[
+        str | None, Field(max_length=256, repr=False, description="Required unless `auth_method` is `sso`.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _check_auth_method(self) -> "NewUser":
+        if self.auth_method == "ldap":
+            what = "must not be ldap for a new user. LDAP users are created when they sign in"
+            raise PydanticCustomError("field", "{field} {what}", {"field": "auth_method", "what": what})
+        if (self.password is None) != (self.auth_method == "sso"):
+            what = "is missing" if self.password is None else "must be omitted for users of single sign-on"
+            raise PydanticCustomError("field", "{field} {what}", {"field": "password", "what": what})
+        return self
+
+
+class NewPasswordRequest(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    username: Annotated[str | None, Field(max_length=254, description="User name. Default: the signed-in user.")] = None
+    new_password: Annotated[str, Field(max_length=256, repr=False)]
+
+
+class PasswordRemovalRequest(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    username: Annotated[str | None, Field(max_length=254, description="User name. Default: the signed-in user.")] = None
+    old_password: Annotated[str, Field(max_length=256, repr=False)]
+
+
+class UserOut(BaseModel):
+    """A user without secrets."""
+
+    uid: int
+    email: str
+    name: str
+    role: str
+    role_uids: list[int]
+    auth_method: str
+    status: str
+    passwords_count: int
+    """Number of passwords of the user (extension)."""
+    password_issue_date: str
+    """ISO 8601 time when the newest password was set; empty without a password."""
+    second_factor: bool
+    """Whether two-factor authentication is on (extension)."""
+    last_login: int | None
+    """Epoch seconds; null before the first login."""
+    email_alerts: bool = False
+    bdbs_email_alerts: list[str] = []
+    cluster_email_alerts: bool = False
+
+
+@router.post("/authorize", summary="Create token")
+async def create_token(
+    request: Request, console: ConsoleDep, login_or_error: LoginOrError, body: TokenCredentials | None = None
+) -> Authorization:
+    """Create a token for scripts. Requires a user name and password, by HTTP Basic or in the body; the body takes precedence."""
+    requested, source = body or TokenCredentials(), credentials.source_address_of(request)
+    if requested.username is not None or requested.password is not None:
+        username, password = requested.username or "", requested.password or ""
+    elif isinstance(login_or_error, ApiError):
+        raise login_or_error
+    elif login_or_error.password is None:
+        raise Unauthorized(
+            "unauthorized", "A new token requires a user name and password. Use refresh_jwt to renew a token."
+        )
+    else:
+        username, password = audit_middleware.parse_basic_credentials(
+            request.headers["authorization"].partition(" ")[2]
+        )
+    # Verify again: a token lasts, so it requires a password that is valid now, not one from the cache.
+    found = await credentials.verify_login(console, username, password, source, code=requested.code, audit=True)
+    async with console.store.read() as session:
+        secret = (await cluster.load(session)).jwt_secret
+    mark = tokens.password_mark(secret, found.password)
+    token = tokens.issue(secret, found.user.email, mark, requested.ttl)
+    return Authorization(access_token=token, jwt=token)
+
+
+@router.post("/refresh_jwt", summary="Renew token")
+async def renew_token(session: ReadSession, login: CurrentLogin, body: TokenRequest | None = None) -> AccessToken:
+    """Create a new token from one that is still valid. Requires the token in the `Authorization` header."""
+    if login.claims is None:
+        raise Unauthorized("unauthorized", "Send the token to renew as Authorization: JWT <token>.")
+    user = await by_email(session, login.principal.username)
+    if user is not None and user.auth_method != REGULAR:
+        sentence = "Tokens of this user cannot be renewed, because another system authenticates it. Create a new token."
+        raise Forbidden("not_renewable", sentence)
+    secret, options = (await cluster.load(session)).jwt_secret, body or TokenRequest()
+    username, mark = login.principal.username, login.claims.password_mark
+    audit_middleware.record_secret_access("A token was renewed.")
+    return AccessToken(access_token=tokens.issue(secret, username, mark, options.ttl))
+
+
+@router.get("", response_model=list[UserOut])
+async def list_users(session: ReadSession, _: UserManager, fields: Fields = "") -> JSONResponse:
+    """Return all users. Required role: `admin` or `user_manager`."""
+    standing = await logins.load_login_status(session)
+    return JSONResponse([_projected(user, standing, fields) for user in await services.list_all(session)])
+
+
+@router.post("")
+async def create_user(console: ConsoleDep, manager: UserManager, body: NewUser, dry_run: DryRun = None) -> UserOut:
+    """Create a user. The default role is `db_viewer`. Required role: `admin` or `user_manager`."""
+    password = (
+        await credentials.hash_new_password(console.store, body.password, body.email)
+        if body.password is not None
+        else None
+    )
+    async with console.store.begin() as session:
+        role = await roles_and_acls.requested_role(session, body.role, body.role_uids) or users.RoleAssignment(
+            "db_viewer"
+        )
+        user = await users.create(session, body.email, body.name, password, role, manager)
+        made = _render(user, await logins.load_login_status(session))
+        if is_flag_set(dry_run):
+            await roll_back(session)
+    return made
+
+
+@router.put("/password")
+async def replace_passwords(
+    console: ConsoleDep, login: CurrentLogin, body: NewPasswordRequest, dry_run: DryRun = None
+) -> dict[str, str]:
+    """Replace all passwords of the signed-in user or, for administrators, of another user.
+
+    Ends the user's tokens, and all sessions except the current one.
+    """
+    by = login.principal
+    user = await _find_user(console, body, by)
+    before = _rejected_hashes(user, by)
+    password = await credentials.hash_new_password(console.store, body.new_password, user.email, rejected_hashes=before)
+    async with _passwords_change(console, dry_run) as session:
+        changed = await users.change(session, user.uid, users.AccountChanges(password=password), by)
+        await sessions.revalidate(session, login.session_uid, changed)
+    return {}
+
+
+@router.post("/password")
+async def add_password(
+    console: ConsoleDep, login: CurrentLogin, body: NewPasswordRequest, dry_run: DryRun = None
+) -> dict[str, str]:
+    """Add a password. A user can have up to five. Logins with the other passwords stay valid.
+
+    To change a password without an interruption, add the new password, update all programs and remove the old password.
+    """
+    user = await _find_user(console, body, login.principal)
+    users.require_local_password(user)
+    beside = user.password_hash
+    password = await credentials.hash_new_password(console.store, body.new_password, user.email, salt_of=beside)
+    async with _passwords_change(console, dry_run) as session:
+        await users.add_password(session, user.uid, password, beside, login.principal)
+    return {}
+
+
+@router.delete("/password")
+async def remove_password(
+    console: ConsoleDep, login: CurrentLogin, request: Request, body: PasswordRemovalRequest, dry_run: DryRun = None
+) -> dict[str, str]:
+    """Remove a password, unless it is the only one. Ends the sessions and tokens that were created with it.
+
+    A wrong password counts as a failed login.
+    """
+    user = await _find_user(console, body, login.principal)
+    users.require_local_password(user)
+    source = credentials.source_address_of(request)
+    password = await credentials.match_password(console, user.email, body.old_password, source)
+    if password is None:
+        sentence = f"This is not a password of {user.email}. After several failed attempts, wait before you try again."
+        raise NotFound("password_not_found", sentence, field="old_password")
+    async with _passwords_change(console, dry_run) as session:
+        await users.remove_password(session, user.uid, password.hash, login.principal)
+    return {}
+
+
+def _rejected_hashes(user: User, by: Principal) -> Sequence[str]:
+    """Return the hashes that a new password must not match.
+
+    Empty for the passwords of another user, so that they cannot be guessed with this check. Also empty for a user with several
+    passwords, because one of them may become the only one.
+    """
+    return user.password_hashes if user.email == by.username and len(user.passwords) == 1 else ()
+
+
+async def _find_user(console: ConsoleDep, body: NewPasswordRequest | PasswordRemovalRequest, by: Principal) -> User:
+    async with console.store.read() as session:
+        return await users.find_for_password_change(session, body.username or by.username, by)
+
+
+@asynccontextmanager
+async def _passwords_change(console: ConsoleDep, dry_run: str | None) -> AsyncIterator[AsyncSession]:
+    async with console.store.begin() as session:
+        yield session
+        if is_flag_set(dry_run):
+            await roll_back(session)
+            return
+    recheck_logins(console.store)
+
+
+@router.get("/{uid}", response_model=UserOut)
+async def get_user(uid: int, session: ReadSession, _: UserManager, fields: Fields = "") -> JSONResponse:
+    """Return a user. Required role: `admin` or `user_manager`."""
+    return JSONResponse(
+        _projected(await services.get_user(session, uid), await logins.load_login_status(session), fields)
+    )
+
+
+@router.put("/{uid}")
+async def change_user(
+    console: ConsoleDep, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun = None
+) -> UserOut:
+    """Change a user. A new password ends the user's tokens, and all sessions except the current one.
+
+    Users can change their own name and password. For other users, requires the role `admin` or `user_manager`.
+    """
+    by, password = login.principal, None
+    if body.password is not None:
+        async with console.store.read() as session:
+            user = await services.get_user(session, uid)
+        password = await credentials.hash_new_password(
+            console.store, body.password, user.email, rejected_hashes=_rejected_hashes(user, by)
+        )
+    async with console.store.begin() as session:
+        role = await roles_and_acls.requested_role(session, body.role, body.role_uids)
+        requested = users.AccountChanges(body.email, body.name, password, role, body.auth_method)
+        user = await users.change(session, uid, requested, by)
+        if password is not None:
+            await sessions.revalidate(session, login.session_uid, user)
+        changed = _render(user, await logins.load_login_status(session))
+        if is_flag_set(dry_run):
+            await roll_back(session)
+            return changed
+    recheck_logins(console.store)
+    return changed
+
+
+@router.delete("/{uid}")
+async def delete_user(console: ConsoleDep, manager: UserManager, uid: Uid) -> dict[str, str]:
+    """Delete a user with its sessions and tokens. Required role: `admin` or `user_manager`."""
+    async with console.store.begin() as session:
+        await users.remove(session, uid, manager)
+    recheck_logins(console.store)
+    return {}
+
+
+def _projected(user: User, login_status: logins.LoginStatus, fields: str) -> dict[str, Any]:
+    return select_fields(_render(user, login_status).model_dump(), fields)
+
+
+def _render(user: User, login_status: logins.LoginStatus) -> UserOut:
+    has_password = user.auth_method == REGULAR
+    return UserOut(
+        uid=user.uid,
+        email=user.email,
+        name=user.name,
+        role=user.role,
+        role_uids=[uid] if (uid := user.role_uid or uid_of(user.role)) else [],
+        auth_method=user.auth_method,
+        status=login_status.status(user),
+        passwords_count=len(user.passwords) if has_password else 0,
+        password_issue_date=iso(max(logins.password_set_at(user, each) for each in user.passwords))
+        if has_password
+        else "",
+        second_factor=user.totp_secret is not None,
+        last_login=epoch(user.last_login) if user.last_login else None,
+    )

@@ -1,0 +1,1 @@
+"""Endpoints for alarms, events and notifications."""

@@ -1,0 +1,1 @@
+"""Endpoints for benchmark runs and their reports."""

@@ -1,0 +1,1 @@
+"""Endpoints for the cluster, its nodes, certificates and operations."""

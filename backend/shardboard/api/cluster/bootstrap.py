@@ -1,0 +1,103 @@
+"""Endpoints of the initial setup.
+
+As in the Redis Enterprise REST API, `create_cluster` sets the cluster name and replaces the initial administrator. Unlike there, it
+requires the initial administrator's password. The address of a client does not prove that it is local: a reverse proxy on the
+console's machine makes every client look local.
+"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
+
+from shardboard.api.http.dependencies import (
+    ConsoleDep,
+    LoginOrError,
+    Principal,
+    ReadSession,
+    WriteSession,
+    check_principal_role,
+)
+from shardboard.api.http.error_replies import error_responses
+from shardboard.errors import ApiError, NotAcceptable, Unauthorized
+from shardboard.queries.cluster import bootstrap as machine
+from shardboard.schemas.cluster import bootstrap as schema
+from shardboard.services.access.authorization import ADMINS
+from shardboard.services.cluster import cluster as service
+from shardboard.state.cluster import cluster
+from shardboard.store.db import roll_back
+
+router = APIRouter(tags=["cluster"])
+
+CREDENTIALS_REQUIRED = (
+    "Send the user name and password of the initial administrator (HTTP Basic). The console prints the generated password once, at "
+    "its first start. `shardboard reset-admin-password` sets a new one."
+)
+
+
+async def require_initial_admin(login_or_error: LoginOrError) -> Principal:
+    """Return the administrator who creates the cluster."""
+    if isinstance(login_or_error, ApiError):
+        raise (
+            Unauthorized(login_or_error.code, CREDENTIALS_REQUIRED)
+            if login_or_error.code == "unauthorized"
+            else login_or_error
+        )
+    check_principal_role(login_or_error.principal, ADMINS)
+    return login_or_error.principal
+
+
+Creator = Annotated[Principal, Depends(require_initial_admin)]
+
+
+@router.get("/bootstrap", response_model=schema.BootstrapState, responses=error_responses())
+async def get_bootstrap(login_or_error: LoginOrError, session: ReadSession, console: ConsoleDep) -> JSONResponse:
+    """Return the state of the setup. Authenticated users also get a description of the console's machine."""
+    row = await cluster.load(session)
+    described = {}
+    if not isinstance(login_or_error, ApiError):
+        described = await run_in_threadpool(machine.describe, str(console.settings.state_dir))
+    return JSONResponse(schema.render(row, described))
+
+
+@router.post("/bootstrap/create_cluster", response_model=schema.BootstrapState, responses=error_responses(406, 409))
+async def create_cluster(admin: Creator, session: WriteSession, body: schema.CreateCluster) -> JSONResponse:
+    """Set the cluster name and replace the initial administrator. Requires the password of the initial administrator, which the
+    console prints at its first start.
+
+    Returns 409 if the cluster exists already: after this request, if the administrator's password was configured, if a user has
+    signed in, or if a node has joined. Required role: `admin`.
+    """
+    name, credentials = body.cluster.name, body.credentials
+    row = await service.create(session, name, credentials.username, credentials.password, admin.username)
+    return JSONResponse(schema.render(row, {}))
+
+
+@router.post(
+    "/bootstrap",
+    summary="Run bootstrap action",
+    response_model=schema.BootstrapState,
+    responses=error_responses(406, 409),
+)
+async def bootstrap(admin: Creator, session: WriteSession, body: schema.Bootstrap) -> JSONResponse:
+    """Run the action that the body names. Only `create_cluster` is supported. Required role: `admin`."""
+    if body.action != "create_cluster":
+        sentence = "`action` must be `create_cluster`. To add a node, run `shardboard agent --join` on it."
+        raise NotAcceptable("config_error", sentence, field="action")
+    return await create_cluster(admin, session, body)
+
+
+@router.post(
+    "/bootstrap/validate/{action}",
+    summary="Validate bootstrap action",
+    response_model=schema.BootstrapState,
+    responses=error_responses(406, 409),
+)
+async def validate_bootstrap(
+    admin: Creator, session: WriteSession, action: str, body: schema.CreateCluster
+) -> JSONResponse:
+    """Validate an action without running it. Required role: `admin`."""
+    found = await bootstrap(admin, session, schema.Bootstrap(action=action, **body.model_dump()))
+    await roll_back(session)
+    return found

@@ -1,0 +1,89 @@
+"""Endpoints of the cluster and its policy."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from shardboard.api.http.database_scope import AnyViewer
+from shardboard.api.http.dependencies import Admin, ConsoleDep, Principal, ReadSession, WriteSession
+from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.login_throttle import recheck_logins
+from shardboard.api.http.parameters import DryRun, is_flag_set
+from shardboard.api.metrics.intervals import frame_values, newest_frame
+from shardboard.domain.metrics import machine
+from shardboard.schemas.alerting import alarms as health_schema
+from shardboard.schemas.cluster import cluster as schema
+from shardboard.services.cluster import cluster as service
+from shardboard.settings import Settings
+from shardboard.state.alerting import events
+from shardboard.state.cluster import cluster, nodes
+from shardboard.state.cluster.cluster import Cluster
+from shardboard.state.databases import bdbs, shards
+
+router = APIRouter(tags=["cluster"])
+
+
+@router.get("/cluster", response_model=schema.ClusterOverview, responses=error_responses())
+async def get_cluster(viewer: AnyViewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
+    """Return the name, settings, nodes, databases and capacity of the cluster."""
+    return JSONResponse(await _full_cluster(session, console, await cluster.load(session), viewer))
+
+
+@router.put("/cluster", response_model=schema.ClusterOverview, responses=error_responses())
+async def update_cluster(
+    admin: Admin, session: WriteSession, console: ConsoleDep, body: schema.ClusterUpdate, dry_run: DryRun = None
+) -> JSONResponse:
+    """Change cluster settings. Read-only and unknown settings are ignored. Required role: `admin`."""
+    changed = await service.update(session, body.changes(), admin, dry_run=is_flag_set(dry_run))
+    return JSONResponse(await _full_cluster(session, console, changed, admin))
+
+
+@router.get("/cluster/policy", response_model=schema.Policy, responses=error_responses())
+async def get_policy(_viewer: AnyViewer, session: ReadSession) -> JSONResponse:
+    """Return the policy: defaults for new databases and other rules."""
+    return JSONResponse(schema.render_policy(await cluster.load(session)))
+
+
+@router.put("/cluster/policy", response_model=schema.Policy, responses=error_responses())
+async def update_policy(admin: Admin, console: ConsoleDep, body: schema.PolicyUpdate) -> JSONResponse:
+    """Change rules of the policy. Unknown rules are ignored. Required role: `admin`."""
+    async with console.store.begin() as session:
+        reply = schema.render_policy(await service.update_policy(session, body.changes(), admin))
+    recheck_logins(console.store)
+    return JSONResponse(reply)
+
+
+@router.put("/cluster/policy/restore_default", response_model=schema.Policy, responses=error_responses())
+async def restore_policy(admin: Admin, session: WriteSession) -> JSONResponse:
+    """Reset all rules of the policy to their defaults. Required role: `admin`."""
+    return JSONResponse(schema.render_policy(await service.restore_policy(session, admin)))
+
+
+@router.get("/cluster/health", response_model=health_schema.Health, responses=error_responses())
+async def get_health(viewer: AnyViewer, session: ReadSession) -> JSONResponse:
+    """Return the active alarms, the most severe first."""
+    raised = [alarm for alarm in await events.list_open_alarms(session) if viewer.can_see_alarm(alarm)]
+    return JSONResponse(health_schema.render(raised))
+
+
+def render_cluster(row: Cluster, settings: Settings) -> dict[str, Any]:
+    """Return the cluster in the format of the API and the event stream."""
+    return schema.render(row, https_port=settings.https_port, http_port=settings.http_port)
+
+
+async def _full_cluster(session: ReadSession, console: ConsoleDep, row: Cluster, viewer: Principal) -> dict[str, Any]:
+    """Return the cluster with its nodes, databases and capacity."""
+    node_rows, shard_rows = await nodes.list_all(session), await shards.list_all(session)
+    counted = machine.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in node_rows)
+    _, frame = newest_frame(console, "cluster")
+    used = dict(frame_values(frame, 0)).get("used_memory", 0.0) if frame is not None else 0.0
+    every = {
+        "status": "active",
+        "nodes": [node.uid for node in node_rows],
+        "databases": [bdb.uid for bdb in await bdbs.list_all(session) if viewer.can_access_database(bdb.uid)],
+        "total_shards": len(shard_rows),
+        "total_memory": sum(int(node.facts.get("total_memory", 0)) for node in node_rows if node.uid in counted),
+        "used_memory": round(used) if used == used else 0,
+    }
+    return {**render_cluster(row, console.settings), **every}

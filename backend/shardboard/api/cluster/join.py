@@ -1,0 +1,115 @@
+"""Endpoints for joining nodes: create join tokens, get the CA certificate, admit agents."""
+
+import shlex
+import socket
+from typing import Annotated
+
+from fastapi import APIRouter, BackgroundTasks, Request
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel, Field
+
+from shardboard.api.http import audit_middleware
+from shardboard.api.http.dependencies import Admin, ConsoleDep, WriteSession
+from shardboard.api.http.error_handlers import ERROR_REPLIES
+from shardboard.console import Console
+from shardboard.contract import NodeFacts, Port, protocol
+from shardboard.errors import NotAcceptable
+from shardboard.pki.tls import normal_name
+from shardboard.schemas.timestamps import iso
+from shardboard.services.cluster import join as services
+
+router = APIRouter(tags=["join"], responses=ERROR_REPLIES)
+
+
+class JoinTokenRequest(BaseModel):
+    ttl: Annotated[int, Field(ge=60, le=3600, strict=True, description="Lifetime in seconds.")] = services.DEFAULT_TTL
+    address: Annotated[
+        str | None, Field(max_length=253, description="Address of the new node. The token admits no other node.")
+    ] = None
+
+
+class JoinTokenOut(BaseModel):
+    token: str
+    expires_at: str
+    command: str
+    """Command to run on the new node."""
+
+
+class JoinRequest(BaseModel):
+    token: Annotated[str, Field(max_length=256, repr=False)]
+    csr: Annotated[str, Field(max_length=16384, description="Certificate signing request (PEM).")]
+    addr: Annotated[str, Field(max_length=253)]
+    agent_port: Port
+    facts: NodeFacts
+    renews: Annotated[bool, Field(description="Whether the agent can replace its certificates while it runs.")] = False
+
+
+class JoinReply(BaseModel):
+    node_uid: int
+    certificate: str
+    ca: str
+    cluster_name: str
+
+
+@router.post("/join_tokens")
+async def create_join_token(
+    request: Request, console: ConsoleDep, session: WriteSession, admin: Admin, body: JoinTokenRequest | None = None
+) -> JoinTokenOut:
+    """Create a join token, with which one agent can join once, until the token expires. Required role: `admin`."""
+    body = body or JoinTokenRequest()
+    token, expires_at = await services.create_token(
+        session, console.ca, originator=admin.username, ttl=body.ttl, addr=body.address
+    )
+    command = ["shardboard", "agent", "--join", _url(console, request), "--token", token]
+    command += ["--address", body.address or "ADDRESS-OF-THE-NODE"]
+    return JoinTokenOut(token=token, expires_at=iso(expires_at), command=shlex.join(command))
+
+
+@router.get("/ca", summary="Get CA certificate", response_class=PlainTextResponse)
+async def get_ca_certificate(console: ConsoleDep) -> str:
+    """Return the console's CA certificate (PEM). Compare its fingerprint with the one in the join token before you trust it.
+
+    No credentials are required.
+    """
+    return console.ca.ca_pem
+
+
+@router.post("/bootstrap/join", summary="Join node")
+async def join_node(
+    request: Request, body: JoinRequest, console: ConsoleDep, session: WriteSession, after: BackgroundTasks
+) -> JoinReply:
+    """Admit an agent that has a join token. Its release must be at most one release older or newer than the console's.
+
+    Authenticated by the join token in the body.
+    """
+    if apart := protocol.incompatibility(
+        protocol.protocol_from_header(request.headers.get(protocol.HEADER)), "the agent"
+    ):
+        raise NotAcceptable("wrong_release", f"{apart[0].upper()}{apart[1:]}.")
+    audit_middleware.record_claimed_user(f"agent of {body.addr}")
+    applicant = services.JoinRequest(
+        token=body.token,
+        csr=body.csr,
+        addr=body.addr,
+        agent_port=body.agent_port,
+        facts=body.facts.model_dump(),
+        renews_certificates=body.renews,
+    )
+    admission = await services.accept(session, console.ca, applicant)
+    audit_middleware.record_authenticated_user(f"agent of {body.addr}", "join token")
+    after.add_task(console.bus.publish, "nodes", admission.node_uid)
+    return JoinReply(
+        node_uid=admission.node_uid,
+        certificate=admission.certificate,
+        ca=admission.ca,
+        cluster_name=admission.cluster_name,
+    )
+
+
+def _url(console: Console, request: Request) -> str:
+    """Return the console's URL. Uses the host name of the request if the console's certificate is valid for it."""
+    host = normal_name(request.url.hostname or "")
+    known = {*console.ca.names, *console.certificate.identity.names}
+    if console.certificate.source != "settings" and host not in known:
+        host = socket.gethostname()
+    return f"https://{f'[{host}]' if ':' in host else host}:{console.settings.https_port}"

@@ -1,0 +1,74 @@
+"""Endpoints that check the health and the setup of nodes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from shardboard.api.http.database_scope import AnyViewer
+from shardboard.api.http.dependencies import ReadSession
+from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.lookups import get_node_or_404
+from shardboard.api.http.parameters import Uid
+from shardboard.queries.cluster import host_checks
+from shardboard.schemas.optional_fields import OptionalStr, without_none
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.nodes import Node
+
+router = APIRouter(tags=["nodes"])
+
+
+class NodeResult(BaseModel):
+    node_uid: int
+    result: bool
+    error: OptionalStr
+
+
+class ClusterNodeResult(BaseModel):
+    """Result of one node. `node_uid` is text here, as in the Redis Enterprise REST API."""
+
+    node_uid: str
+    result: bool
+    error: OptionalStr
+
+
+class ClusterResult(BaseModel):
+    cluster_test_result: bool
+    nodes: list[ClusterNodeResult]
+
+
+@router.get("/cluster/check", response_model=ClusterResult, responses=error_responses())
+async def check_cluster(_viewer: AnyViewer, session: ReadSession) -> JSONResponse:
+    """Check all nodes: whether the agent is reachable, the proxy runs and the machine is configured well.
+
+    The reply contains the first problem of each node.
+    """
+    machines = await nodes.list_all(session)
+    settings = await host_checks.checks(session, machines)
+    found = [_result(node, settings[node.uid]) for node in machines]
+    shown = [{**each, "node_uid": str(each["node_uid"])} for each in found]
+    return JSONResponse({"cluster_test_result": all(each["result"] for each in found), "nodes": shown})
+
+
+@router.get("/nodes/check/{uid}", response_model=NodeResult, responses=error_responses(404))
+async def check_node(_viewer: AnyViewer, session: ReadSession, uid: Uid) -> JSONResponse:
+    """Check a node in the same way as `/v1/cluster/check`. `/v1/nodes/{uid}/host` returns all settings of its machine."""
+    node = await get_node_or_404(session, uid)
+    return JSONResponse(_result(node, (await host_checks.checks(session, [node]))[uid]))
+
+
+def _result(node: Node, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    error = next(_problems(node, settings), None)
+    return {"node_uid": node.uid, "result": error is None, **without_none(error=error)}
+
+
+def _problems(node: Node, settings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if node.health == "down":
+        yield "The console cannot reach the node's agent."
+    if node.proxy.get("state") == "died":  # a proxy without endpoints is stopped, which is not a problem
+        yield "The node's proxy is not running."
+    for setting in settings:
+        if not setting["good"]:
+            yield f"{setting['name']} is {setting['value']}: {setting['costs']} {setting['mends']}"

@@ -1,0 +1,104 @@
+"""Endpoints of nodes."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from shardboard.api.http.database_scope import AnyViewer
+from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession, WriteSession
+from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.lookups import get_node_or_404
+from shardboard.api.http.parameters import Fields, Uid, select_fields
+from shardboard.console import Console
+from shardboard.schemas.cluster import nodes as schema
+from shardboard.services.cluster import nodes as service
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.nodes import Node
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.shards import Shard
+from shardboard.state.placement import placement_snapshots
+
+router = APIRouter(tags=["nodes"])
+
+
+@router.get("/nodes", response_model=list[schema.Node], responses=error_responses())
+async def list_nodes(
+    _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, fields: Fields = ""
+) -> JSONResponse:
+    """Return all nodes."""
+    shown = await render_nodes(session, await nodes.list_all(session), console)
+    return JSONResponse([select_fields(node, fields) for node in shown])
+
+
+@router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=error_responses())
+async def list_node_statuses(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
+    """Return the memory and the shards of all nodes, by node uid."""
+    found = await render_node_statuses(session, await nodes.list_all(session), console)
+    return JSONResponse({str(uid): status for uid, status in found.items()})
+
+
+@router.get("/nodes/{uid}", response_model=schema.Node, responses=error_responses(404))
+async def get_node(
+    _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: Uid, fields: Fields = ""
+) -> JSONResponse:
+    """Return a node."""
+    shown = await render_nodes(session, [await get_node_or_404(session, uid)], console)
+    return JSONResponse(select_fields(shown[0], fields))
+
+
+@router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=error_responses(404))
+async def get_node_status(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: Uid) -> JSONResponse:
+    """Return the memory and the shards of a node."""
+    node = await get_node_or_404(session, uid)
+    return JSONResponse((await render_node_statuses(session, [node], console))[uid])
+
+
+@router.put("/nodes/{uid}", response_model=schema.Node, responses=error_responses(404))
+async def update_node(
+    admin: Admin, session: WriteSession, console: ConsoleDep, uid: Uid, body: schema.NodeUpdate
+) -> JSONResponse:
+    """Change the settings of a node. Required role: `admin`."""
+    node = await service.configure(session, await get_node_or_404(session, uid), body.changes(), admin)
+    return JSONResponse((await render_nodes(session, [node], console))[0])
+
+
+async def render_nodes(session: ReadSession, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
+    """Return nodes in the format of the API and the event stream."""
+    all_shards = await shards.list_all(session)
+    on_flash = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.on_flash}
+    now = datetime.now(UTC)
+    return [
+        schema.render(
+            node, _shards_of(node, all_shards), console.live.latest("nodes", str(node.uid)), now, on_flash=on_flash
+        )
+        for node in rows
+    ]
+
+
+async def render_node_statuses(
+    session: ReadSession, machines: Sequence[Node], console: Console
+) -> dict[int, dict[str, Any]]:
+    """Return the status of these nodes by uid. The number of queries does not depend on the number of nodes."""
+    promises = {bdb.uid: bdb.shard_memory for bdb in await bdbs.list_all(session)}
+    all_shards = await shards.list_occupying(session)
+    kept = await placement_snapshots.newest_by_node(session, "maintenance")
+    leader = min((node.uid for node in await nodes.list_all(session)), default=None)
+    found = {}
+    for node in machines:
+        own = _shards_of(node, all_shards)
+        found[node.uid] = schema.render_status(
+            node,
+            [shard for shard in own if shard.desired == "running"],
+            console.live.latest("nodes", str(node.uid)),
+            promised=[promises[shard.bdb_uid] for shard in own if shard.bdb_uid in promises],
+            leader=node.uid == leader,
+            snapshot=kept.get(node.uid),
+        )
+    return found
+
+
+def _shards_of(node: Node, rows: Iterable[Shard]) -> list[Shard]:
+    return [shard for shard in rows if shard.node_uid == node.uid]

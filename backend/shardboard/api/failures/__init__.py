@@ -1,0 +1,1 @@
+"""Endpoints for node failures, failover, incidents and drills."""

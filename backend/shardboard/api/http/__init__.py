@@ -1,0 +1,1 @@
+"""Request handling shared by all endpoints: credentials, roles, parameters, limits and errors."""

@@ -1,0 +1,96 @@
+"""Dependencies of handlers: the console, a transaction, and the authenticated user.
+
+`Tx` commits before the response is sent (scope "function"), so a client never gets a success reply for an uncommitted change.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.api.http import credentials
+from shardboard.api.http.credentials import Login
+from shardboard.console import Console
+from shardboard.errors import ApiError, Forbidden
+from shardboard.services.access.authorization import ADMINS, EDITORS, USER_ADMINS, VIEWERS, Principal
+
+__all__ = [
+    "Admin",
+    "ConsoleDep",
+    "CurrentLogin",
+    "Editor",
+    "Principal",
+    "ReadSession",
+    "UserManager",
+    "Viewer",
+    "WriteSession",
+    "check_principal_role",
+    "get_console",
+    "require_full_access",
+]
+
+
+async def get_console(request: Request) -> Console:
+    console: Console = request.app.state.console
+    return console
+
+
+ConsoleDep = Annotated[Console, Depends(get_console)]
+
+
+async def login_or_error(request: Request, console: ConsoleDep) -> Login | ApiError:
+    """Return the login of the request, or the reason why it has none. Only handlers that need a login raise the reason."""
+    return await credentials.try_authenticate(request, console)
+
+
+LoginOrError = Annotated[Login | ApiError, Depends(login_or_error)]
+
+
+async def write_session(console: ConsoleDep, _login_or_error: LoginOrError) -> AsyncIterator[AsyncSession]:
+    """Open one transaction per request, after the credentials: verifying them takes time and can write to the store."""
+    async with console.store.begin() as session:
+        yield session
+
+
+async def read_session(console: ConsoleDep, _login_or_error: LoginOrError) -> AsyncIterator[AsyncSession]:
+    async with console.store.read() as session:
+        yield session
+
+
+WriteSession = Annotated[AsyncSession, Depends(write_session, scope="function")]
+ReadSession = Annotated[AsyncSession, Depends(read_session, scope="function")]
+
+
+async def current_login(login_or_error: LoginOrError) -> Login:
+    if isinstance(login_or_error, ApiError):
+        raise login_or_error
+    return login_or_error
+
+
+CurrentLogin = Annotated[Login, Depends(current_login)]
+
+
+def check_principal_role(principal: Principal, roles: frozenset[str]) -> None:
+    if principal.role not in roles:
+        raise Forbidden("unauthorized_action", f"The role {principal.role} does not allow this request.")
+
+
+def require_full_access(roles: frozenset[str]) -> Callable[[Login], Awaitable[Principal]]:
+    """Return a dependency that admits users with one of these management roles and access to all databases.
+
+    The dependencies of `api/http/database_scope.py` also admit users whose role is limited to some databases.
+    """
+
+    async def check(login: CurrentLogin) -> Principal:
+        check_principal_role(login.principal, roles)
+        login.principal.require_cluster_access()
+        return login.principal
+
+    return check
+
+
+Viewer = Annotated[Principal, Depends(require_full_access(VIEWERS))]
+Editor = Annotated[Principal, Depends(require_full_access(EDITORS))]
+Admin = Annotated[Principal, Depends(require_full_access(ADMINS))]
+UserManager = Annotated[Principal, Depends(require_full_access(USER_ADMINS))]

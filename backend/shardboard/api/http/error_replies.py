@@ -1,0 +1,35 @@
+"""The error reply and its description in OpenAPI."""
+
+from typing import Any
+
+from fastapi.responses import JSONResponse
+
+from shardboard.api.http import audit_middleware
+from shardboard.schemas.error_replies import Error, render
+
+_MEANINGS = {
+    400: "Invalid JSON, or a value of the wrong type",
+    401: "Missing or invalid credentials",
+    403: "The role does not allow the request",
+    404: "The object does not exist",
+    406: "The request is well-formed but not valid",
+    409: "The request conflicts with the current state, for example because another action is running",
+    413: "The body is too large",
+    503: "The store does not respond, or too many requests of this kind are running; try again in a moment",
+    505: "The value of the header x-api-version is not supported",
+}
+
+_ALWAYS = (400, 401, 403, 413, 503, 505)
+
+
+def error_responses(*more: int) -> dict[int | str, dict[str, Any]]:
+    """Return `responses=` of a route: the errors that all endpoints can return, and those in `more`."""
+    return {status: {"model": Error, "description": _MEANINGS[status]} for status in sorted((*_ALWAYS, *more))}
+
+
+ERROR_REPLIES = error_responses(404, 406, 409)
+
+
+def error_reply(status: int, code: str, description: str, field: str | None = None) -> JSONResponse:
+    audit_middleware.record_error(code, description)
+    return JSONResponse(render(code, description, field), status)

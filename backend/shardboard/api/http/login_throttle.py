@@ -1,0 +1,90 @@
+"""State of logins in memory (caches, throttles, counters), and recording of failed logins."""
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from shardboard.services.access import logins, passwords
+from shardboard.services.access.concurrency_limiter import ConcurrencyLimiter
+from shardboard.state.access import audit as trail
+from shardboard.state.access.users import Password, User
+from shardboard.state.alerting import events
+from shardboard.store.db import Store
+
+_MAX_ALIASES = 10_000
+
+
+@dataclass(frozen=True)
+class VerifiedUser:
+    """User whose password was verified, and the password that matched."""
+
+    user: User
+    password: Password
+    has_failed: bool = False
+    """Whether recent logins from the same source address failed."""
+
+
+class LoginState:
+    """State of logins in memory: caches, throttles and counters."""
+
+    def __init__(self) -> None:
+        self.verifier = passwords.Verifier()
+        self.audit = logins.AuditRateLimit()
+        self.sso = ConcurrencyLimiter(8, 4, 64, 16)
+        """Limits exchanges with the single sign-on provider. Many users may share one address."""
+        self.sso_audit = logins.AuditRateLimit()
+        self.directory = ConcurrencyLimiter(8, 4, 64, 16)
+        """Limits queries to the directory, which may take seconds."""
+        self.unknown_user_throttle = logins.UnknownUserThrottle()
+        self.aliases: OrderedDict[str, int] = OrderedDict()
+        """Uids of users by other user names that the directory accepts for them, in lower case."""
+        self.open_streams: Counter[str] = Counter()
+        """Number of open event streams by user name."""
+
+    def add_alias(self, username: str, user: User) -> None:
+        if username.lower() != user.email.lower():
+            self.aliases[username.lower()] = user.uid
+            if len(self.aliases) > _MAX_ALIASES:
+                self.aliases.popitem(last=False)
+
+
+_login_states: WeakKeyDictionary[Store, LoginState] = WeakKeyDictionary()
+
+
+def get_login_state(store: Store) -> LoginState:
+    """Return the gate of this store, which all listeners share."""
+    return _login_states.setdefault(store, LoginState())
+
+
+def recheck_logins(store: Store) -> None:
+    """Make open event streams check their logins again, because a user was changed or removed."""
+    store.bus.publish("logins")
+
+
+async def record_failed_login(
+    store: Store, login_state: LoginState, username: str, source: str, *, is_counted: bool, is_code: bool = False
+) -> None:
+    wrong = "code of the second factor" if is_code else "user name or password"
+    listed, unlisted = login_state.audit.try_record()
+    if is_counted or listed:
+        async with store.begin() as session:
+            trail.without_audit(session)
+            await logins.record_failure(
+                session,
+                username,
+                source,
+                wrong,
+                is_counted=is_counted,
+                audit=listed,
+                suppressed=unlisted,
+                is_code=is_code,
+            )
+
+
+async def record_directory_unavailable(store: Store, login_state: LoginState, reason: str) -> None:
+    listed, unlisted = login_state.audit.try_record()
+    if listed:
+        more = f" {unlisted} more failures since the last recorded one." if unlisted else ""
+        async with store.begin() as session:
+            trail.without_audit(session)
+            events.record(session, "authentication_err", reason + more, source="cluster", severity="WARNING")

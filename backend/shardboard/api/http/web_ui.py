@@ -1,0 +1,75 @@
+"""Static files of the web UI. Hashed assets are cached forever. The index is never cached; all routes of the web UI return it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.staticfiles import StaticFiles
+
+from shardboard.api.http.dependencies import ConsoleDep
+from shardboard.errors import NotFound
+
+API_PATH = re.compile(r"/v\d+(/|$)")
+"""Paths of the API, including versions that do not exist. They never return the web UI."""
+
+router = APIRouter(include_in_schema=False)
+
+
+class Assets(StaticFiles):
+    """Hashed assets. Their names contain a hash of the content, so browsers can cache them forever."""
+
+    async def check_config(self) -> None:
+        """Accept a missing directory: the web UI may not be built."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:
+        response = super().file_response(*args, **kwargs)
+        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+def mount_web_ui(app: FastAPI, directory: Path) -> None:
+    """Add routes for all paths outside the API. If the web UI is not built, they return how to build it."""
+    assets = Assets(directory=directory / "assets", check_dir=False)
+    app.mount("/assets", GZipMiddleware(assets, compresslevel=6), name="assets")
+    app.include_router(router)
+
+
+@router.get("/docs")
+def documentation(request: Request) -> HTMLResponse:
+    app: FastAPI = request.app
+    return get_swagger_ui_html(
+        openapi_url=app.openapi_url or "",
+        title=f"{app.title}: REST API",
+        swagger_js_url="/docs-assets/swagger-ui-bundle.js",
+        swagger_css_url="/docs-assets/swagger-ui.css",
+        swagger_favicon_url="/favicon.svg",
+    )
+
+
+@router.api_route("/{path:path}", methods=["GET", "HEAD"])
+def serve_web_ui(path: str, request: Request, console: ConsoleDep) -> Response:
+    if API_PATH.match(request.url.path):
+        raise NotFound("not_found", f"The path {request.url.path} does not exist.")
+    directory = console.settings.page_dir
+    file = _inside(directory, path)
+    if file is not None:
+        return FileResponse(file)
+    index = directory / "index.html"
+    if not index.is_file():
+        return PlainTextResponse(
+            "The web UI is not built. Run `make setup`, or use the API under /v1.", status_code=503
+        )
+    return FileResponse(index, headers={"Cache-Control": "no-cache"})
+
+
+def _inside(directory: Path, path: str) -> Path | None:
+    """Return the file with this name inside the directory; None if it does not exist."""
+    try:
+        file = (directory / path).resolve()
+        return file if path and file.is_file() and file.is_relative_to(directory.resolve()) else None
+    except (OSError, ValueError):  # not a valid file name
+        return None

@@ -1,0 +1,1 @@
+"""Endpoints for metrics and their history."""

@@ -1,0 +1,1 @@
+"""Endpoints for shard placement, movement and resharding."""

@@ -1,0 +1,1 @@
+"""Event stream: samples and changes of all areas."""

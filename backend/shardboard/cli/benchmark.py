@@ -1,0 +1,137 @@
+"""`shardboard bench run`: runs a scenario on one or more databases and shows its progress. The exit status reflects the SLA:
+
+0 met, or no limits · 1 not met · 2 the run failed.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from shardboard.domain.benchmarks import benchmark_scenarios
+from shardboard.queries.benchmarks import benchmark_scenarios as library
+
+SLA_MET, SLA_MISSED, RUN_FAILED = 0, 1, 2
+POLL_SECONDS = 1.0
+OVERLAP_SECONDS = 3
+"""Number of seconds that are requested again."""
+OPEN_STATUSES = ("queued", "running")
+
+
+class RunError(Exception):
+    """The run failed. The message is for the user of the command."""
+
+
+def run(
+    api: httpx.Client,
+    scenario: str,
+    targets: Sequence[str],
+    *,
+    scale: float,
+    watch: bool,
+    overwrite: bool,
+    say: Callable[[str], None] = lambda text: print(text, flush=True),  # noqa: T201 - a command
+) -> int:
+    order = benchmark_scenarios.scaled(_scenario(scenario), scale)
+    del order["database"]
+    known = {str(bdb[key]): bdb["uid"] for bdb in _ok(api.get("/v1/bdbs")) for key in ("uid", "name")}
+    for target in targets:
+        if target not in known:
+            raise RunError(f"database {target} does not exist")
+    ended = []
+    for target in targets:
+        body = {**order, "bdb_uid": known[target], "overwrite": overwrite}
+        uid = _ok(api.post("/v1/benchmarks", json=body))["uid"]
+        say(f"Benchmark {uid} on {target}: {order['name']}")
+        ended.append(_follow(api, uid, watch, say))
+    statuses = [_print_result(found, say) for found in ended]
+    if len(ended) > 1:
+        _compare(api, [found["uid"] for found in ended], say)
+    return max(statuses)
+
+
+def _scenario(name: str) -> Mapping[str, Any]:
+    path = Path(name)
+    try:
+        if path.suffix in (".yaml", ".yml") or path.exists():
+            return library.parse(path.read_text())
+    except (OSError, ValueError) as error:
+        raise RunError(f"{name} is not readable: {error}") from error
+    known = library.list_all()
+    if name not in known:
+        raise RunError(f"{name} is neither a file nor one of the scenarios {', '.join(known)}")
+    return known[name]
+
+
+def _follow(api: httpx.Client, uid: int, watch: bool, say: Callable[[str], None]) -> dict[str, Any]:
+    shown: tuple[int, ...] = ()
+    while True:
+        try:
+            found: dict[str, Any] = _ok(api.get(f"/v1/benchmarks/{uid}"))
+            if watch and found["phase"] is not None:
+                step = (found["phase"], found["repetition"])
+                # The last seconds are requested again, because some load nodes report late.
+                since = max(0, shown[2] - OVERLAP_SECONDS) if shown[:2] == step else 0
+                where = {"phase": step[0], "repetition": step[1], "since": since}
+                for part in _ok(api.get(f"/v1/benchmarks/{uid}/series", params=where))["parts"]:
+                    if (last := (*step, part["first"] + len(part["at"]))) != shown:
+                        shown = last
+                        say(_line(found, part))
+        except httpx.TransportError:  # the run continues without the console, so keep watching
+            time.sleep(POLL_SECONDS)
+            continue
+        if found["status"] not in OPEN_STATUSES:
+            return found
+        time.sleep(POLL_SECONDS)
+
+
+def _line(found: Mapping[str, Any], part: Mapping[str, Any]) -> str:
+    now = {name: column[-1] for name, column in part["columns"].items()}
+    latencies = " ".join(f"{name} {_number(now[f'{name}_ms'])} ms" for name in ("average", "p99"))
+    errors = f", {now['errors']:.0f} errors" if now["errors"] else ""
+    return f"{found['progress']:5.1f} %  {part['phase_name']:<16} {_number(now['ops'])} ops/s  {latencies}{errors}"
+
+
+def _print_result(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
+    say(f"Benchmark {found['uid']}: {found['status']}. {found['detail']}".rstrip())
+    summary = found["summary"] or {}
+    for each in summary.get("results", []):
+        latencies = f"{_number(each['average_ms'])} ms on average, P99 {_number(each['p99_ms'])} ms"
+        say(f"  {each['phase_name']}: {_number(each['ops_per_second'])} ops/s, {latencies}")
+        for outage in each["outages"]:
+            say(f"    shard {outage['shard']} was unavailable for {_number(outage['seconds'])} s")
+    verdict = summary.get("verdict", {})
+    for limit in verdict.get("limits", []):
+        word = "met" if limit["kept"] else "NOT MET"
+        say(f"  {limit['name']} {_number(limit['limit'])}: {_number(limit['value'])}, {word}")
+    if found["status"] != "completed":
+        return RUN_FAILED
+    return SLA_MISSED if verdict.get("kept") is False else SLA_MET
+
+
+def _compare(api: httpx.Client, uids: Sequence[int], say: Callable[[str], None]) -> None:
+    found = _ok(api.get("/v1/benchmarks/compare", params={"uids": ",".join(map(str, uids))}))
+    for figure in found["figures"]:
+        for run_, each in zip(found["runs"][1:], figure["differences"], strict=True):
+            if each is not None:
+                noise = {True: "outside the noise", False: "within the noise", None: "noise unknown"}
+                say(
+                    f"  {figure['name']} of {run_['uid']}: {100 * each['ratio']:.1f} % of {uids[0]}'s ({noise[each['stands_out']]})"
+                )
+
+
+def _ok(reply: httpx.Response) -> Any:
+    if reply.status_code != 200:
+        try:
+            raise RunError(str(reply.json()["description"]))
+        except (ValueError, KeyError, TypeError):
+            raise RunError(f"the console returned status {reply.status_code}") from None
+    return reply.json()
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

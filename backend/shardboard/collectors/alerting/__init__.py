@@ -1,0 +1,1 @@
+"""Loops that observe alarms, events and notifications."""

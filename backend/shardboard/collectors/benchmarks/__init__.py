@@ -1,0 +1,1 @@
+"""Collection of the output of load generators."""

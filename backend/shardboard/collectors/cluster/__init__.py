@@ -1,0 +1,1 @@
+"""Loops that observe the cluster, its nodes, certificates and operations."""

@@ -1,0 +1,205 @@
+"""Follows the samples of each node's agent, and records changes: agents lost and reconnected, shards that died or changed role."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from shardboard.collectors import observations
+from shardboard.collectors.failures.outages import NodeClock, OutageCollector
+from shardboard.collectors.metrics.live_metrics import LiveMetrics, shard_places
+from shardboard.collectors.metrics.sample_seconds import ShardPlace
+from shardboard.collectors.pulse import Pulses
+from shardboard.domain.databases.shard_status import Observed, observe
+from shardboard.driver.interfaces import SHARD_FIELDS, Agents, NodeRef, Sample
+from shardboard.errors import AgentError
+from shardboard.kit.bus import Bus
+from shardboard.kit.tasks import Tasks
+from shardboard.state.cluster import nodes
+from shardboard.state.databases import shards
+from shardboard.store.db import Store
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+LOST_AFTER = 3.0
+"""Seconds without a sample after which an agent counts as lost."""
+CLOCK_SKEW = 2.0
+"""Seconds by which an agent's clock may differ from the console's before its times are ignored."""
+FACTS_INTERVAL_SAMPLES = 60
+"""Number of samples between two requests for the machine's facts."""
+CONDITION = ("pid", "started_at", "is_primary", "loading", "link_up")
+"""Leading fields of a shard's sample, which determine its condition."""
+ADDED_CONDITION = ("engine_version", "cluster_down")
+"""Fields that determine the condition as well, and that were added later."""
+CONDITION_INDEXES = [SHARD_FIELDS.index(name) for name in (*CONDITION, *ADDED_CONDITION)]
+assert SHARD_FIELDS[: len(CONDITION)] == CONDITION  # noqa: S101
+
+
+@lru_cache(4096)
+def _observed(*values: float | None) -> Observed:
+    """Cached, because with hundreds of shards nearly all values equal those of the previous second."""
+    return observe(dict(zip((*CONDITION, *ADDED_CONDITION), values, strict=True)))
+
+
+class NodeCollector:
+    """Runs one task per node, as nodes are added and removed."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents, live: LiveMetrics, pulses: Pulses) -> None:
+        self._pulses = pulses
+        self._outages = OutageCollector(store)
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._live = live
+        self._followers: Tasks[int] = Tasks()
+        self._known: dict[int, Observed] = {}
+        self._recording = asyncio.Lock()
+        """Held while `_known` and the store are synchronized, so that an older reading never replaces a newer write."""
+        self._members: Mapping[int, ShardPlace] = {}
+        self._down: set[int] = set()
+        """Nodes that are down according to the store."""
+        self._connected: set[int] = set()
+        """Nodes whose agents are connected according to the store."""
+        self._node_refs: dict[int, NodeRef] = {}
+        self._unknown: dict[int, set[int]] = {}
+        """Uids of shards that the store does not contain, by node. A row with such a uid belongs to another shard."""
+
+    async def run(self) -> None:
+        """Follow all nodes until cancelled."""
+        async with self._followers.cancelled_at_exit():
+            with self._bus.listen("change") as changes:
+                while True:
+                    await self._refresh()
+                    # Shards and nodes change rarely; a refresh every few seconds also covers another console on the same store.
+                    await changes.wait_until(lambda change: change[0] in ("node", "shard"), 5, pause=4)
+
+    async def _refresh(self) -> None:
+        async with self._recording:
+            async with self._store.read() as session:
+                known_nodes = await nodes.list_all(session)
+                known_shards = await shards.list_conditions(session)
+            self._known = {shard.uid: observations.stored_observation(shard) for shard in known_shards}
+        self._members = shard_places(known_shards)
+        self._live.set_members(self._members)
+        self._down = {node.uid for node in known_nodes if node.health == "down"}
+        self._connected = {node.uid for node in known_nodes if node.agent_status == "connected"}
+        self._live.set_down_nodes(self._down)
+        self._unknown = {
+            node.uid: {each.uid for each in node.unknown_shards.shards} for node in known_nodes if node.unknown
+        }
+        for node in known_nodes:
+            reference = NodeRef(node.uid, node.addr, node.agent_port)
+            if self._node_refs.get(node.uid) != reference:  # the node has joined again with another address
+                self._followers.cancel(node.uid)
+            if node.uid not in self._followers:
+                self._node_refs[node.uid] = reference
+                self._followers.start(node.uid, self._follow(reference))
+        for uid in self._followers.keys() - {node.uid for node in known_nodes}:
+            self._followers.cancel(uid)
+            self._live.disconnect(uid)
+
+    async def _follow(self, node: NodeRef) -> None:
+        loop = asyncio.get_running_loop()
+        connected: bool | None = None
+        last_sample = loop.time()
+        while True:
+            try:
+                boot, seq = self._live.resume_point(node.uid)
+                count = 0
+                clock = NodeClock()
+                async for sample in self._agents.samples(node, seq, boot):
+                    last_sample = loop.time()
+                    self._pulses.record_pulse(node.uid)
+                    if sample is None:
+                        clock.mark_caught_up()
+                        continue
+                    sample = _without(sample, self._unknown.get(node.uid))
+                    ahead = sample.at - time.time()
+                    clock.add(ahead)
+                    self._pulses.clocks[node.uid] = ahead
+                    # Samples from the future would evict correct ones from the rings.
+                    if ahead < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
+                        self._live.ingest(node.uid, sample)
+                    else:
+                        self._live.skip(node.uid, sample)
+                    if not connected:
+                        connected = True
+                        self._live.connect(node.uid)
+                    # Silence can be too short to break the stream, yet long enough for the node to be declared down.
+                    if count % FACTS_INTERVAL_SAMPLES == 0 or node.uid in self._down:
+                        # Cleared before the write: if the node is declared down during the write, the next sample repeats this.
+                        self._down.discard(node.uid)
+                        await self._record_seen(node, restarted=sample.boot != boot if boot else None)
+                    count += 1
+                    await self._record_shards(node.uid, sample)
+                    await self._outages.store(node.uid, sample, clock.ahead_ms)
+                reason = "its agent ended the stream of samples"
+            except AgentError as error:
+                reason = error.reason
+            except Exception:
+                log.exception("nodes: following node %s failed", node.uid)
+                reason = "the console failed to read its samples"
+            self._pulses.record_stream_end(node.uid)
+            unrecorded = connected is not False or node.uid in self._connected
+            if unrecorded and (silence := loop.time() - last_sample) > LOST_AFTER:
+                connected = False
+                self._live.disconnect(node.uid)
+                await self._record_lost(node, reason, silence)
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _record_lost(self, node: NodeRef, reason: str, silence: float) -> None:
+        try:
+            async with self._store.begin() as session:
+                await observations.record_agent_lost(session, node.uid, reason, silence)
+        except Exception:  # a temporary failure of the store must not stop following the node
+            log.exception("nodes: recording the loss of the agent of node %s failed", node.uid)
+
+    async def _record_seen(self, node: NodeRef, *, restarted: bool | None) -> None:
+        facts = await self._agents.facts(node)
+        async with self._store.begin() as session:
+            await observations.record_agent_seen(session, node.uid, facts.model_dump(), restarted=restarted)
+
+    def _without_sample(self, uid: int, status: str, reason: str) -> Observed:
+        """Return the last known state of a shard without a sample, with a new status."""
+        before = self._known.get(uid, Observed("unknown", None, ""))
+        return replace(before, status=status, detail=reason, pid=before.pid if status == "timeout" else None)
+
+    async def _record_shards(self, node_uid: int, sample: Sample) -> None:
+        """Write the differences from the known state. In most seconds there are none, and the store is not accessed.
+
+        Only shards of the agent's own node are considered.
+        """
+        now = datetime.now(UTC)
+        # The clock of another machine may be wrong; the console's clock orders observations of loops and collectors.
+        at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
+        seen = {uid: _observed(*(row[place] for place in CONDITION_INDEXES)) for uid, row in sample.shards.items()}
+        seen |= {uid: self._without_sample(uid, "timeout", reason) for uid, reason in sample.missing.items()}
+        seen |= {uid: self._without_sample(uid, "down", reason) for uid, reason in sample.died.items()}
+        changed = {
+            uid: observed
+            for uid, observed in seen.items()
+            if (member := self._members.get(uid)) is not None
+            and member.node_uid == node_uid
+            and self._known.get(uid) != observed
+        }
+        if not changed:
+            return
+        async with self._recording:
+            async with self._store.begin() as session:
+                written = await observations.record_shard_changes(session, changed, at)
+            # Observations that were too late to be written still differ from the store; the next sample repeats them.
+            self._known.update((uid, changed[uid]) for uid in written)
+
+
+def _without(sample: Sample, uids: Collection[int] | None) -> Sample:
+    if not uids:
+        return sample
+    kept = {
+        name: {uid: value for uid, value in getattr(sample, name).items() if uid not in uids}
+        for name in ("shards", "tiers", "missing", "died")
+    }
+    return sample.model_copy(update=kept)

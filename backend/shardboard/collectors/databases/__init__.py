@@ -1,0 +1,1 @@
+"""Loops that observe databases, shards and endpoints."""

@@ -1,0 +1,1 @@
+"""Loops that observe node failures, failover, incidents and drills."""

@@ -1,0 +1,162 @@
+"""Failure detection of nodes: a silent node is suspect, and down when the other agents agree that none of its shards responds."""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+from shardboard.collectors import observations
+from shardboard.collectors.pulse import Pulses
+from shardboard.domain.failures import failure_detection
+from shardboard.driver.interfaces import Agents, NodeRef, ProbeTarget
+from shardboard.errors import AgentError
+from shardboard.kit.tasks import Tasks
+from shardboard.state.cluster import cluster, nodes
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.shards import Shard
+from shardboard.store.db import Store
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.1
+MAX_WITNESSES = 5
+"""Maximum number of witnesses for one suspect, the next ones by uid: on an overloaded machine many nodes look silent, and probing
+adds load."""
+ROUND_SECONDS = 0.1
+"""Seconds between the starts of two rounds of witnesses."""
+MAX_SUSPECTS = 3
+"""If more nodes than this are silent at once, they are more likely alive on an overloaded machine, which probing would load more.
+Then one witness first probes FEW shards of each node, and only nodes without any response are probed completely."""
+CROWD_PROBE_SHARDS = 2
+CROWD_PAUSE_SECONDS = 0.5
+"""Seconds that an inquiry waits in this case before it reads the store: most nodes are heard from again by then."""
+
+
+class NodeWatch:
+    """Runs one inquiry per silent node, which ends when the node is heard from again or found to be down."""
+
+    def __init__(self, store: Store, agents: Agents, pulses: Pulses) -> None:
+        self._store = store
+        self._agents = agents
+        self._pulses = pulses
+        self._inquiries: Tasks[int] = Tasks()
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with self._inquiries.cancelled_at_exit():
+            while True:
+                async with self._store.read() as session:
+                    known = [node for node in await nodes.list_all(session) if node.health == "up"]
+                    sensitivity = (await cluster.load(session)).rules.failure_detection_sensitivity
+                suspect_after, _ = failure_detection.SENSITIVITY[sensitivity]
+                for _ in range(10):  # the store is read once a second, the pulses are checked ten times
+                    for node in known:
+                        if self._pulses.silence(node.uid) > suspect_after and node.uid not in self._inquiries:
+                            self._inquire(NodeRef(node.uid, node.addr, node.agent_port), sensitivity)
+                    before = time.monotonic()
+                    await asyncio.sleep(TICK_SECONDS)
+                    if (late := time.monotonic() - before - TICK_SECONDS) > TICK_SECONDS:
+                        self._pulses.exclude_from_silence(late)
+
+    def _inquire(self, node: NodeRef, sensitivity: str) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and (error := task.exception()):
+                # Most likely the store is unavailable; if the node stays silent, the next inquiry starts immediately.
+                log.warning("watch: the inquiry about silent node %s failed: %s", node.uid, error)
+
+        self._inquiries.start(node.uid, self._inquiry(node, sensitivity)).add_done_callback(ended)
+
+    async def _inquiry(self, suspect: NodeRef, sensitivity: str) -> None:
+        async with self._store.read() as session:
+            stalls = await observations.recent_stalls(session)
+        suspect_after, rounds = failure_detection.detection_limits(sensitivity, stalls[suspect.uid])
+        clock = asyncio.get_running_loop().time
+        alive = -math.inf  # when one of its shards last responded to a probe
+        if len(self._inquiries) > MAX_SUSPECTS:
+            await asyncio.sleep(CROWD_PAUSE_SECONDS)
+        while self._pulses.silence(suspect.uid) > suspect_after:
+            async with self._store.read() as session:
+                registered = await nodes.list_all(session)
+                if not any(node.uid == suspect.uid and node.health == "up" for node in registered):
+                    return
+                # Shards that were not running before, or do not serve yet, prove nothing by not responding.
+                sealed, forming = await bdbs.encrypted_bdbs(session), await bdbs.with_status(session, "pending")
+                targets = [
+                    _target(suspect, shard, sealed)
+                    for shard in await shards.list_for_node(session, suspect.uid)
+                    if shard.observed_status not in ("down", "unknown") and shard.bdb_uid not in forming
+                ]
+                other_nodes = [node for node in registered if node.uid != suspect.uid]
+                others = [
+                    NodeRef(node.uid, node.addr, node.agent_port)
+                    for node in sorted(other_nodes, key=lambda node: (node.uid < suspect.uid, node.uid))
+                    if self._pulses.silence(node.uid) < suspect_after
+                ][:MAX_WITNESSES]
+            if not targets:  # nothing to probe, for example while a database is being created on the node
+                await asyncio.sleep(10 * ROUND_SECONDS)
+                continue
+            if await self._is_alive_in_crowd(others, targets):
+                alive = clock()
+                await asyncio.sleep(10 * ROUND_SECONDS)
+                continue
+            # The console's own probes count only if there is no other node; otherwise the console itself may be isolated.
+            alone = not other_nodes
+            verdicts = await self._verdicts(others, targets, rounds) if others or alone else []
+            if "alive" in verdicts:
+                alive = clock()
+            if (
+                verdicts.count("silent") == rounds and self._pulses.silence(suspect.uid) > suspect_after
+            ):  # checked again, because the probes took time
+                witnesses = sorted(node.uid for node in others)
+                unheard = self._pulses.seconds_since_heard(suspect.uid)
+                detected = None if unheard is None else round(1000 * min(unheard, clock() - alive))
+                log.warning("watch: node %s is down: none of its %s shards responds", suspect.uid, len(targets))
+                async with self._store.begin() as session:
+                    await observations.record_node_down(session, suspect.uid, witnesses, detected)
+                return
+            await asyncio.sleep(10 * ROUND_SECONDS)
+
+    async def _is_alive_in_crowd(self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget]) -> bool:
+        """Return whether many nodes are silent and a shard of this one responds to a single witness."""
+        if len(self._inquiries) <= MAX_SUSPECTS or not witnesses:
+            return False
+        return failure_detection.judge([await self._probe(witnesses[0], targets[:CROWD_PROBE_SHARDS])]) == "alive"
+
+    async def _verdicts(
+        self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget], rounds: int
+    ) -> list[failure_detection.HealthVerdict]:
+        """Return one verdict per round.
+
+        A round starts while the previous one may still wait for responses, so the total time is that of the last timeout, not of
+        the sum.
+        """
+        round_tasks: list[asyncio.Task[list[Sequence[bool] | None]]] = []
+        async with asyncio.TaskGroup() as group:
+            for number in range(rounds):
+                if number:
+                    await asyncio.sleep(ROUND_SECONDS)
+                round_tasks.append(group.create_task(self._testimonies(witnesses, targets)))
+        return [failure_detection.judge(task.result()) for task in round_tasks]
+
+    async def _testimonies(
+        self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget]
+    ) -> list[Sequence[bool] | None]:
+        if not witnesses:
+            return [await self._agents.probe_from_console(targets)]
+        return await asyncio.gather(*(self._probe(witness, targets) for witness in witnesses))
+
+    async def _probe(self, witness: NodeRef, targets: Sequence[ProbeTarget]) -> Sequence[bool] | None:
+        try:
+            return await self._agents.probe(witness, targets)
+        except AgentError:
+            return None
+
+
+def _target(suspect: NodeRef, shard: Shard, tls_by_bdb: Mapping[int, bool]) -> ProbeTarget:
+    """Return the address to probe. A client port with TLS closes connections without a response when the client limit is reached;
+    the cluster bus port always accepts connections."""
+    if shard.bdb_uid not in tls_by_bdb:
+        return ProbeTarget(address=suspect.addr, port=shard.port)
+    port = shard.bus_port if tls_by_bdb[shard.bdb_uid] else shard.port
+    return ProbeTarget(address=suspect.addr, port=port, tls=True)

@@ -1,0 +1,1 @@
+"""Loops that observe metrics and their history."""

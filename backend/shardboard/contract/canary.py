@@ -1,0 +1,29 @@
+"""The engine user for canary writes of the proxies. It has no other permissions.
+
+Agents configure it in each shard from the start; the console sends its password to the proxies.
+"""
+
+import hashlib
+import hmac
+
+from shardboard.contract.proxies import ProxyCanary
+
+USER = "shardboard-canary"
+COMMAND = "zremrangebylex"
+"""Command of canary writes. It is rarely used by applications, so it is not counted as traffic of a shard."""
+RIGHTS = f"~shardboard:canary:* -@all +{COMMAND} +command"
+"""For what `engine/proxy/src/worker/canary.rs` sends, and for COMMAND, which the first connection uses to read the engine's
+commands.
+"""
+
+
+def derive_password(admin_password: str) -> str:
+    """Return the password for one database. It is derived from a secret of console and agents, which cannot be computed from it."""
+    return hmac.new(admin_password.encode(), USER.encode(), hashlib.sha256).hexdigest()
+
+
+def settings_for(admin_password: str, per_second: int) -> ProxyCanary | None:
+    """Return the canary settings for the proxies of one database; None if `per_second` is 0 (no canary writes)."""
+    if per_second == 0:
+        return None
+    return ProxyCanary(user=USER, password=derive_password(admin_password), interval_ms=1000 // per_second)

@@ -1,0 +1,225 @@
+"""Samples: what an agent reports about one second."""
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field
+
+from shardboard.contract.base import Reply
+from shardboard.contract.proxies import Outage
+
+T = TypeVar("T")
+
+RING_SECONDS = 120
+MAX_OUTAGES = 256
+"""Maximum number per sample, and number of the newest outages that an agent remembers."""
+PULSE_SECONDS = 0.2
+"""Interval of pulses in the sample stream, so that silence is detected before the next sample is missed."""
+
+NODE_FIELDS = (
+    "cpu_user",
+    "cpu_system",
+    "cpu_iowait",
+    "cpu_idle",
+    "free_memory",
+    "available_memory",
+    "net_in",
+    "net_out",
+    "disk_read",
+    "disk_write",
+    "storage_free",
+    "agent_cpu",
+    "agent_rss",
+    "cpu_nice",
+    "cpu_irqs",
+    "cpu_steal",
+    "storage_avail",
+    "pressure_cpu",
+    "pressure_io",
+    "pressure_memory",
+    "flash_free",
+)
+"""Order of `Sample.node`: cpu_* are seconds since boot summed over the cores (nice is contained in user, irqs and steal in system),
+net/disk bytes since boot, memory and storage bytes (avail: for unprivileged users), agent_cpu seconds since its start, agent_rss
+bytes, pressure_* seconds since boot in which some task waited (PSI). None for values that this kernel does not report.
+"""
+
+
+SHARD_FIELDS = (
+    "pid",
+    "started_at",
+    "is_primary",
+    "loading",
+    "link_up",
+    "read_cmds",
+    "write_cmds",
+    "other_cmds",
+    "used_memory",
+    "used_memory_rss",
+    "keys",
+    "expires",
+    "hits",
+    "misses",
+    "clients",
+    "connections",
+    "net_in",
+    "net_out",
+    "evicted",
+    "expired",
+    "fragmentation",
+    "cpu",
+    "ping_ms",
+    "repl_offset",
+    "ping_p50_ms",
+    "blocked_clients",
+    "avg_ttl",
+    "maxmemory",
+    "memory_peak",
+    "memory_lua",
+    "memory_not_evictable",
+    "allocator_allocated",
+    "allocator_active",
+    "allocator_resident",
+    "pubsub_channels",
+    "pubsub_patterns",
+    "instantaneous_ops",
+    "process_cpu_user",
+    "process_cpu_system",
+    "main_cpu_system",
+    "fork_cpu_user",
+    "fork_cpu_system",
+    "aof_rewriting",
+    "saving",
+    "unsaved_changes",
+    "last_save",
+    "sync_full",
+    "sync_partial_ok",
+    "sync_partial_err",
+    "replicas",
+    "syncing",
+    "engine_version",
+    "oom_errors",
+    "cluster_down",
+)
+"""Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses, connections,
+net_* (bytes), evicted, expired, sync_*, oom_errors (commands refused because memory is full), and CPU seconds: cpu and
+main_cpu_system of the main thread, process_cpu_* of all threads, fork_cpu_* of ended child processes. The others are gauges:
+is_primary, loading, link_up, aof_rewriting, saving, syncing and cluster_down (a primary that rejects requests because it considers
+its cluster broken) are 0 or 1, ping_ms is the slowest PING of the second and ping_p50_ms the median, avg_ttl is in milliseconds,
+last_save in epoch seconds, engine_version is 90102 for Valkey 9.1.2. The agent's own commands and bytes are subtracted.
+"""
+
+
+TIER_FIELDS = (
+    *("fetch_ram", "fetch_flash", "write_ram", "write_flash", "del_ram", "del_flash"),
+    *("values_ram", "values_flash", "flash_used_bytes", "flash_file_bytes"),
+    *("flash_read_bytes", "flash_write_bytes", "flash_reads", "flash_writes"),
+    *("promotions", "demotions_clean", "demotions_dirty", "queue_length", "ram_limit_bytes"),
+    *("read_errors", "checksum_errors", "flash_state", "flash_read_p50_us", "flash_read_p99_us", "overhead"),
+)
+"""Order of a shard's values in `Sample.tiers`, as reported by the flash module. Counters: {fetch,write,del}_* (keys whose value was
+in RAM or on flash), flash_{read,write}_bytes, flash_{reads,writes}, promotions, demotions_*, *_errors. flash_state: 0 ok, 1 full, 2
+failing. overhead: bytes of RAM that hold no value, as reported by the engine.
+"""
+
+
+ENDPOINT_FIELDS = (
+    "read_req",
+    "write_req",
+    "other_req",
+    "read_res",
+    "write_res",
+    "other_res",
+    "net_in",
+    "net_out",
+    "opened",
+    "rejected",
+    "conns",
+    "blocking_req",
+    "blocking_res",
+)
+"""Order of `EndpointReading.values`: requests and responses, bytes, connections opened and rejected, all counted within the
+interval; `conns` is the number open at its end. Requests that wait intentionally count as blocking only.
+"""
+
+
+Micros = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class EndpointReading(Reply):
+    """Activity of one proxy for one database in one interval."""
+
+    values: list[float]
+    errors: dict[str, int]
+    """Error replies by kind; kinds that did not occur are omitted."""
+    latency: dict[Literal["read", "write", "other", "blocking"], list[tuple[int, int]]]
+    """Per kind of command, buckets of an HdrHistogram with three significant digits: (highest microseconds, count)."""
+
+    @property
+    def connections(self) -> int:
+        """Connections open at the end of the interval."""
+        return int(self.values[ENDPOINT_FIELDS.index("conns")])
+
+
+class ProxyReading(Reply):
+    """Activity of a node's proxy in one second."""
+
+    seconds: float = Field(gt=0)
+    """Length of the interval to which the counts refer."""
+    pid: int
+    threads: int
+    cpu: float
+    """CPU seconds since its start."""
+    rss: int
+    databases: dict[int, EndpointReading]
+
+
+class Sample(Reply):
+    """One second of one node."""
+
+    seq: int = Field(ge=0)
+    boot: str = Field(pattern=r"^[0-9a-f]{32}$")
+    """Identity of the agent process: sequence numbers restart when it changes."""
+    t: int = Field(ge=0, le=2**40)
+    """The second that the sample describes, epoch."""
+    at: float
+    """When it was complete, epoch seconds."""
+    node: list[float | None]
+    shards: dict[int, list[float | None]]
+    tiers: dict[int, list[float | None]] = Field(default={})
+    """In addition to `shards`, for those on flash."""
+    missing: dict[int, str]
+    """Running shards without values in this second, with the reason."""
+    died: dict[int, str]
+    """Shards whose process has ended, with the reason if known."""
+    pings: dict[int, list[Micros]] = Field(default={})
+    """Duration of each PING of this second in microseconds, for all shards of a database together."""
+    proxy: ProxyReading | None = None
+    """None if no proxy runs here or it did not report in time."""
+    outages: list[Outage] = Field(default=[], max_length=MAX_OUTAGES)
+    """Outages that the proxy has reported since the previous sample. The first sample of a stream has all that the agent remembers,
+    so that a console that was disconnected misses none.
+    """
+
+
+def fit_rows(sample: Sample) -> Sample:
+    """Return the sample with rows of the lengths defined here: an adjacent release can send shorter or longer ones."""
+    changed: dict[str, object] = {}
+    if len(sample.node) != len(NODE_FIELDS):
+        changed["node"] = _fit(sample.node, len(NODE_FIELDS), None)
+    for name, length in (("shards", len(SHARD_FIELDS)), ("tiers", len(TIER_FIELDS))):
+        rows: dict[int, list[float | None]] = getattr(sample, name)
+        if any(len(row) != length for row in rows.values()):
+            changed[name] = {uid: _fit(row, length, None) for uid, row in rows.items()}
+    if sample.proxy is not None:
+        length = len(ENDPOINT_FIELDS)
+        if any(len(each.values) != length for each in sample.proxy.databases.values()):
+            databases = {
+                uid: each.model_copy(update={"values": _fit(each.values, length, 0.0)})
+                for uid, each in sample.proxy.databases.items()
+            }
+            changed["proxy"] = sample.proxy.model_copy(update={"databases": databases})
+    return sample.model_copy(update=changed) if changed else sample
+
+
+def _fit(row: list[T], length: int, missing: T) -> list[T]:
+    return [*row, *[missing] * (length - len(row))][:length]

@@ -1,0 +1,1 @@
+"""Decisions about alarms, events and notifications."""

@@ -1,0 +1,309 @@
+"""Conditions of databases, shards and nodes that raise alarms and that the engine does not report itself.
+
+`Alarm.key` identifies a condition. `AlarmTracker` turns conditions into alarms that are raised once and ended once. Some conditions
+must last for a while before their alarm is raised.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardboard.domain.alerting import advisories
+
+AlarmKey = tuple[str, int | None, int | None, int | None]
+
+RAISE_DELAY = {
+    "alarm_slots_uncovered": 0.0,
+    "alarm_shards_refuse": 3.0,
+    "alarm_two_primaries": 3.0,
+    "alarm_replication_lag": 3.0,
+    "alarm_no_replica": 3.0,
+    "alarm_clock": 3.0,
+    "alarm_bdb_high_throughput": 5.0,
+    "alarm_bdb_low_throughput": 5.0,
+    "alarm_bdb_high_latency": 5.0,
+    "alarm_node_cpu_utilization": 5.0,
+    "alarm_node_net_throughput": 5.0,
+}
+"""Seconds that a condition must last before its alarm is raised; 0 for types that are not listed."""
+CLEAR_DELAY = {
+    **dict.fromkeys(("alarm_bdb_high_throughput", "alarm_bdb_low_throughput", "alarm_bdb_high_latency"), 10.0),
+    **dict.fromkeys(("alarm_bdb_size", "alarm_node_memory", "alarm_node_cpu_utilization"), 10.0),
+    "alarm_samples_late": 10.0,
+    **dict.fromkeys(("alarm_node_net_throughput", "alarm_node_persistent_storage", "alarm_node_free_flash"), 10.0),
+}
+"""Seconds that a condition must be over before its alarm ends; 0 for types that are not listed. Values fluctuate around a
+threshold, and a second without data does not end a condition."""
+STORAGE_LEFT = 0.05
+"""Share of a node's storage."""
+KEY_LOSS_RATIO = 0.1
+"""A primary that has less than this share of its keys after a restart has lost its data."""
+RECOVERED = 0.5
+RECENT = 15.0
+"""Seconds without another error after which the alarm ends."""
+FEW_KEYS = 100
+"""A data set with fewer keys than this is too small to detect a loss by counting."""
+LATE_PERCENT = (10, 25, 50, 75)
+"""Thresholds at which the share of late or incomplete samples is reported; a smaller share raises no alarm."""
+BUSY_PERCENT = 85
+CLOCK_SECONDS = 2.0
+"""Seconds by which a node's clock may be ahead. A clock that seems to be behind can be caused by late samples."""
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A condition that currently holds."""
+
+    type: str
+    description: str
+    """A past-tense sentence."""
+    severity: str = "WARNING"
+    bdb_uid: int | None = None
+    node_uid: int | None = None
+    shard_uid: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> AlarmKey:
+        return (self.type, self.bdb_uid, self.node_uid, self.shard_uid)
+
+    @property
+    def source(self) -> str:
+        if self.shard_uid is not None:
+            return "shard"
+        if self.bdb_uid is not None:
+            return "bdb"
+        return "node" if self.node_uid is not None else "cluster"
+
+
+@dataclass(frozen=True)
+class ShardStatus:
+    """The current state of one shard."""
+
+    uid: int
+    node_uid: int
+    pair: int
+    role: str
+    status: str
+    in_sync: bool
+    slots: int
+    rejects_requests: bool = False
+    """True for a primary that is up and rejects requests because its cluster state is not ok."""
+
+
+def database_alarms(
+    uid: int, name: str, *, replicated: bool, sharded: bool, shard_statuses: Iterable[ShardStatus]
+) -> list[Alarm]:
+    """Return the alarms of a database: pairs without a primary, with a primary that rejects requests, with two primaries, without
+    a replica, or with both copies on one node."""
+    pairs: dict[int, list[ShardStatus]] = defaultdict(list)
+    for part in shard_statuses:
+        pairs[part.pair].append(part)
+    found = []
+    lost = [pair for pair, held in pairs.items() if not any(_is_primary(part) for part in held)]
+    if lost:
+        slots = sum(max(part.slots for part in pairs[pair]) for pair in lost)
+        what = f"{slots:,} of 16,384 hash slots of {name} were" if sharded else f"{name} was"
+        details = {"pairs": sorted(lost), "slots": slots}
+        found.append(
+            Alarm("alarm_slots_uncovered", f"{what} not served: no primary was up.", "ERROR", uid, details=details)
+        )
+    refusing = sorted(
+        part.uid for held in pairs.values() for part in held if _is_primary(part) and part.rejects_requests
+    )
+    if refusing:
+        shards = ", ".join(f"redis:{part}" for part in refusing)
+        description = (
+            f"Primaries of {name} were up but rejected requests because their cluster state was not ok: {shards}."
+        )
+        found.append(Alarm("alarm_shards_refuse", description, "ERROR", uid, details={"shards": refusing}))
+    for held in pairs.values():
+        found += _pair_alarms(uid, name, held)
+    bare = sorted(pair for pair, held in pairs.items() if not any(_is_replica(part) for part in held))
+    if replicated and bare:
+        description = f"{len(bare)} of {len(pairs)} primaries of {name} had no running replica."
+        found.append(Alarm("alarm_no_replica", description, bdb_uid=uid, details={"pairs": bare}))
+    return found
+
+
+def _pair_alarms(bdb_uid: int, name: str, held: Sequence[ShardStatus]) -> list[Alarm]:
+    found = []
+    leading = [part for part in held if part.role == "master" and part.status in ("ok", "loading")]
+    if len(leading) > 1:
+        shards = " and ".join(f"redis:{part.uid} on node {part.node_uid}" for part in leading)
+        description = f"Two shards of {name} acted as primary of the same slots: {shards}."
+        details = {"pair": held[0].pair, "shards": [part.uid for part in leading]}
+        found.append(
+            Alarm("alarm_two_primaries", description, "ERROR", bdb_uid, shard_uid=leading[0].uid, details=details)
+        )
+    for index, part in enumerate(held):
+        for other in held[:index]:
+            if other.node_uid == part.node_uid:
+                description = (
+                    f"redis:{other.uid} and redis:{part.uid} of {name}, copies of the same data, were both on node "
+                    f"{part.node_uid}."
+                )
+                details = {"pair": part.pair, "shards": [other.uid, part.uid]}
+                found.append(
+                    Alarm("alarm_pair_on_one_node", description, "WARNING", bdb_uid, part.node_uid, part.uid, details)
+                )
+    return found
+
+
+def _is_primary(shard_status: ShardStatus) -> bool:
+    return shard_status.role == "master" and shard_status.status != "down"
+
+
+def _is_replica(shard_status: ShardStatus) -> bool:
+    return shard_status.role == "slave" and shard_status.status != "down"
+
+
+def replication_lag_alarms(
+    bdb_uid: int, name: str, shard_status: ShardStatus, lag: float | None, max_lag: int
+) -> list[Alarm]:
+    """Return the alarm of a replica that is more than `most` bytes behind its primary."""
+    if shard_status.role != "slave" or lag is None or lag <= max_lag:
+        return []
+    replica = f"redis:{shard_status.uid} of {name} on node {shard_status.node_uid}"
+    description = f"Replica {replica} was more than {max_lag:,} bytes behind its primary."
+    details = {"threshold": max_lag}
+    return [
+        Alarm(
+            "alarm_replication_lag", description, "WARNING", bdb_uid, shard_status.node_uid, shard_status.uid, details
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class KeyCount:
+    """Number of keys of a primary, and the start time of its process."""
+
+    started_at: float
+    count: float
+
+
+def lost_most_keys(before: KeyCount | None, now: KeyCount) -> bool:
+    """Return whether a new process has only a small share of the keys that the previous process had."""
+    return (
+        before is not None
+        and now.started_at != before.started_at
+        and before.count >= FEW_KEYS
+        and now.count < KEY_LOSS_RATIO * before.count
+    )
+
+
+def key_loss_alarms(bdb_uid: int, name: str, shard_status: ShardStatus, before: float, now: KeyCount) -> list[Alarm]:
+    """Return the alarm about lost keys until the primary has its keys again."""
+    if shard_status.role != "master" or now.count >= RECOVERED * before:
+        return []
+    primary = f"Primary redis:{shard_status.uid} of {name}"
+    description = f"{primary} had {before:,.0f} keys and lost most of them when its process restarted."
+    details = {"keys_before": before, "started_at": now.started_at}
+    return [
+        Alarm("alarm_keys_collapsed", description, "ERROR", bdb_uid, shard_status.node_uid, shard_status.uid, details)
+    ]
+
+
+def node_alarms(uid: int, *, ahead: float, stalls: int, max_stalls: int, storage_left: float | None) -> list[Alarm]:
+    """Return the alarms of a node: wrong clock, repeated stalls, nearly full disk (`storage_left` is the free share)."""
+    found = []
+    if ahead > CLOCK_SECONDS:
+        description = f"The clock of node {uid} was ahead of the console's clock. Charts leave out its samples until this is fixed."
+        found.append(Alarm("alarm_clock", description, "WARNING", node_uid=uid, details={"seconds": round(ahead)}))
+    if stalls >= max_stalls:
+        description = f"Node {uid} was down {stalls} times within 10 minutes and resumed each time without a restart."
+        found.append(Alarm("alarm_node_flapping", description, "WARNING", node_uid=uid, details={"outages": stalls}))
+    if storage_left is not None and storage_left < STORAGE_LEFT:
+        description = f"Less than {STORAGE_LEFT:.0%} of the storage of node {uid} was free: shards could neither start nor persist."
+        found.append(Alarm("alarm_storage_full", description, "ERROR", node_uid=uid))
+    return found
+
+
+def samples_late(uid: int, share: float, latest: Mapping[str, float | None]) -> list[Alarm]:
+    """Return the alarm for a node whose samples were late or incomplete in a `share` of the last minute. `latest` is the newest
+    row of NODE_METRICS."""
+    percent = max((step for step in LATE_PERCENT if 100 * share > step), default=None)
+    if percent is None:
+        return []
+    idle, iowait = latest.get("cpu_idle"), latest.get("cpu_iowait") or 0.0
+    is_busy = None if idle is None else 100 * (1 - idle - iowait) >= BUSY_PERCENT
+    description = (
+        f"More than {percent} % of the samples of node {uid} were late or incomplete within 1 minute; charts have gaps."
+    )
+    if is_busy:
+        description += " The CPU of the node was busy."
+    return [Alarm("alarm_samples_late", description, node_uid=uid, details={"percent": percent, "cpu_busy": is_busy})]
+
+
+def engine_alarms(uid: int, version: str) -> list[Alarm]:
+    """Return the alarm of a node whose engine version has published vulnerabilities."""
+    known = advisories.affecting_version(version)
+    if not known:
+        return []
+    vulnerabilities = "; ".join(f"{advisory.impact} ({', '.join(advisory.names)})" for advisory in known)
+    description = (
+        f"Valkey {version} of node {uid} has published vulnerabilities, unless its distribution fixed them without changing "
+        f"the version number: {vulnerabilities}."
+    )
+    details = {"engine_version": version, "advisories": [name for advisory in known for name in advisory.names]}
+    return [Alarm("alarm_engine_advisories", description, "WARNING", node_uid=uid, details=details)]
+
+
+def memory_full(
+    bdb_uid: int, name: str, shard_statuses: Iterable[ShardStatus], refusals: "RecentErrors", now: float
+) -> list[Alarm]:
+    """Return one alarm for a database whose primaries recently refused writes."""
+    full = sorted(part.uid for part in shard_statuses if part.role == "master" and refusals.are_recent(part.uid, now))
+    if not full:
+        return []
+    shards = ", ".join(f"redis:{uid}" for uid in full)
+    description = f"{name} refused writes: the memory of {shards} was full."
+    return [Alarm("alarm_memory_full", description, "ERROR", bdb_uid, details={"shards": full})]
+
+
+@dataclass
+class RecentErrors:
+    """Shards whose error count rose recently."""
+
+    _counts: dict[int, tuple[float, float]] = field(default_factory=dict)
+    _rose: dict[int, float] = field(default_factory=dict)
+
+    def record(self, uid: int, started_at: float, count: float, now: float) -> None:
+        """Record the error count of a process. The count starts at zero again when the process is restarted."""
+        before = self._counts.get(uid)
+        self._counts[uid] = (started_at, count)
+        if before is not None and before[0] == started_at and count > before[1]:
+            self._rose[uid] = now
+
+    def are_recent(self, uid: int, now: float) -> bool:
+        """Return whether the count rose within the last `RECENT` seconds."""
+        return now - self._rose.get(uid, -1e9) < RECENT
+
+
+@dataclass
+class AlarmTracker:
+    """Alarms that are raised, and conditions that have not lasted long enough to raise one."""
+
+    raised: dict[AlarmKey, Alarm] = field(default_factory=dict)
+    _since: dict[AlarmKey, float] = field(default_factory=dict)
+    _until: dict[AlarmKey, float] = field(default_factory=dict)
+    """When the condition of a raised alarm ceased to hold, by key."""
+
+    def update(self, now: float, found: Iterable[Alarm]) -> tuple[list[Alarm], list[Alarm], list[AlarmKey]]:
+        """Return the alarms to raise, the raised alarms whose description or details changed, and the keys of ended alarms."""
+        holds = {alarm.key: alarm for alarm in found}
+        self._until = {key: self._until.get(key, now) for key in self.raised if key not in holds}
+        over = [key for key, since in self._until.items() if now - since >= CLEAR_DELAY.get(key[0], 0.0)]
+        for key in over:
+            del self.raised[key]
+        self._since = {key: self._since.get(key, now) for key in holds}
+        fresh, changed = [], []
+        for key, alarm in holds.items():
+            if key in self.raised:
+                if (alarm.description, alarm.details) != (self.raised[key].description, self.raised[key].details):
+                    changed.append(alarm)
+            elif now - self._since[key] >= RAISE_DELAY.get(alarm.type, 0.0):
+                fresh.append(alarm)
+        self.raised |= {alarm.key: alarm for alarm in (*fresh, *changed)}
+        return fresh, changed, over

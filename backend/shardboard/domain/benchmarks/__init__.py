@@ -1,0 +1,1 @@
+"""Decisions about benchmark runs and their reports."""

@@ -1,0 +1,82 @@
+"""Division of a benchmark run into loads, and its progress."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from shardboard.domain.benchmarks import workload
+
+ENDED = frozenset({"ended", "failed", "skipped"})
+
+
+class PlanLoad(Protocol):
+    @property
+    def phase(self) -> int: ...
+    @property
+    def repetition(self) -> int: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def progress(self) -> float | None: ...
+
+
+@dataclass(frozen=True, order=True)
+class PlanStep:
+    """All load nodes start a step together, and start the next one when all have finished it."""
+
+    phase: int
+    repetition: int
+
+
+def steps(phases: int, repetitions: int) -> list[PlanStep]:
+    """Return the steps of a run. Only the last phase is repeated."""
+    before = [PlanStep(phase, 0) for phase in range(phases - 1)]
+    return before + [PlanStep(phases - 1, repetition) for repetition in range(repetitions)]
+
+
+def workload_share(spec: Mapping[str, Any], index: int, count: int) -> dict[str, Any]:
+    """Return the workload of one of several load nodes: its part of a total rate, and of a key range divided among clients."""
+    own = dict(spec)
+    if count > 1 and own.get("rate") is not None:
+        own["rate"] = own["rate"] / count
+    if count > 1 and own.get("key_pattern") == "P:P":
+        first, last = workload.key_range(own)
+        width = (last - first + 1) / count
+        own["key_minimum"] = first + round(index * width) or None
+        own["key_maximum"] = first + round((index + 1) * width) - 1
+    return own
+
+
+@dataclass(frozen=True)
+class PlanPosition:
+    """Progress of a run. `progress` is 0-100; `step` is None if no step is running."""
+
+    progress: float
+    step: PlanStep | None
+    time_left: float | None
+
+
+def plan_position(loads: Sequence[PlanLoad], phases: Sequence[Mapping[str, Any]]) -> PlanPosition:
+    """Return the progress. Steps are weighted by their duration if all durations are known, otherwise equally."""
+    grouped: dict[PlanStep, list[PlanLoad]] = {}
+    for load in loads:
+        grouped.setdefault(PlanStep(load.phase, load.repetition), []).append(load)
+    lengths = {step: workload.seconds(phases[step.phase]["workload"]) for step in grouped}
+    known = [length for length in lengths.values() if length is not None]
+    weights = {
+        step: float(length) if len(known) == len(lengths) and length else 1.0 for step, length in lengths.items()
+    }
+    done, running, left = 0.0, None, 0.0
+    for step, parts in sorted(grouped.items()):
+        shares = [1.0 if load.status in ENDED else load.progress or 0.0 for load in parts]
+        share_done = min(shares)
+        if running is None and any(load.status in ("running", "stopping") for load in parts):
+            running = step
+        done += weights[step] * share_done
+        left += (lengths[step] or 0) * (1 - share_done)
+    total = sum(weights.values())
+    return PlanPosition(
+        progress=round(100 * done / total, 1) if total else 0.0,
+        step=running,
+        time_left=round(left, 1) if len(known) == len(lengths) else None,
+    )

@@ -1,0 +1,226 @@
+"""A benchmark run as text: Markdown, CSV, and a single self-contained HTML file."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from shardboard.domain.benchmarks import benchmark_compare
+
+LIMITS = {"average_ms": "1 ms average latency", "p99_ms": "P99 latency under 1 ms"}
+COLUMNS = ("at", "phase", "repetition")
+WIDTH, HEIGHT, LEFT, BOTTOM = 720, 180, 70, 22
+
+
+def markdown(run: Mapping[str, Any]) -> str:
+    """Return a run in Markdown; `run` is a benchmark in the format of the API."""
+    lines = [f"# Benchmark {run['uid']}: {_cell(run['name'])}", "", *_head(run), ""]
+    for title, table in _tables(run):
+        lines += [
+            f"## {title}",
+            "",
+            _row(table[0]),
+            _row(["---"] * len(table[0])),
+            *(_row(each) for each in table[1:]),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def _head(run: Mapping[str, Any]) -> list[str]:
+    verdict = (run.get("summary") or {}).get("verdict", {}).get("kept")
+    kept = {True: "SLA met", False: "SLA not met", None: "no verdict"}[verdict]
+    summary = [f"Database {_cell(run['bdb_name'])} · {run['status']} · {kept} · load generator {run['tool']}"]
+    more = [_cell(run["detail"])] if run["detail"] else []
+    warnings = dict.fromkeys(
+        text for each in (run.get("summary") or {}).get("results", []) for text in each["warnings"]
+    )
+    return [*summary, *more, *map(_cell, warnings), *([run["notes"]] if run["notes"] else [])]
+
+
+def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
+    summary = run.get("summary") or {}
+    results = summary.get("results", [])
+    if limits := summary.get("verdict", {}).get("limits"):
+        rows = [
+            [each["name"], _number(each["limit"]), _number(each["value"]), "yes" if each["kept"] else "**no**"]
+            for each in limits
+        ]
+        yield "Service level", [["Limit", "Limit value", "Measured", "Met"], *rows]
+    yield "Results", [_HEAD, *(_result(each) for each in results)]
+    if warnings := dict.fromkeys(text for each in results for text in each["warnings"]):
+        yield "Notes on these figures", [[run["tool"]], *([text] for text in warnings)]
+    best = [_within(results, name, words) for name, words in LIMITS.items()]
+    yield (
+        "Highest throughput within a limit",
+        [["Cluster SLA", "Ops/sec", "Average latency (ms)", "P99 latency (ms)"], *best],
+    )
+    outages = [
+        [outage["shard"], _number(outage["seconds"]), str(outage["lost"]), _errors(outage["errors"])]
+        for each in results
+        for outage in each["outages"]
+    ]
+    if outages:
+        yield "Outages", [["Shard", "Seconds without a success", "Lost", "Errors"], *outages]
+    yield "Workload", [["Phase", "Options"], *([phase["name"], _options(phase["workload"])] for phase in run["phases"])]
+    yield "Environment", [["", ""], *([name, value] for name, value in _facts(run["facts"]))]
+
+
+_HEAD = [
+    "Phase",
+    "Rep.",
+    "Seconds",
+    "Ops/sec",
+    "Avg (ms)",
+    "P50",
+    "P99",
+    "P99.9",
+    "Max",
+    "Errors",
+    "Redirected",
+    "Generator",
+]
+
+
+def _result(each: Mapping[str, Any]) -> list[str]:
+    latencies = [_number(each[name]) for name in ("average_ms", "p50_ms", "p99_ms", "p999_ms", "max_ms")]
+    generator = _generator(each["generator"])
+    return [
+        each["phase_name"],
+        str(each["repetition"] + 1),
+        _number(each["seconds"]),
+        _number(each["ops_per_second"]),
+        *latencies,
+        _errors(each["errors"]),
+        str(each["redirected"]),
+        generator,
+    ]
+
+
+def _generator(state: Mapping[str, Any]) -> str:
+    if state["busiest_thread_cpu"] is None and state["schedule_lag_ms"] is None:
+        return "unknown"
+    return "was the bottleneck" if state["is_bottleneck"] else "kept up"
+
+
+def _within(results: Sequence[Mapping[str, Any]], name: str, words: str) -> list[str]:
+    best = benchmark_compare.best_within_limit(results, name, 1.0)
+    figures = (
+        [_number(best[each]) for each in ("ops_per_second", "average_ms", "p99_ms")] if best else ["none"] + ["–"] * 2
+    )
+    return [words, *figures]
+
+
+def _facts(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    yield "Console", str(facts.get("console_version", ""))
+    yield "Database", _options(facts.get("bdb", {}))
+    for node in facts.get("nodes", []):
+        yield (
+            f"Node {node['uid']}",
+            _options({name: value for name, value in node.items() if name not in ("uid", "host")}),
+        )
+
+
+def table(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the series as CSV, one line per second."""
+    text = io.StringIO()
+    names = list(parts[0]["columns"]) if parts else []
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*COLUMNS, *names])
+    for part in parts:
+        for index, at in enumerate(part["at"]):
+            values = [part["columns"][name][index] for name in names]
+            writer.writerow(
+                [f"{at:.3f}", part["phase_name"], part["repetition"] + 1, *("" if v is None else v for v in values)]
+            )
+    return text.getvalue()
+
+
+def page(run: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return one HTML file with inline charts that loads no other resources."""
+    body = [
+        f"<h1>Benchmark {run['uid']}: {escape(run['name'])}</h1>",
+        *(f"<p>{escape(text)}</p>" for text in _head(run)),
+    ]
+    for part in parts:
+        body.append(f"<h2>{escape(part['phase_name'])}, repetition {part['repetition'] + 1}</h2>")
+        body.append(
+            _chart("Operations per second", [("good", part["columns"]["ops"]), ("errors", part["columns"]["errors"])])
+        )
+        lines = [(name, part["columns"][f"{name}_ms"]) for name in ("average", "p99")]
+        body.append(_chart("Latency, ms", lines))
+    for title, rows in _tables(run):
+        cells = [
+            "<tr>" + "".join(f"<{tag}>{escape(cell.replace('**', ''))}</{tag}>" for cell in row) + "</tr>"
+            for index, row in enumerate(rows)
+            for tag in ("th" if index == 0 else "td",)
+        ]
+        body.append(f"<h2>{title}</h2><table>{''.join(cells)}</table>")
+    return _PAGE.format(title=escape(run["name"]), body="\n".join(body))
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+:root {{ color-scheme: light dark }}
+body {{ font: 14px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+table {{ border-collapse: collapse; margin: .5rem 0 1.5rem; font-variant-numeric: tabular-nums }}
+th, td {{ text-align: left; padding: .25rem .75rem; border-bottom: 1px solid #8884; vertical-align: top }}
+svg {{ max-width: 100%; height: auto }} svg text {{ fill: currentColor; font: 11px system-ui, sans-serif }}
+</style></head><body>
+{body}
+</body></html>
+"""
+_COLORS = ("#228be6", "#fa5252")
+
+
+def _chart(title: str, lines: Sequence[tuple[str, Sequence[float | None]]]) -> str:
+    top = max((value for _, values in lines for value in values if value is not None), default=0) or 1
+    count = max(len(lines[0][1]) - 1, 1)
+    drawn = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT + BOTTOM}" role="img" aria-label="{escape(title)}"><text x="0" y="12">{title}</text>'
+    ]
+    for share in (0, 0.5, 1):
+        y = HEIGHT - share * (HEIGHT - 20)
+        drawn.append(f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="#8884"/>')
+        drawn.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_number(share * top)}</text>')
+    for (name, values), color in zip(lines, _COLORS, strict=False):
+        pen, path = "M", []
+        for index, value in enumerate(values):
+            if value is None:  # interrupt the line at a gap
+                pen = "M"
+                continue
+            x, y = LEFT + index / count * (WIDTH - LEFT), HEIGHT - value / top * (HEIGHT - 20)
+            path.append(f"{pen}{x:.1f},{y:.1f}")
+            pen = "L"
+        drawn.append(
+            f'<path d="{"".join(path)}" fill="none" stroke="{color}" stroke-width="1.5"><title>{name}</title></path>'
+        )
+    names = ", ".join(f"{name}: {_WORDS[color]}" for (name, _), color in zip(lines, _COLORS, strict=False))
+    drawn.append(f'<text x="{LEFT}" y="{HEIGHT + 16}">{count + 1} s · {escape(names)}</text></svg>')
+    return "".join(drawn)
+
+
+_WORDS = {"#228be6": "blue", "#fa5252": "red"}
+
+
+def _options(options: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in options.items())
+
+
+def _errors(errors: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in errors.items()) or "0"
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+
+def _cell(text: Any) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")

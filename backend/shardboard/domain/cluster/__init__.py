@@ -1,0 +1,1 @@
+"""Decisions about the cluster, its nodes, certificates and operations."""

@@ -1,0 +1,1 @@
+"""Decisions about databases, shards and endpoints."""

@@ -1,0 +1,1 @@
+"""Decisions about node failures, failover, incidents and drills."""

@@ -1,0 +1,182 @@
+"""Report of one incident in Markdown, with all figures and with times in UTC."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from shardboard.domain.failures.incident_start import LogEvent, ms
+from shardboard.domain.failures.incident_summary import headline, nodes, resync_ms, size, span, title
+from shardboard.domain.failures.incidents import Incident, Loss
+from shardboard.domain.text import plural
+
+PHASES = {"load": "loading", "catching_up": "catching up", "in_sync": "in sync"}
+
+
+def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url: str, now: int) -> str:
+    """Return the report. `names` are database names by uid, `url` is the address of the request, `now` is milliseconds since
+    1970."""
+    lines = [
+        f"# {title(incident, names)} down, {utc(ms(incident.start.first.time))}",
+        "",
+        f"{headline(incident, names, now)}.",
+        "",
+        *_table(["Figure", "Value"], _summary(incident, cluster, now)),
+        *_section(
+            "Databases",
+            [
+                "Database",
+                "Slots",
+                "Not served for",
+                "Served again",
+                "Promoted after detection",
+                "Failed",
+                "Delayed",
+                "Lost",
+            ],
+            [_database(incident, each, names) for each in incident.databases],
+            "No database lost a primary.",
+        ),
+        *_section(
+            "Failovers",
+            ["At", "Database", "Failover", "After detection", "Took", "Behind", "Method"],
+            [_failover(incident, event, names) for event in incident.failovers],
+            "No shard failed over.",
+        ),
+        *_section(
+            "Resyncs",
+            ["Replica", "From", "Started", "Ended", "Took", "Received", "Phases"],
+            [_resync(event, now) for event in incident.resyncs],
+            _no_resync(incident),
+        ),
+        *_section(
+            "Events",
+            ["After", "At", "Ended", "Severity", "What happened"],
+            [_event(incident, event) for event in incident.timeline],
+            "",
+        ),
+        f"Written {utc(now)} by Shardboard from {url}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _summary(incident: Incident, cluster: str, now: int) -> list[list[str]]:
+    begin = incident.start
+    details = begin.event.details
+    rows = [["Cluster", cluster]] if cluster else []
+    rows += [["Node", str(begin.node_uid)]]
+    rows += [["Shard", f"redis:{begin.shard_uid}"]] if begin.shard_uid is not None else []
+    rows += [
+        ["Down since", utc(begin.at)],
+        ["Back", "not yet" if incident.returned is None else utc(incident.returned)],
+        ["Over", "not yet" if incident.ended is None else utc(incident.ended)],
+        ["Cause", cause(incident)],
+    ]
+    if begin.kind == "node_down":
+        if details.get("detected_ms") is not None:
+            rows.append(["Detected after", span(details["detected_ms"])])
+        rows.append(["Seen by", nodes(details.get("witnesses", []))])
+        lost = [plural(incident.primaries, "primary", "primaries"), plural(incident.replicas, "replica")]
+        rows.append(["Shards lost", ", ".join(lost)])
+    rows.append(
+        ["Down for" if incident.returned is None else "Back after", span((incident.returned or now) - begin.at)]
+    )
+    took = resync_ms(incident)
+    rows += [["Resynced in", span(took)]] if took is not None else []
+    return rows + (
+        [["Received in resyncs", size(received)]] if (received := incident.bytes_resynced) is not None else []
+    )
+
+
+def cause(incident: Incident) -> str:
+    if incident.cause is None:
+        return "unknown to the console"
+    event = incident.cause.event
+    return f"drill requested by {event.originator}" if incident.cause.kind == "drill" else event.description.rstrip(".")
+
+
+def _database(incident: Incident, loss: Loss, names: Mapping[int, str]) -> list[str]:
+    account = loss.outage_summary
+    unserved = "unknown" if account.unserved_ms is None else span(account.unserved_ms)
+    if account.unserved_since_ms is not None:
+        unserved = f"since {utc(account.unserved_since_ms)}"
+    again = "–" if account.served_again_ms is None else utc(account.served_again_ms)
+    promoted = "–" if loss.promoted_after_ms is None else span(loss.promoted_after_ms)
+    counts = [f"{count:,}" for count in (account.failed, account.delayed, account.lost)]
+    return [names.get(loss.uid, str(loss.uid)), loss.slots or "–", unserved, again, promoted, *counts]
+
+
+def _failover(incident: Incident, event: LogEvent, names: Mapping[int, str]) -> list[str]:
+    details = event.details
+    seconds = details.get("seconds")
+    return [
+        utc(ms(event.time)),
+        names.get(event.bdb_uid or 0, str(event.bdb_uid or "")),
+        f"redis:{details.get('lost')} → redis:{details.get('heir')}",
+        span(max(0, ms(event.time) - incident.start.at)),
+        "–" if seconds is None else span(1000 * seconds),
+        _behind(details.get("bytes_behind")),
+        str(details.get("method", "")),
+    ]
+
+
+def _behind(count: int | None) -> str:
+    return "unknown" if count is None else f"{count:,} B" if count else "none (by last reported offset)"
+
+
+def _resync(event: LogEvent, now: int) -> list[str]:
+    details = event.details
+    ended = f"{int(details.get('percent') or 0)} %" if event.ended_at is None else utc(ms(event.ended_at))
+    phases = [
+        f"{PHASES.get(phase['name'], phase['name'])} {span(_moment(phase['ended'], now) - _moment(phase['started'], now))}"
+        for phase in details.get("phases", [])
+        if phase["name"] != "in_sync"  # a state, not a phase of work
+    ]
+    return [
+        f"redis:{event.shard_uid}",
+        f"redis:{details.get('primary')}",
+        utc(ms(event.time)),
+        ended + (" (not in sync)" if details.get("outcome") == "lost" else ""),
+        span((now if event.ended_at is None else ms(event.ended_at)) - ms(event.time)),
+        "–" if details.get("bytes") is None else size(details["bytes"]),
+        ", ".join(phases),
+    ]
+
+
+def _moment(text: str | None, now: int) -> int:
+    return now if text is None else ms(datetime.fromisoformat(text))
+
+
+def _no_resync(incident: Incident) -> str:
+    if not incident.revived:
+        return "No replica was resynced."
+    return f"Replicas back in sync: {incident.revived}. No resync took long enough to be recorded."
+
+
+def _event(incident: Incident, event: LogEvent) -> list[str]:
+    after = ms(event.time) - incident.start.at
+    ended = "" if event.ended_at is None else utc(ms(event.ended_at))
+    if event.details.get("open") and event.ended_at is None:
+        ended = "not yet"
+    return [
+        ("−" if after < 0 else "+") + span(abs(after)),
+        utc(ms(event.time)),
+        ended,
+        event.severity,
+        event.description,
+    ]
+
+
+def utc(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=milliseconds)
+    return moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{milliseconds % 1000:03d} UTC"
+
+
+def _section(heading: str, head: Sequence[str], rows: Sequence[Sequence[str]], none: str) -> list[str]:
+    return [f"## {heading}", "", *(_table(head, rows) if rows else [none, ""])]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_line(head), _line(["---"] * len(head)), *(_line(row) for row in rows), ""]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

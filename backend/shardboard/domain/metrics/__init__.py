@@ -1,0 +1,1 @@
+"""Rates, latency cells, histograms and roll-ups."""

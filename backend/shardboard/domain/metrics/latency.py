@@ -1,0 +1,38 @@
+"""Latency metrics of a database in microseconds, computed from its histograms: for read, write, other and blocking commands, and
+for all except blocking ones, whose duration is chosen by the client."""
+
+from collections.abc import Iterator, Mapping
+
+from shardboard.domain.metrics.histogram import Histogram, HistogramKey, merged
+
+SERVED = ("read", "write", "other")
+"""Kinds of commands whose duration shows how quickly a database serves requests."""
+KINDS = (*SERVED, "blocking")
+QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+METRICS = tuple(
+    f"{what}_{kind}latency" for kind in ("", *(f"{kind}_" for kind in KINDS)) for what in ("avg", *QUANTILES)
+)
+"""avg_latency, p50_latency, …, p999_blocking_latency. Missing, not zero, without measurements."""
+
+
+def combine_databases(histograms: Mapping[HistogramKey, Histogram]) -> dict[HistogramKey, Histogram]:
+    """Return all databases together as database 0."""
+    return merged({(0, kind): found} for (_, kind), found in histograms.items())
+
+
+def values(histograms: Mapping[HistogramKey, Histogram], uid: int) -> Iterator[tuple[str, float]]:
+    """Yield the known metrics of one database."""
+    own = {kind: found for kind in KINDS if (found := histograms.get((uid, kind))) is not None and found.count}
+    yield from _named(merged({(uid, "all"): own[kind]} for kind in SERVED if kind in own).get((uid, "all")), "")
+    for kind, found in own.items():
+        yield from _named(found, f"{kind}_")
+
+
+def _named(histogram: Histogram | None, infix: str) -> Iterator[tuple[str, float]]:
+    if histogram is None or (mean := histogram.mean) is None:
+        return
+    yield f"avg_{infix}latency", mean
+    for name, q in QUANTILES.items():
+        value = histogram.quantile(q)
+        assert value is not None  # noqa: S101 - the histogram is not empty
+        yield f"{name}_{infix}latency", value

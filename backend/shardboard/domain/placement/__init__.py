@@ -1,0 +1,1 @@
+"""Decisions about shard placement, movement and resharding."""

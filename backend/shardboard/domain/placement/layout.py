@@ -1,0 +1,163 @@
+"""A model of the copies on the nodes and the free capacity, on which moves are planned before they are executed."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from shardboard.domain.placement.moves import Move
+from shardboard.domain.placement.shard_placement import NodeCapacity
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One shard."""
+
+    uid: int
+    bdb: int
+    pair: int
+    node: int
+    is_primary: bool
+    ready: bool = True
+    """It responds and has all data, so it can be promoted."""
+
+
+@dataclass(frozen=True)
+class LayoutDatabase:
+    """Properties of a database that moves depend on."""
+
+    uid: int
+    name: str
+    dense: bool
+    memory: int = 0
+    """Bytes that each copy needs; 0 = unlimited."""
+    flash: int | None = None
+    """Bytes of flash that each copy needs; None for a database that is not on flash."""
+    nodes: frozenset[int] | None = None
+    """Nodes that it may use; None for all."""
+    copies: int = 2
+    """Copies of each pair."""
+
+
+class Layout:
+    """A model of copies on nodes. Planned moves change the free capacity immediately."""
+
+    def __init__(
+        self, copies: Iterable[Copy], databases: Iterable[LayoutDatabase], capacities: Mapping[int, NodeCapacity]
+    ) -> None:
+        """Create a model; `rooms` are the nodes that accept shards, with their free capacity."""
+        self.copies: dict[int, Copy] = {}
+        self.databases = {database.uid: database for database in databases}
+        self._pairs: dict[tuple[int, int], set[int]] = defaultdict(set)
+        self._counts: Counter[tuple[int, int, bool]] = Counter()
+        for copy in copies:
+            self._put(copy)
+        self._rooms = dict(capacities)
+        self._next = -1
+
+    @property
+    def nodes(self) -> list[int]:
+        """Nodes that accept shards, by uid."""
+        return sorted(self._rooms)
+
+    def pair(self, bdb: int, pair: int) -> list[Copy]:
+        """Return the copies of a pair, by uid."""
+        return [self.copies[uid] for uid in sorted(self._pairs.get((bdb, pair), ()))]
+
+    def on(self, node: int) -> list[Copy]:
+        """Return the copies on a node, by database and pair."""
+        return sorted(
+            (copy for copy in self.copies.values() if copy.node == node), key=lambda copy: (copy.bdb, copy.pair)
+        )
+
+    def count(self, node: int, bdb: int, *, is_primary: bool | None = None) -> int:
+        """Return the number of copies of a database on a node; with `leads`, only those of that role."""
+        return sum(self._counts[node, bdb, role] for role in (True, False) if is_primary in (None, role))
+
+    def fits(self, bdb: int, pair: int, node: int) -> bool:
+        """Return whether another copy of the pair can be on the node: allowed, enough capacity, and no copy there yet."""
+        database, room = self.databases[bdb], self._rooms.get(node)
+        return (
+            room is not None
+            and (database.nodes is None or node in database.nodes)
+            and room.shards < room.max_shards
+            and (database.memory == 0 or database.memory <= room.free_memory)
+            and room.has_flash_for(database.flash)
+            and all(copy.node != node for copy in self.pair(bdb, pair))
+        )
+
+    def choose(self, copy: Copy) -> int | None:
+        """Return the best node for another copy like this one; None if there is none."""
+        open_ = [node for node in self._rooms if self.fits(copy.bdb, copy.pair, node)]
+        dense = self.databases[copy.bdb].dense
+
+        def rank(node: int) -> tuple[int, ...]:
+            role, all_ = self.count(node, copy.bdb, is_primary=copy.is_primary), self.count(node, copy.bdb)
+            return (-role, -all_, node) if dense else (role, all_, self._rooms[node].shards, node)
+
+        return min(open_, key=rank, default=None)
+
+    def promote(self, uid: int) -> None:
+        """Give the primary role of its pair to this copy."""
+        promoted = self.copies[uid]
+        for each in self.pair(promoted.bdb, promoted.pair):
+            self._put(replace(self._take(each.uid), is_primary=each.uid == uid))
+
+    def add(self, bdb: int, pair: int, node: int, *, is_primary: bool = False) -> Copy:
+        """Add a copy under a negative temporary uid."""
+        self._next -= 1
+        copy = Copy(self._next, bdb, pair, node, is_primary)
+        self._put(copy)
+        self._occupy(copy, 1)
+        return copy
+
+    def remove(self, uid: int) -> None:
+        self._occupy(self._take(uid), -1)
+
+    def move(self, uid: int, node: int) -> Copy:
+        """Move a copy; it keeps its role."""
+        old = self.copies[uid]
+        self.remove(uid)
+        return self.add(old.bdb, old.pair, node, is_primary=old.is_primary)
+
+    def _put(self, copy: Copy) -> None:
+        self.copies[copy.uid] = copy
+        self._pairs[copy.bdb, copy.pair].add(copy.uid)
+        self._counts[copy.node, copy.bdb, copy.is_primary] += 1
+
+    def _take(self, uid: int) -> Copy:
+        copy = self.copies.pop(uid)
+        self._pairs[copy.bdb, copy.pair].discard(uid)
+        self._counts[copy.node, copy.bdb, copy.is_primary] -= 1
+        return copy
+
+    def _occupy(self, copy: Copy, sign: int) -> None:
+        room = self._rooms.get(copy.node)
+        if room is not None:
+            database = self.databases[copy.bdb]
+            flash = None if room.free_flash is None else room.free_flash - sign * (database.flash or 0)
+            memory = room.free_memory - sign * database.memory
+            self._rooms[copy.node] = replace(room, shards=room.shards + sign, free_memory=memory, free_flash=flash)
+
+
+def move_title(layout: Layout, copy: Copy, *, to: int | None = None, promoted: Copy | None = None) -> str:
+    """Return the description of a move for users."""
+    name = layout.databases[copy.bdb].name
+    kind = "primary" if copy.is_primary else "replica"
+    if promoted is not None:
+        text = f"Switch over primary redis:{copy.uid} of {name} to redis:{promoted.uid} on node {promoted.node}"
+        return text + (f", then move it from node {copy.node} to node {to}" if to is not None else "")
+    if to is not None:
+        return f"Move {kind} redis:{copy.uid} of {name} from node {copy.node} to node {to}"
+    return f"Remove {kind} redis:{copy.uid} of {name} from node {copy.node}"
+
+
+def relocation_move(layout: Layout, copy: Copy, to: int | None, promoted: Copy | None = None) -> Move:
+    """Return the move of a copy, after a switchover if `promoted` is given. Without `to`, only the switchover."""
+    return Move(
+        bdb=copy.bdb,
+        pair=copy.pair,
+        title=move_title(layout, copy, to=to, promoted=promoted),
+        leaves=copy.uid if to is not None else None,
+        to=to,
+        leads=promoted.uid if promoted is not None else None,
+    )

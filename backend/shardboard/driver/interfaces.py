@@ -1,0 +1,241 @@
+"""The interface to machines outside of the console, with the messages of the contract that it uses."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.message import EmailMessage
+from typing import Protocol
+
+from shardboard.contract import (
+    ENDPOINT_FIELDS,
+    NODE_FIELDS,
+    SHARD_FIELDS,
+    TIER_FIELDS,
+    ChangePassword,
+    CommandCounts,
+    CommandResult,
+    Drill,
+    LoadLines,
+    LoadReports,
+    LoadState,
+    MoveSlots,
+    NodeFacts,
+    NodeLogs,
+    Outage,
+    ProbeTarget,
+    ProxyDatabase,
+    ProxyEndpoint,
+    ProxyReading,
+    ProxyReport,
+    ProxyShard,
+    ProxyState,
+    ReadCommands,
+    ReadHotSlots,
+    RenewCertificates,
+    Sample,
+    ServedDatabase,
+    ShardCommand,
+    ShardOutcome,
+    ShardReport,
+    ShardTls,
+    SlotCounts,
+    SlotsMoved,
+    StartLoad,
+    StartShards,
+    canary,
+)
+from shardboard.domain.alerting.mails import MailServer
+
+__all__ = [
+    "ENDPOINT_FIELDS",
+    "NODE_FIELDS",
+    "SHARD_FIELDS",
+    "TIER_FIELDS",
+    "Agents",
+    "ChangePassword",
+    "CommandCounts",
+    "CommandResult",
+    "Drill",
+    "LoadLines",
+    "LoadReports",
+    "LoadState",
+    "MoveSlots",
+    "NodeFacts",
+    "NodeLogs",
+    "NodeRef",
+    "Outage",
+    "ProbeTarget",
+    "ProxyDatabase",
+    "ProxyEndpoint",
+    "ProxyReading",
+    "ProxyReport",
+    "ProxyShard",
+    "ProxyState",
+    "ReadCommands",
+    "ReadHotSlots",
+    "RenewCertificates",
+    "Sample",
+    "ServedCertificate",
+    "ServedDatabase",
+    "ShardCommand",
+    "ShardReport",
+    "ShardTls",
+    "SlotCounts",
+    "SlotsMoved",
+    "StartLoad",
+    "canary",
+]
+
+
+@dataclass(frozen=True)
+class NodeRef:
+    """Address of a node's agent."""
+
+    uid: int
+    addr: str
+    port: int
+
+
+@dataclass(frozen=True)
+class ServedCertificate:
+    """The certificate that an agent serves."""
+
+    valid_until: datetime
+    serial: str
+    """Lowercase hexadecimal digits without leading zeros."""
+    signing_key: str = ""
+    """ID of the CA key (`tls.signing_key_of`)."""
+
+
+class DeliveryFailed(Exception):
+    """A message could not be delivered; the text is a message for users."""
+
+
+class Hooks(Protocol):
+    """Webhook receivers of events."""
+
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
+        """Send a message. Trusts the CA certificates in `ca` (PEM), or those of the system if it is empty. Raises HookFailed."""
+
+
+class Syslog(Protocol):
+    """Syslog receivers."""
+
+    async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
+        """Send all messages in order. Raises HookFailed."""
+
+
+class Mails(Protocol):
+    """Email to users."""
+
+    async def send(self, server: MailServer, message: EmailMessage) -> None:
+        """Send a message. Raises HookFailed."""
+
+
+class Agents(Protocol):
+    """Requests to agents. Every call is idempotent and can raise AgentUnreachable or AgentRefused.
+
+    `shards` are engine ids by uid. An agent treats a shard that it has with another engine id as missing.
+    """
+
+    async def facts(self, node: NodeRef) -> NodeFacts: ...
+
+    async def logs(self, node: NodeRef, shards: Mapping[int, str]) -> NodeLogs:
+        """Return the logs of the agent, its proxy, and those of the given shards that it has."""
+        ...
+
+    def certificate_expiry(self, node_uid: int) -> datetime | None:
+        """Return the expiry of the certificate that was read last; None before."""
+        ...
+
+    async def read_certificate(self, node: NodeRef) -> ServedCertificate:
+        """Return the certificate that the agent currently serves."""
+        ...
+
+    async def request_certificate(self, node: NodeRef) -> str:
+        """Make the agent create a new key, and return its certificate signing request (PEM)."""
+        ...
+
+    async def install_certificate(self, node: NodeRef, certificate: str) -> None:
+        """Make the agent serve this certificate (PEM, for the key of the last request) for new connections."""
+        ...
+
+    async def set_trusted_cas(self, node: NodeRef, certificates: str, bundle: str) -> None:
+        """Make the agent trust only these CA certificates (PEM) for new connections, and its load generators those of `bundle`."""
+        ...
+
+    async def shards(self, node: NodeRef) -> list[ShardReport]: ...
+
+    async def start(self, node: NodeRef, request: StartShards) -> list[ShardOutcome]: ...
+
+    async def restart(self, node: NodeRef, shards: Mapping[int, str], *, discard_data: bool) -> list[ShardOutcome]:
+        """Start dead shards again on their node, from their data on disk or empty."""
+        ...
+
+    async def kill_hung(self, node: NodeRef, shards: Mapping[int, str]) -> list[ShardOutcome]:
+        """Kill shards that still do not respond; afterwards they are dead as after a crash."""
+        ...
+
+    async def remove(
+        self, node: NodeRef, shards: Mapping[int, str], *, dead_only: bool = False
+    ) -> list[ShardOutcome]: ...
+
+    async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]: ...
+
+    async def renew_certificates(self, node: NodeRef, request: RenewCertificates) -> list[CommandResult]:
+        """Make the shards of a database on `node` use other certificates."""
+        ...
+
+    async def change_password(self, node: NodeRef, request: ChangePassword) -> list[CommandResult]:
+        """Make the agent of `node` use another password for the shards of a database."""
+        ...
+
+    async def move_slots(self, node: NodeRef, request: MoveSlots) -> SlotsMoved:
+        """Move slots away from a shard of `node` for a limited time."""
+        ...
+
+    async def hot_slots(self, node: NodeRef, request: ReadHotSlots) -> list[SlotCounts]:
+        """Return the slots of shards of `node` with the highest counts, as reported by the engines."""
+        ...
+
+    async def read_commands(self, node: NodeRef, request: ReadCommands) -> CommandCounts:
+        """Return the counts of single commands from the proxy of `node`."""
+        ...
+
+    async def probe(self, node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        """Return whether shards of other nodes respond to `node`."""
+        ...
+
+    async def probe_from_console(self, targets: Sequence[ProbeTarget]) -> list[bool]:
+        """Return whether shards respond to the console itself; used if no other agent can be queried."""
+        ...
+
+    async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
+        """Make the proxy of the node apply exactly this state."""
+        ...
+
+    async def proxy(self, node: NodeRef) -> ProxyReport: ...
+
+    async def drill(self, node: NodeRef, drill: Drill) -> str:
+        """Start a failure drill, which ends automatically. Return why the machine cannot run it, or an empty string."""
+        ...
+
+    async def start_load(self, node: NodeRef, request: StartLoad) -> LoadState:
+        """Start a load generator on the node. A repeated request does not start another one."""
+        ...
+
+    async def read_load(self, node: NodeRef, load: str, after: int, wait: float) -> LoadLines:
+        """Return the output of the generator after a number of lines; waits up to `wait` seconds for more."""
+        ...
+
+    async def stop_load(self, node: NodeRef, load: str) -> LoadState: ...
+
+    async def load_reports(self, node: NodeRef, load: str) -> LoadReports: ...
+
+    async def remove_load(self, node: NodeRef, load: str) -> LoadState: ...
+
+    def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
+        """Yield samples newer than `after`, then new ones until the connection breaks; None is a pulse between samples."""
+        ...
+
+    async def close(self) -> None: ...

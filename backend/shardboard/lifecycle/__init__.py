@@ -1,0 +1,1 @@
+"""Exclusive use of the store, and supervision of the loops."""

@@ -1,0 +1,258 @@
+"""`shardboard demo`: a console, three agents, one database and steady traffic, set up through the regular interfaces.
+
+All files are below the state directory. Ctrl-C saves the shards and stops what the demo started; the next start continues from the
+same state. `--clean` deletes everything.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psutil
+
+from shardboard.agent.benchmarks import load_generators
+from shardboard.agent.databases import flash
+from shardboard.local import demo_traffic
+from shardboard.local.cluster import LocalCluster, LocalError, ok
+from shardboard.local.lifeline import lifeline
+from shardboard.local.process_supervisor import ProcessSupervisor
+from shardboard.settings import Settings
+
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
+DATABASE = {
+    "name": "demo",
+    "type": "redis",
+    "memory_size": 1_200_000_000,
+    "sharding": True,
+    "shards_count": 6,
+    "replication": True,
+    "oss_cluster": True,
+    "proxy_policy": "all-master-shards",
+    "shards_placement": "sparse",
+    "shard_key_regex": [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}],
+    "eviction_policy": "allkeys-lru",
+}
+
+
+ON_FLASH = {
+    **DATABASE,
+    "name": "demo-flash",
+    "memory_size": 640_000_000,
+    "bigstore": True,
+    "bigstore_ram_size": 160_000_000,
+    "shards_count": 2,
+}
+LOCK_SECONDS = 60.0
+"""Seconds to wait for the cleanup of an earlier demo that was killed."""
+FLASH_SIZE = 2 * 2**30
+"""Bytes of flash per agent, if the engine module for flash is built."""
+
+RUN: dict[str, Any] = {
+    "name": "First run",
+    "notes": "A short example run: 1,000 requests per second on a fixed schedule, twice, in addition to the demo traffic.",
+    "workload": {
+        "key_minimum": 1,
+        "key_maximum": 5_000,
+        "data_size": 100,
+        "expiry_range": "300-600",
+        "threads": 1,
+        "clients": 4,
+        "randomize": True,
+        "distinct_client_seed": True,
+    },
+    "phases": [
+        {"name": "populate", "workload": {"requests": "allkeys", "key_pattern": "P:P", "ratio": "1:0"}},
+        {"name": "measure", "workload": {"test_time": 15, "rate": 1_000, "ratio": "1:4"}},
+    ],
+    "repetitions": 2,
+    "sla": {"average_ms": 5, "p99_ms": 50},
+    "overwrite": True,  # its keys have distinct names and expire
+}
+
+
+class Demo:
+    """Performs the steps of the command."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._directory = settings.state_dir.resolve()
+        self._login_file = self._directory / "demo-login.json"
+        self._user, self._password = self._credentials()
+        self._cluster = LocalCluster(
+            self._directory,
+            user=self._user,
+            password=self._password,
+            https_port=settings.https_port,
+            http_port=settings.http_port,
+            addresses=ADDRESSES,
+            memory=psutil.virtual_memory().total // len(ADDRESSES),
+            flash=FLASH_SIZE if flash.find_module() is not None else None,
+            park=True,
+        )
+
+    def run(self) -> int:
+        """Start everything and keep it running until a stop signal. Parts that end unexpectedly are restarted."""
+        with self._exclusive() as lock, lifeline(self._directory, "--cluster", pass_fds=[lock]):
+            return self._run()
+
+    def _run(self) -> int:
+        try:
+            self._store_login()
+            self._cluster.end_leftovers()
+            with _step("starting the console"):
+                self._cluster.start_console()
+            with _step("starting three agents"):
+                self._cluster.start_agents()
+            with _step("bringing up the database demo (6 primaries, 6 replicas)"):
+                places = self._database(DATABASE)
+            demo_traffic.start(self._cluster, "traffic", places)
+            self._start_example_run()
+            if self._cluster.flash:
+                with _step("bringing up the database demo-flash (2 primaries, 2 replicas, on flash)"):
+                    places = self._database(ON_FLASH)
+                with _step("writing its keys"):
+                    demo_traffic.start(self._cluster, "traffic-flash", places, "flash")
+            self._print_welcome()
+            tending = ProcessSupervisor(self._cluster, _say)
+            while True:
+                tending.restart_due(time.monotonic())
+                time.sleep(0.5)
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            for number in STOPS:
+                signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not interrupt saving
+            with _step("saving the shards and stopping"):
+                self._cluster.stop()
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[int]:
+        """Hold the lock of the state directory. The lifeline of a killed demo keeps it until it has stopped the cluster.
+
+        Raises LocalError if another demo keeps running.
+        """
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self._directory / "demo.lock").open("w") as file:
+            deadline = time.monotonic() + LOCK_SECONDS
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise LocalError(f"another demo is running in {self._directory}; stop it first") from None
+                    time.sleep(0.1)
+            yield file.fileno()
+
+    def clean(self) -> int:
+        """Stop what an earlier demo left running and delete its state, and nothing else."""
+        if not self._cluster.clean():
+            print(f"No demo found in {self._directory}.")
+            return 0
+        for name in ("agents", "logs", "tls", "demo-login.json", "processes.json", "instance"):
+            path = self._directory / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        for path in self._directory.glob("console.db*"):
+            path.unlink()
+        print(f"Deleted the demo in {self._directory}.")
+        return 0
+
+    def _credentials(self) -> tuple[str, str]:
+        """Return the administrator's credentials. They are stored, so that later runs can print them again."""
+        if self._login_file.is_file():
+            kept = json.loads(self._login_file.read_text())
+            return kept["user"], kept["password"]
+        return self._settings.admin_user, self._settings.configured_password or secrets.token_urlsafe(12)
+
+    def _store_login(self) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._login_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"user": self._user, "password": self._password}, file)
+
+    def _database(self, spec: Mapping[str, Any]) -> list[demo_traffic.HostPort]:
+        """Create the database if necessary and return its endpoint addresses when all replicas are in sync."""
+        api = self._cluster.api
+        found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == spec["name"]]
+        if not found:
+            ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
+            # All nodes are on this machine, whose disk may contain other data.
+            ok(api.put("/v1/cluster", json={"alert_settings": {"node_persistent_storage": {"enabled": False}}}))
+        uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=dict(spec)))["uid"]
+
+        def settled() -> bool:
+            bdb = ok(api.get(f"/v1/bdbs/{uid}"))
+            if bdb["status"] == "creation-failed":
+                raise LocalError(f"the database could not be created: {bdb['status_detail']}")
+            # A shard that died earlier stays down, and the web UI shows it; the others must still start.
+            shards = ok(api.get(f"/v1/bdbs/{uid}/shards"))
+            coming = [shard for shard in shards if shard["detailed_status"] != "down" and not _in_sync(shard)]
+            return bdb["status"] == "active" and not coming
+
+        self._cluster.wait_until(settled, "the database did not become active")
+        endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
+        return [(address, endpoint["port"]) for address in endpoint["addr"]]
+
+    def _start_example_run(self) -> None:
+        """Start a short benchmark, once, as an example. Do not wait for it."""
+        api = self._cluster.api
+        if load_generators.find() is None or ok(api.get("/v1/benchmarks", params={"limit": 1})):
+            return
+        uid = next(bdb["uid"] for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == DATABASE["name"])
+        ok(api.post("/v1/benchmarks", json={**RUN, "bdb_uid": uid}))
+
+    def _print_welcome(self) -> None:
+        lines = [
+            "",
+            "Shardboard is running a live database on three nodes of this machine.",
+            "",
+            f"  web UI    http://localhost:{self._settings.http_port}",
+            f"            {self._cluster.url} (self-signed certificate; also REST API)",
+            f"  user      {self._user}",
+            f"  password  {self._password}",
+            "",
+            "Ctrl-C stops the demo and keeps its state; `make clean-demo` deletes it.",
+        ]
+        _say("\n".join(lines))
+
+
+def _in_sync(shard: dict[str, Any]) -> bool:
+    return bool(shard["detailed_status"] == "ok" and shard.get("sync", {"status": "idle"})["status"] == "idle")
+
+
+@contextmanager
+def _step(what: str) -> Iterator[None]:
+    _say(f"… {what}")
+    started = time.monotonic()
+    yield
+    _say(f"  done in {time.monotonic() - started:.1f} s")
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # even if the terminal is closed, the processes must be stopped
+        print(line, flush=True)
+
+
+def run(clean: bool) -> int:
+    """Run the command. Return its exit status."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in STOPS:
+        signal.signal(number, interrupt)
+    demo = Demo(Settings())
+    try:
+        return demo.clean() if clean else demo.run()
+    except LocalError as error:
+        print(f"Demo failed: {error}", file=sys.stderr)
+        return 1

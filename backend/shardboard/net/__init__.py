@@ -1,0 +1,1 @@
+"""HTTP server: sockets, connection limits and client addresses."""

@@ -1,0 +1,1 @@
+"""Certificates: console CA, shard CAs, keys and TLS contexts."""

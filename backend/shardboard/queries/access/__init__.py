@@ -1,0 +1,1 @@
+"""Reads of users, roles, logins and the audit log."""

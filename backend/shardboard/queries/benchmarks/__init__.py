@@ -1,0 +1,1 @@
+"""Reads of benchmark runs and their reports."""

@@ -1,0 +1,1 @@
+"""Checks of hosts, and the cluster before its creation."""

@@ -1,0 +1,1 @@
+"""Reads of node failures, failover, incidents and drills."""

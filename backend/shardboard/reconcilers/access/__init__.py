@@ -1,0 +1,1 @@
+"""Distribution of users to shards."""

@@ -1,0 +1,124 @@
+"""Synchronization of engine users with roles and permissions, on all shards including restarted ones."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.driver import acl_users as users
+from shardboard.driver.acl_users import DataUser
+from shardboard.driver.interfaces import Agents
+from shardboard.driver.valkey_cluster import ShardRef
+from shardboard.kit.bus import Bus
+from shardboard.reconcilers import load_database
+from shardboard.state.access import acl_users as data_users
+from shardboard.state.alerting.events import record
+from shardboard.state.cluster import nodes
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.shards import Shard
+from shardboard.store.db import Store
+
+POLL_SECONDS = 2.0
+"""Seconds between two sweeps. For this time a restarted shard can lack a user that was added while it was down."""
+KINDS = frozenset({"bdb", "user", "role", "redis_acl", "cluster"})
+
+
+@dataclass(frozen=True)
+class ShardProcess:
+    """Process of a shard. A new process only has the users from its file, which can be outdated."""
+
+    shard: ShardRef
+    identity: object
+
+
+class AccessLoop:
+    """Compares the users that each shard has with the users that it should have, and updates those that differ."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._known: dict[int, tuple[object, frozenset[DataUser]]] = {}
+        """By uid of the shard: its process, and the users that were set there."""
+        self._is_clean = False
+        """Whether no shard, including unavailable ones, has personal users, and none should have any."""
+        self._refusals: dict[int, str] = {}
+        """By uid of the database: reason of the last reported failure."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self.sweep()
+                await changes.wait_until(lambda change: change[0] in KINDS, POLL_SECONDS, pause=4)
+
+    async def sweep(self) -> None:
+        """Synchronize all databases once."""
+        async with self._store.read() as session:
+            desired = await data_users.granted_users(session)
+            is_idle = self._is_clean and not any(desired.values())
+            processes, are_all_here = ({}, True) if is_idle else await _processes(session)
+            has_more = await data_users.has_idle_hashes(session)
+        if has_more:
+            async with self._store.begin() as session:
+                await data_users.delete_idle_hashes(session)
+        if is_idle:
+            return
+        self._known = {uid: known for uid, known in self._known.items() if uid in processes}
+        for bdb_uid, allowed in desired.items():
+            of_bdb = {uid: process for uid, (owner, process) in processes.items() if owner == bdb_uid}
+            people = frozenset(DataUser(each.name, each.passwords_sha256, each.rules) for each in allowed)
+            await self._update(bdb_uid, people, of_bdb)
+        left = {
+            uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.identity, frozenset())
+        }
+        # An unavailable shard still has users in its file that were removed from the others.
+        self._is_clean = are_all_here and not left
+
+    async def _update(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, ShardProcess]) -> None:
+        behind = [
+            process.shard for uid, process in processes.items() if self._known.get(uid) != (process.identity, people)
+        ]
+        if not behind:
+            return
+        known = {
+            uid: users_there
+            for uid, (born, users_there) in self._known.items()
+            if uid in processes and processes[uid].identity == born
+        }
+        brought = await users.apply_users(self._agents, behind, people, known)
+        self._known |= {uid: (processes[uid].identity, taken) for uid, taken in brought.users_by_shard.items()}
+        await self._record_failure(bdb_uid, brought.refused)
+
+    async def _record_failure(self, bdb_uid: int, refused: Mapping[int, str]) -> None:
+        """Record an event when shards reject users, once per reason. Shards that did not respond are retried without an event."""
+        uid, reason = min(refused.items(), default=(0, ""))
+        if not reason.startswith("ERR") or self._refusals.get(bdb_uid) == reason:
+            return
+        self._refusals[bdb_uid] = reason
+        async with self._store.begin() as session:
+            bdb = await bdbs.by_uid(session, bdb_uid)
+            if bdb is not None:
+                message = f"Users of {bdb.name} could not be set on shard redis:{uid}: {reason}"
+                record(session, "bdb_access_failed", message, source="bdb", severity="ERROR", bdb_uid=bdb_uid)
+
+
+async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, ShardProcess]], bool]:
+    """Return database and process of each living shard, by uid, and whether all shards are living."""
+    places = {node.uid: load_database.node_ref(node) for node in await nodes.list_all(session)}
+    expected = await shards.list_all(session)
+    rows = [row for row in expected if row.node_uid in places and _is_alive(row)]
+    found = {
+        row.uid: (
+            row.bdb_uid,
+            ShardProcess(
+                load_database.shard_ref(row, places[row.node_uid]), (row.observed_pid, row.observed_started_at)
+            ),
+        )
+        for row in rows
+    }
+    return found, len(rows) == len(expected)
+
+
+def _is_alive(row: Shard) -> bool:
+    return row.observed_status == "ok" and row.observed_pid is not None

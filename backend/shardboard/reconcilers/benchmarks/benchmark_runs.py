@@ -1,0 +1,272 @@
+"""Execution of benchmark runs, step by step, on all load nodes at once. `collectors/benchmarks/benchmark_runs.py` collects the
+generators' output. Progress is only read from the store, so a restarted console continues where the previous one stopped.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.actions import drills
+from shardboard.domain.benchmarks import benchmark_plan, benchmark_results, workload
+from shardboard.domain.benchmarks.benchmark_plan import ENDED, PlanStep
+from shardboard.domain.benchmarks.benchmark_seconds import Tally
+from shardboard.driver.interfaces import Agents, LoadState
+from shardboard.reconcilers.benchmarks.benchmark_target import foreign_keys, start_request
+from shardboard.reconcilers.load_database import database, node_ref
+from shardboard.reconcilers.loop import Outcome
+from shardboard.state.alerting.events import record
+from shardboard.state.benchmarks import benchmark_runs
+from shardboard.state.benchmarks.benchmark_runs import Benchmark, BenchmarkLoad
+from shardboard.state.cluster import cluster as clusters
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.actions import Action
+from shardboard.state.cluster.nodes import Node
+from shardboard.state.databases import bdbs
+from shardboard.state.databases.bdbs import Bdb
+from shardboard.store.db import Store
+
+ACTION_NAME = "SMBenchmark"
+POLL_SECONDS = 0.25
+QUEUE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """Rows that a step of a run needs."""
+
+    row: Benchmark
+    loads: Sequence[BenchmarkLoad]
+    bdb: Bdb | None
+    nodes: Sequence[Node]
+    earlier: Benchmark | None
+
+    @property
+    def living(self) -> list[BenchmarkLoad]:
+        return [load for load in self.loads if load.status in ("running", "stopping")]
+
+    @property
+    def reason(self) -> str:
+        """Why the run cannot continue."""
+        return next((load.detail for load in self.loads if load.status == "failed"), "")
+
+    def node(self, uid: int) -> Node | None:
+        return next((node for node in self.nodes if node.uid == uid), None)
+
+
+class RunBenchmark:
+    """Performs one step of a run at a time."""
+
+    def __init__(self, store: Store, agents: Agents) -> None:
+        self._store = store
+        self._agents = agents
+
+    async def step(self, action: Action) -> Outcome:
+        context = await self._context(action.object_uid)
+        if context is None:
+            return Outcome(failed="The benchmark no longer exists.")
+        if action.cancelled_by or context.reason:
+            return await self._end(context, cancelled=bool(action.cancelled_by))
+        if context.earlier is not None:
+            waiting = f"Wait for benchmark {context.earlier.name}"
+            return Outcome(steps=[{"name": waiting, "status": "running"}], retry_in=QUEUE_SECONDS)
+        left = [load for load in context.loads if load.status not in ENDED]
+        if not left:
+            await self._conclude(context)
+            return Outcome(finished=True)
+        now = PlanStep(left[0].phase, left[0].repetition)
+        if context.row.status == "queued" and (refusal := await self._refusal(context)):
+            return Outcome(failed=refusal)
+        await self._drill(context, now, action)
+        waiting_loads = [
+            load for load in left if PlanStep(load.phase, load.repetition) == now and load.status == "waiting"
+        ]
+        if waiting_loads:
+            await self._begin(context, waiting_loads)
+        progress = benchmark_plan.plan_position(context.loads, context.row.spec["phases"]).progress
+        return Outcome(progress=progress, steps=_steps(context, now), retry_in=POLL_SECONDS)
+
+    async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
+        await _close(session, action, "completed", "")
+
+    async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        await _close(session, action, "stopped" if action.cancelled_by else "failed", reason)
+
+    async def _context(self, uid: int) -> RunContext | None:
+        async with self._store.read() as session:
+            row = await benchmark_runs.by_uid(session, uid)
+            if row is None:
+                return None
+            return RunContext(
+                row=row,
+                loads=await benchmark_runs.list_loads(session, [uid]),
+                bdb=await bdbs.by_uid(session, row.bdb_uid),
+                nodes=await nodes.list_all(session),
+                earlier=await benchmark_runs.open_before(session, row),
+            )
+
+    async def _begin(self, context: RunContext, loads: Sequence[BenchmarkLoad]) -> None:
+        """Start loads. They are marked as held before the requests are sent, so that every load that was started is cleaned up."""
+        async with self._store.begin() as session:
+            row = await benchmark_runs.by_uid(session, context.row.uid)
+            if row is None:
+                return
+            row.status = "running"
+            row.started_at = row.started_at or datetime.now(UTC)
+            for load in loads:
+                (await _own(session, load)).held = True
+        states = await asyncio.gather(*(self._start(context, load) for load in loads))
+        async with self._store.begin() as session:
+            for load, state in zip(loads, states, strict=True):
+                own = await _own(session, load)
+                if state.refused:
+                    own.status, own.detail, own.held = "failed", _sentence(state.refused), False
+                else:
+                    own.status = "running"
+
+    async def _refusal(self, context: RunContext) -> str:
+        """Return why the run must not start; empty if it may."""
+        spec = context.row.spec
+        if spec.get("overwrite") or not any(workload.writes(phase["workload"]) for phase in spec["phases"]):
+            return ""
+        found = await database(self._store, context.row.bdb_uid)
+        return await foreign_keys(self._agents, found.primaries, context.row) if found is not None else ""
+
+    async def _drill(self, context: RunContext, now: PlanStep, action: Action) -> None:
+        """Schedule the planned drill when it is due: once, in the first repetition of the last phase."""
+        drill = context.row.spec["drill"]
+        last = PlanStep(len(context.row.spec["phases"]) - 1, 0)
+        if drill is None or now != last or "drill_action_uid" in context.row.facts:
+            return
+        begun = [load.began["at"] for load in context.loads if load.phase == last.phase and load.began is not None]
+        if not begun or time.time() < min(begun) + drill["at_seconds"]:
+            return
+        async with self._store.begin() as session:
+            row = await benchmark_runs.by_uid(session, context.row.uid)
+            if row is None or "drill_action_uid" in row.facts:
+                return
+            if not (await clusters.load(session)).rules.drills_enabled:
+                return  # drills have been disabled since the run was requested
+            queued = drills.queue_drill(
+                session,
+                drill["node_uid"],
+                kind=drill["kind"],
+                seconds=drill["seconds"],
+                shard_uid=drill["shard_uid"],
+                what=f"{row.spec['drill_what']} for benchmark {row.name}",
+                originator=action.originator,
+            )
+            row.facts = {**row.facts, "drill_action_uid": queued.uid}
+
+    async def _start(self, context: RunContext, load: BenchmarkLoad) -> LoadState:
+        node = context.node(load.node_uid)
+        if node is None or context.bdb is None:
+            missing = f"node {load.node_uid}" if node is None else f"database {context.row.bdb_uid}"
+            return LoadState(id=load.uid, state="absent", refused=f"{missing} no longer exists")
+        return await self._agents.start_load(
+            node_ref(node), start_request(load, context.row, context.bdb, context.nodes)
+        )
+
+    async def _end(self, context: RunContext, *, cancelled: bool) -> Outcome:
+        """End the run early. Running loads are asked to stop, and their measurements are still collected."""
+        running = [load for load in context.living if load.status == "running"]
+        for load in running:
+            if (node := context.node(load.node_uid)) is not None:
+                await self._agents.stop_load(node_ref(node), load.uid)
+        async with self._store.begin() as session:
+            for load in context.loads:
+                if load.status == "waiting":
+                    (await _own(session, load)).status = "skipped"
+            for load in running:
+                own = await _own(session, load)
+                own.status = "stopping" if own.status == "running" else own.status
+        if context.living:
+            return Outcome(retry_in=POLL_SECONDS)
+        await self._conclude(context)
+        return Outcome(cancelled=True) if cancelled else Outcome(failed=context.reason)
+
+    async def _conclude(self, context: RunContext) -> None:
+        """Compute the summary and store it, once, because the histograms that it is computed from are deleted with it."""
+        if context.row.summary:
+            return  # stored by a console that was killed before the action ended
+        steps: dict[PlanStep, list[BenchmarkLoad]] = {}
+        for load in context.loads:
+            if load.began is not None:
+                steps.setdefault(PlanStep(load.phase, load.repetition), []).append(load)
+        found = [await self._result(context, step, loads) for step, loads in sorted(steps.items())]
+        results = [result for result, _ in found]
+        last = len(context.row.spec["phases"]) - 1
+        measured = [each for each in results if each["phase"] == last]
+        together = (tally for result, tally in found if result["phase"] == last)
+        summary = {
+            "results": results,
+            "percentiles": await asyncio.to_thread(benchmark_results.percentiles, together),
+            "spread": benchmark_results.spread(measured),
+            "verdict": benchmark_results.verdict(measured, context.row.spec["sla"]),
+        }
+        async with self._store.begin() as session:
+            row = await benchmark_runs.by_uid(session, context.row.uid)
+            if row is not None:
+                row.summary = summary
+                for load in await benchmark_runs.list_loads(session, [row.uid]):
+                    # The histogram is part of the summary and too large to be read with every list of runs.
+                    load.ended = load.ended and {**load.ended, "histogram": {}}
+
+    async def _result(
+        self, context: RunContext, step: PlanStep, loads: Sequence[BenchmarkLoad]
+    ) -> tuple[dict[str, Any], Tally]:
+        async with self._store.read() as session:
+            seconds = await benchmark_runs.seconds(session, [load.uid for load in loads])
+        began = [load.began or {} for load in loads]
+        ended = [load.ended for load in loads if load.ended is not None]
+        measured = benchmark_results.measured
+        result, whole = await asyncio.to_thread(measured, (each.record for each in seconds), began, ended)
+        name = context.row.spec["phases"][step.phase]["name"]
+        return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}, whole
+
+
+async def _own(session: AsyncSession, load: BenchmarkLoad) -> BenchmarkLoad:
+    own = await benchmark_runs.lock_load(session, load.uid)
+    if own is None:
+        raise LookupError(f"load {load.uid} no longer exists although its run has not ended")
+    return own
+
+
+async def _close(session: AsyncSession, action: Action, status: str, reason: str) -> None:
+    row = await benchmark_runs.by_uid(session, action.object_uid)
+    if row is None:
+        return
+    row.status, row.detail, row.finished_at = status, reason, datetime.now(UTC)
+    record(
+        session,
+        f"benchmark_{status}",
+        f"Benchmark {row.name} of database {row.bdb_name} {_ENDS[status]}. {reason}".strip(),
+        source="bdb",
+        severity="ERROR" if status == "failed" else "INFO",
+        originator=action.cancelled_by or action.originator,
+        bdb_uid=row.bdb_uid,
+        action_uid=action.uid,
+        details={"benchmark_uid": row.uid},
+    )
+
+
+_ENDS = {"completed": "has ended", "failed": "failed", "stopped": "was stopped"}
+
+
+def _steps(context: RunContext, now: PlanStep) -> list[dict[str, Any]]:
+    found = []
+    for step in benchmark_plan.steps(len(context.row.spec["phases"]), context.row.spec["repetitions"]):
+        name = context.row.spec["phases"][step.phase]["name"]
+        if context.row.spec["repetitions"] > 1 and step.phase == len(context.row.spec["phases"]) - 1:
+            name = f"{name}, repetition {step.repetition + 1}"
+        status = "completed" if step < now else "running" if step == now else "pending"
+        found.append({"name": name, "status": status})
+    return found
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

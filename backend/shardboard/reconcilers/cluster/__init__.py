@@ -1,0 +1,1 @@
+"""Node operations, agent certificates and the console CA."""

@@ -1,0 +1,164 @@
+"""Renewal of the certificates that agents present to the console and endpoints to clients, long before they expire.
+
+The loop checks the certificate as a client would, with a separate connection. The agent creates a new key, which never leaves the
+node, and its new certificate is checked again. Agents of earlier releases, which do not support this, keep their first certificate.
+After a replacement of the console's CA all certificates are renewed immediately. The serial number of each certificate is stored,
+so that the certificates of a removed node can be rejected.
+"""
+
+import asyncio
+import logging
+from datetime import UTC, datetime, timedelta
+
+from shardboard.driver.interfaces import Agents, NodeRef, ServedCertificate
+from shardboard.errors import AgentError, AgentOutdated, AgentUnreachable, ApiError
+from shardboard.kit.bus import Bus
+from shardboard.kit.tasks import run_concurrently
+from shardboard.pki.console_ca import ConsoleCa
+from shardboard.pki.tls import PEER_DAYS, serial_of
+from shardboard.reconcilers.load_database import node_ref
+from shardboard.state.alerting.events import record
+from shardboard.state.cluster import agent_certificates, nodes
+from shardboard.state.cluster import cluster as clusters
+from shardboard.store.db import Store
+
+log = logging.getLogger(__name__)
+
+REJECT_SECONDS = 60.0
+"""Seconds between two updates of the rejected certificates."""
+CHECK_SECONDS = 3600.0
+"""Seconds between two checks of a connected agent's certificate. It is also checked when the agent connects."""
+
+RENEWAL_TIMEOUT_SECONDS = 240.0
+"""Timeout of one renewal."""
+
+
+class AgentCertificatesLoop:
+    """Two loops, so that a slow agent does not delay revocations. `look` and `refuse` run one iteration of each."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents, ca: ConsoleCa) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._ca = ca
+        self._checked: dict[int, float] = {}
+        """Time of the last check by node, by the loop's clock."""
+        self._since = ca.ca_fingerprint()
+        """CA that was current at these checks."""
+        self._failures: dict[int, str] = {}
+        """Failure in the last event, by node."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        with self._bus.listen("change", "authority") as changes:
+            while True:
+                await self.check(datetime.now(UTC))
+                self._bus.publish("authority", ("looked", None))
+                await changes.wait_until(lambda change: change[0] in ("node", "switch"), self._ca.retry_seconds)
+
+    async def run_rejections(self) -> None:
+        """Run until cancelled."""
+        with self._bus.listen("change") as changes:
+            while True:
+                await self.reject_removed()
+                await changes.wait_until(lambda change: change[0] == "node", REJECT_SECONDS)
+
+    async def reject_removed(self) -> None:
+        """Reject the certificates of removed nodes."""
+        async with self._store.read() as session:
+            serials = await agent_certificates.revoked_serials(session)
+        if self._ca.reject_certificates(serials):
+            log.info("agent certificates: rejecting %s certificates of removed nodes", len(serials))
+
+    async def check(self, now: datetime) -> None:
+        """Check the certificates of all connected agents whose last check is too old, and renew those that are due."""
+        async with self._store.read() as session:
+            connected = {
+                node.uid: node_ref(node) for node in await nodes.list_all(session) if node.agent_status == "connected"
+            }
+        if self._since != self._ca.ca_fingerprint():
+            self._since = self._ca.ca_fingerprint()
+            self._checked.clear()
+        since = asyncio.get_running_loop().time() - CHECK_SECONDS
+        self._checked = {uid: at for uid, at in self._checked.items() if uid in connected and at > since}
+        await run_concurrently(self._check(node, now) for uid, node in connected.items() if uid not in self._checked)
+
+    async def _check(self, node: NodeRef, now: datetime) -> None:
+        failure, authority = "", self._ca.ca_fingerprint()
+        try:
+            async with asyncio.timeout(RENEWAL_TIMEOUT_SECONDS):
+                ends = await self._renewed(node, now)
+        except AgentUnreachable as error:
+            log.info("agent certificates: check of node %s postponed: %s", node.uid, error.reason)
+            return
+        except Exception as error:  # a failing agent must not prevent other renewals
+            ends, failure = None, _failure(error, node)
+        if authority != self._ca.ca_fingerprint():
+            return  # the CA was replaced during the check: all are checked again
+        if failure and self._ca.former is not None:
+            # The CA replacement waits for this node, which is retried soon
+            self._ca.agent_progress.unrenewed[node.uid] = failure
+        else:
+            self._ca.agent_progress.unrenewed.pop(node.uid, None)
+            self._checked[node.uid] = asyncio.get_running_loop().time()
+        if ends is not None:
+            message = f"The certificate of the agent of node {node.uid} was renewed and is valid until {ends:%Y-%m-%d}."
+            await self._record(node, "node_certificate_renewed", message, "INFO")
+        if failure and failure != self._failures.get(node.uid):
+            message = f"The certificate of the agent of node {node.uid} was not renewed: {failure}. The console retries every hour."
+            await self._record(node, "node_certificate_failed", message, "ERROR")
+        self._failures[node.uid] = failure
+
+    async def _renewed(self, node: NodeRef, now: datetime) -> datetime | None:
+        """Return the expiry of the new certificate; None if no renewal was due or the agent does not support it."""
+        shown = await self._agents.read_certificate(node)
+        await self._save_certificate(node, shown.serial, shown.valid_until, now)
+        if not self._is_due(node, shown, now):
+            return None
+        try:
+            request = await self._agents.request_certificate(node)
+        except AgentOutdated:
+            return None
+        certificate = self._ca.sign_agent(request, node.addr)
+        if not await self._save_certificate(node, serial_of(certificate), now + timedelta(days=PEER_DAYS), now):
+            return None
+        await self._agents.install_certificate(node, certificate)
+        shown = await self._agents.read_certificate(node)
+        if self._is_due(node, shown, now):
+            raise AgentError("it accepted a new certificate but still serves another one")
+        return shown.valid_until
+
+    def _is_due(self, node: NodeRef, served: ServedCertificate, now: datetime) -> bool:
+        if self._ca.is_issued_by_current(served.signing_key):
+            self._ca.agent_progress.presented_cas[node.uid] = self._ca.ca_fingerprint()
+        return self._ca.is_due(served.valid_until, served.signing_key, PEER_DAYS, now)
+
+    async def _save_certificate(self, node: NodeRef, serial: str, valid_until: datetime, now: datetime) -> bool:
+        """Store that the node has this certificate. Return False if the node has been removed."""
+        async with self._store.read() as session:
+            if await agent_certificates.is_known(session, serial):
+                return True
+        async with self._store.begin() as session:
+            await clusters.load_for_update(session)  # prevents a concurrent removal of the node
+            known = await nodes.by_uid(session, node.uid)
+            if known is None or node_ref(known) != node:
+                return False
+            await agent_certificates.delete_expired(session, now)
+            await agent_certificates.record(session, node.uid, serial, valid_until)
+        return True
+
+    async def _record(self, node: NodeRef, event: str, message: str, severity: str) -> None:
+        async with self._store.begin() as session:
+            record(session, event, message, source="node", severity=severity, node_uid=node.uid)
+
+
+def _failure(error: Exception, node: NodeRef) -> str:
+    match error:
+        case AgentError():
+            return error.reason
+        case ApiError():  # its certificate request was rejected
+            return error.description
+        case TimeoutError():
+            return f"it takes longer than {RENEWAL_TIMEOUT_SECONDS:.0f} s"
+    log.error("agent certificates: renewal on node %s failed", node.uid, exc_info=error)
+    return "see the console's log"

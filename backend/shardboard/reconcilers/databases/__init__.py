@@ -1,0 +1,1 @@
+"""Loops and action steps for databases, shards and endpoints."""

@@ -1,0 +1,323 @@
+"""Control of the proxies: which databases the proxy of each node serves, and where their shards are.
+
+The state of a proxy is derived from the store alone and is sent completely after each change. An unreachable node is updated when
+it returns; until then its proxy continues with its last state and with what it learns from redirections.
+"""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain.databases import proxy_policy
+from shardboard.domain.databases.proxy_policy import ShardLocation
+from shardboard.domain.placement import slots
+from shardboard.driver.interfaces import (
+    Agents,
+    NodeRef,
+    ProxyDatabase,
+    ProxyEndpoint,
+    ProxyReport,
+    ProxyShard,
+    ProxyState,
+    ServedDatabase,
+    canary,
+)
+from shardboard.errors import AgentError, AgentRefused, AgentUnreachable
+from shardboard.kit.bus import Bus
+from shardboard.kit.tasks import Tasks
+from shardboard.reconcilers.databases.endpoint_moves import EndpointMove
+from shardboard.reconcilers.load_database import node_ref, shard_tls
+from shardboard.state.alerting.events import record
+from shardboard.state.cluster import cluster as clusters
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.nodes import Node
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.bdbs import Bdb
+from shardboard.state.databases.shards import Shard
+from shardboard.store.db import Store
+from shardboard.store.transient_errors import describe_error, is_transient
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 5.0
+"""Seconds until failed updates are retried."""
+CANNOT_KEEP = "a proxy of the previous release cannot keep the endpoints of unknown databases"
+SERVED_STATUSES = frozenset({"pending", "active", "active-change-pending", "import-pending", "recovery"})
+"""States of a database in which its endpoint listens."""
+
+
+class Endpoints:
+    """The loop, and operations for other components."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._pushing: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._applied: dict[int, tuple[ProxyState, ProxyReport]] = {}
+        """By node: the last state of its proxy, and the resulting report."""
+        self._pushers: Tasks[int] = Tasks()
+        self._latest: dict[NodeRef, ProxyState] = {}
+        """Next state of each proxy."""
+        self._versions: dict[int, tuple[list[ProxyShard], int]] = {}
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with self._pushers.cancelled_at_exit():
+            with self._bus.listen("change") as changes:
+                while True:
+                    await self.update_all()
+                    await changes.wait_until(
+                        lambda change: change[0] in ("bdb", "shard", "node"), RETRY_SECONDS, pause=2
+                    )
+
+    async def update_all(self) -> None:
+        """Start updating the proxies of all reachable nodes to the state in the store. A hung node does not delay the others."""
+        await self._bind()
+        for node, state in (await self._desired_states()).items():
+            self._latest[node] = state
+            if node.uid not in self._pushers:
+                self._pushers.start(node.uid, self._update_proxy(node))
+
+    async def _update_proxy(self, node: NodeRef) -> None:
+        while (state := self._latest.pop(node, None)) is not None:
+            try:
+                await self._push(node, state)
+            except Exception as error:  # the next poll retries
+                write_log = log.warning if is_transient(error) else log.exception
+                write_log(
+                    "endpoints: storing the report of the proxy of node %s failed: %s", node.uid, describe_error(error)
+                )
+
+    async def serve(self, bdb_uid: int) -> dict[int, str]:
+        """Apply the state of one database now, whether it is served or not. Return failures by node; empty if clients can connect
+        to all its endpoints. Raises AgentUnreachable if a node that should serve it could not be reached; this can be transient.
+        """
+        await self._bind()
+        async with self._store.read() as session:
+            bdb = await bdbs.by_uid(session, bdb_uid)
+            chosen = set(bdb.endpoint_nodes) if bdb is not None else set()
+        failed = {}
+        for node_uid in sorted(await self._push_all(chosen)):
+            _, report = self._applied[node_uid]
+            if report.state != "running":
+                failed[node_uid] = report.detail
+            elif bdb_uid in report.failures:
+                failed[node_uid] = report.failures[bdb_uid]
+        return failed
+
+    async def update(self, bdb_uid: int) -> None:
+        """Send the database's state to all its proxies now, including those of old addresses, whether or not they can serve it.
+        Raises AgentUnreachable as `serve` does.
+        """
+        async with self._store.read() as session:
+            bdb = await bdbs.by_uid(session, bdb_uid)
+            chosen = {*bdb.endpoint_nodes, *bdb.retiring} if bdb is not None else set()
+        states = await self._push_all(chosen)
+        # An older state may have been sent after this one.
+        if behind := [uid for uid, state in states.items() if self._applied[uid][0] != state]:
+            raise AgentUnreachable(f"the proxy of node {min(behind)} is being updated to another state")
+
+    async def _push_all(self, chosen: set[int]) -> dict[int, ProxyState]:
+        """Return the states sent to the chosen reachable nodes. Raises AgentUnreachable if one could not be updated."""
+        states = {node: state for node, state in (await self._desired_states()).items() if node.uid in chosen}
+        await asyncio.gather(*(self._push(node, state) for node, state in states.items()))
+        by_uid = {node.uid: state for node, state in states.items()}
+        if untold := by_uid.keys() - self._applied.keys():
+            raise AgentUnreachable(f"the proxy of node {min(untold)} could not be updated")
+        return by_uid
+
+    async def _bind(self) -> None:
+        """Choose the nodes of all endpoints, and end old addresses whose grace period is over. Write and report changes only."""
+        async with self._store.read() as session:
+            if not await self._endpoint_moves(session):
+                return
+        async with self._store.begin() as session:
+            for each in await self._endpoint_moves(session):
+                each.write(session)
+
+    async def _endpoint_moves(self, session: AsyncSession) -> list[EndpointMove]:
+        machines = {node.uid: node for node in await nodes.list_all(session)}
+        living = {node.uid for node in machines.values() if node.health != "down"}
+        resting = {node.uid for node in machines.values() if node.duty}
+        grace = timedelta(seconds=(await clusters.load(session)).rules.endpoint_rebind_propagation_grace_time)
+        held: dict[int, list[ShardLocation]] = defaultdict(list)
+        for shard in await shards.list_all(session):
+            held[shard.bdb_uid].append(ShardLocation(shard.node_uid, shard.pair, _is_primary(shard)))
+        found = []
+        for bdb in await bdbs.list_all(session):
+            if bdb.status in SERVED_STATUSES and held[bdb.uid]:
+                bound = bdb.endpoint_nodes
+                chosen = proxy_policy.bind(bdb.config["proxy_policy"], bound, held[bdb.uid], living, resting)
+                before = bdb.retiring
+                left = proxy_policy.retiring_addresses(bound, chosen, before, machines, datetime.now(UTC), grace)
+                if chosen != bound or left != before:
+                    found.append(EndpointMove(bdb, machines, chosen, left, int(grace.total_seconds())))
+        return found
+
+    async def _desired_states(self) -> dict[NodeRef, ProxyState]:
+        """Return the complete proxy state of each reachable node."""
+        async with self._store.read() as session:
+            machines = {node.uid: node for node in await nodes.list_all(session)}
+            databases = [
+                bdb for bdb in await bdbs.list_all(session) if bdb.status in SERVED_STATUSES and not bdb.traffic_stopped
+            ]
+            canaries = (await clusters.load(session)).rules.canary_writes_per_second
+            members: dict[int, list[Shard]] = defaultdict(list)
+            for shard in await shards.list_all(session):
+                members[shard.bdb_uid].append(shard)
+        for gone in self._versions.keys() - {bdb.uid for bdb in databases}:
+            del self._versions[gone]
+        for left in self._applied.keys() - machines.keys():
+            del self._applied[left]
+        by_node: dict[int, list[ProxyDatabase]] = defaultdict(list)
+        for bdb in databases:
+            served = self._proxy_database(bdb, members[bdb.uid], machines, canaries)
+            for uid in bdb.endpoint_nodes:
+                by_node[uid].append(served)
+            for uid in bdb.retiring.keys() & machines.keys():
+                # Cluster-aware clients find the new addresses there, and see that this one has no slots.
+                own = ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
+                by_node[uid].append(served.model_copy(update={"endpoints": [*served.endpoints, own]}))
+        return {
+            node_ref(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
+            for uid, node in machines.items()
+            if node.agent_status == "connected" and node.health != "down"
+        }
+
+    def _proxy_database(
+        self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node], canaries: int
+    ) -> ProxyDatabase:
+        served = [uid for uid in bdb.endpoint_nodes if uid in machines]
+        living = [uid for uid in served if machines[uid].health != "down"] or served
+        listed = [
+            ProxyShard(
+                uid=row.uid,
+                engine_id=row.engine_id,
+                role="master" if leads else "slave",
+                address=machines[row.node_uid].addr,
+                port=row.port,
+                slots=list(slots.parse(row.slots)) if leads else [],
+                # An endpoint on another node serves the slots of a node without an endpoint: it reaches all shards.
+                endpoint_id=_endpoint_id(bdb.uid, row.node_uid if row.node_uid in living else living[0])
+                if leads and living
+                else None,
+            )
+            for row in rows
+            # A port that an unknown shard has taken since would lead to the data of a different database.
+            if row.port not in machines[row.node_uid].unknown_shards.shard_ports
+            for leads in [_is_primary(row)]
+        ]
+        listed, version = self._version(bdb.uid, listed)
+        return ProxyDatabase(
+            uid=bdb.uid,
+            port=bdb.port,
+            hides_cluster=not bdb.config["oss_cluster"],
+            cluster=bdb.sharding,
+            version=version,
+            access=bdb.access_version,
+            tls=bdb.config["tls_mode"] == "enabled",
+            max_connections=bdb.config["max_connections"],
+            shards=listed,
+            endpoints=[
+                ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
+                for uid in living
+            ],
+            shard_tls=shard_tls(bdb),
+            canary=canary.settings_for(bdb.admin_password, canaries),
+        )
+
+    def _version(self, bdb_uid: int, listed: list[ProxyShard]) -> tuple[list[ProxyShard], int]:
+        """Return the list and its version, which increases when the shards differ from the last list. The version is based on the
+        clock, so it grows across restarts. An unchanged list is returned as the same object, because comparing hundreds of shards
+        for each node would take long.
+        """
+        before, version = self._versions.get(bdb_uid, ([], 0))
+        if before == listed:
+            return before, version
+        self._versions[bdb_uid] = (listed, max(version + 1, time.time_ns() // 1_000_000))
+        return self._versions[bdb_uid]
+
+    async def _push(self, node: NodeRef, state: ProxyState) -> None:
+        async with self._pushing[node.uid]:
+            known = self._applied.get(node.uid)
+            if known is not None and known[0] == state and known[1].state != "died" and not known[1].failures:
+                return
+            try:
+                serving = known[1].serving if known is not None else (await self._agents.proxy(node)).serving
+                if serving is None and await self._has_unknown_shards(node.uid):
+                    raise AgentRefused(f"{CANNOT_KEEP} on node {node.uid}; upgrade its agent")
+                keep = await self._unknown(serving or [])
+                report = await self._agents.apply_proxy(node, state.model_copy(update={"keep": keep}))
+            except AgentError as error:
+                log.info("endpoints: updating the proxy of node %s failed: %s", node.uid, error.reason)
+                self._applied.pop(node.uid, None)
+                return
+            await self._save_report(node, report, {database.uid: database.port for database in state.databases})
+            self._applied[node.uid] = (state, report)
+
+    async def _unknown(self, serving: Sequence[ServedDatabase]) -> list[ServedDatabase]:
+        """Return the databases of which this store never contained a shard: they belong to a newer state of it, or to another
+        store.
+        """
+        ids = {engine_id for database in serving for engine_id in database.engine_ids}
+        async with self._store.read() as session:
+            unknown = await shards.unknown_engine_ids(session, ids)
+        return [each for each in serving if each.engine_ids and unknown.issuperset(each.engine_ids)]
+
+    async def _has_unknown_shards(self, node_uid: int) -> bool:
+        async with self._store.read() as session:
+            node = await nodes.by_uid(session, node_uid)
+        return node is not None and bool(node.unknown_shards.shards)
+
+    async def _save_report(self, node: NodeRef, report: ProxyReport, ports: Mapping[int, int]) -> None:
+        """Store the report with the node, and record new and resolved failures."""
+        now: dict[str, Any] = report.model_dump(mode="json", exclude={"serving"})
+        async with self._store.read() as session:
+            row = await nodes.by_uid(session, node.uid)
+            if row is None or row.proxy == now:
+                return
+        async with self._store.begin() as session:
+            row = await nodes.by_uid(session, node.uid)
+            if row is None or row.proxy == now:
+                return
+            before = _failures(row.proxy, ports)
+            row.proxy = now
+            failing = _failures(now, ports)
+            for uid in failing.keys() - before.keys():
+                message = f"The endpoint of database {uid} on node {node.uid} is unavailable: {failing[uid]}."
+                record(
+                    session, "endpoint_down", message, source="bdb", severity="ERROR", bdb_uid=uid, node_uid=node.uid
+                )
+            for uid in before.keys() - failing.keys():
+                message = f"The endpoint of database {uid} on node {node.uid} is available again."
+                record(session, "endpoint_up", message, source="bdb", bdb_uid=uid, node_uid=node.uid)
+
+
+def unavailable_message(port: int, failed: Mapping[int, str]) -> str:
+    """Return why a database is unreachable, for the first node that failed."""
+    node_uid, reason = min(failed.items())
+    others = f" (and on {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
+    return f"The endpoint on port {port} of node {node_uid}{others} is unavailable: {reason}."
+
+
+def _failures(report: Mapping[str, Any], ports: Mapping[int, int]) -> dict[int, str]:
+    if report.get("state") == "died":
+        return dict.fromkeys(ports, report["detail"])
+    return {int(uid): reason for uid, reason in report.get("failures", {}).items() if int(uid) in ports}
+
+
+def _is_primary(shard: Shard) -> bool:
+    return shard.current_role == "master" and (shard.observed_status != "down" or shard.role == "master")
+
+
+def _endpoint_id(bdb_uid: int, node_uid: int) -> str:
+    """Return the node id that cluster-aware clients see: 40 hex digits, constant."""
+    return hashlib.sha1(f"endpoint {bdb_uid}:{node_uid}".encode(), usedforsecurity=False).hexdigest()

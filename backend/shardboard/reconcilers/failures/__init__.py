@@ -1,0 +1,1 @@
+"""Loops and action steps for node failures, failover, incidents and drills."""

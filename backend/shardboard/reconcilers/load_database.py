@@ -1,0 +1,101 @@
+"""Databases as plain values for loops, read in one short session, so that no session is open during calls to machines."""
+
+from dataclasses import dataclass
+
+from shardboard.domain.databases import disabled_commands
+from shardboard.domain.databases.creation import DesiredShard
+from shardboard.domain.placement import slots
+from shardboard.driver.interfaces import NodeRef, ShardTls
+from shardboard.driver.valkey_cluster import EngineSettings, ShardRef
+from shardboard.pki.shard_certificates import ShardCertificates
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.nodes import Node
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.bdbs import Bdb
+from shardboard.state.databases.shards import Shard
+from shardboard.store.db import Store
+
+
+@dataclass(frozen=True)
+class DesiredDatabase:
+    """Desired state of one database."""
+
+    name: str
+    status: str
+    port: int
+    engine: EngineSettings
+    shards: list[ShardRef]
+    primaries: list[ShardRef]
+    """The shards that are primaries now and not known to be down."""
+    living: list[ShardRef]
+    """The shards that are not known to be down."""
+
+    @property
+    def desired_shards(self) -> list[DesiredShard]:
+        return [DesiredShard(shard.uid, shard.node.uid, shard.role, shard.pair) for shard in self.shards]
+
+
+async def database(store: Store, uid: int) -> DesiredDatabase | None:
+    """Return the database with this uid, or None."""
+    async with store.read() as session:
+        bdb = await bdbs.by_uid(session, uid)
+        if bdb is None:
+            return None
+        places = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+        rows = await shards.list_for_bdb(session, uid)
+    references = {row.uid: shard_ref(row, places[row.node_uid]) for row in rows}
+    primaries = [references[row.uid] for row in rows if row.current_role == "master" and row.observed_status != "down"]
+    living = [references[row.uid] for row in rows if row.observed_status != "down"]
+    return DesiredDatabase(
+        bdb.name, bdb.status, bdb.port, engine_settings(bdb), list(references.values()), primaries, living
+    )
+
+
+def node_ref(node: Node) -> NodeRef:
+    return NodeRef(node.uid, node.addr, node.agent_port)
+
+
+def engine_settings(bdb: Bdb) -> EngineSettings:
+    """Return the engine settings that follow from the database's fields."""
+    config = bdb.config
+    persistence = config["data_persistence"]
+    return EngineSettings(
+        uid=bdb.uid,
+        cluster=bdb.sharding,
+        admin_password=bdb.admin_password,
+        next_admin_password=bdb.next_admin_password,
+        client_passwords=bdb.passwords,
+        default_user=config["default_user"],
+        memory=bdb.shard_memory,
+        eviction_policy=config["eviction_policy"],
+        appendonly=persistence == "aof",
+        appendfsync_always=config["aof_policy"] == "appendfsync-always",
+        save=[(point["secs"], point["writes"]) for point in config["snapshot_policy"]]
+        if persistence == "snapshot"
+        else [],
+        maxclients=config["maxclients"],
+        io_threads=bdb.io_threads,
+        disabled_commands=disabled_commands.rules(config.get("disabled_commands", "")),
+        tls=shard_tls(bdb),
+    )
+
+
+def shard_tls(bdb: Bdb) -> ShardTls | None:
+    """Return the credentials of the database's shards and proxies; None if they use unencrypted connections."""
+    if bdb.shard_certificates is None:
+        return None
+    certificates = ShardCertificates.read(bdb.shard_certificates)
+    return ShardTls(authorities=certificates.trusted, certificate=certificates.certificate, key=certificates.key)
+
+
+def shard_ref(row: Shard, node: NodeRef) -> ShardRef:
+    return ShardRef(
+        uid=row.uid,
+        node=node,
+        pair=row.pair,
+        role=row.role,
+        slots=slots.parse(row.slots),
+        port=row.port,
+        bus_port=row.bus_port,
+        engine_id=row.engine_id,
+    )

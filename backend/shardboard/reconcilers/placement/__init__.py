@@ -1,0 +1,1 @@
+"""Loops and action steps for shard placement, movement and resharding."""

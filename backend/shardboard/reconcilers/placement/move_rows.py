@@ -1,0 +1,143 @@
+"""Writes of moves: each change of rows is one transaction, and only while the action is still ours."""
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.actions.new_shards import PortAllocator
+from shardboard.domain.placement.moves import Move
+from shardboard.reconcilers.lease import leased_transaction
+from shardboard.state.alerting.events import record_for_shard
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.actions import Action
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.shards import Shard
+from shardboard.store.db import Store
+
+
+async def create_rows(store: Store, action: Action, moves: Sequence[Move]) -> None:
+    """Create rows for new shards, as replicas of their pairs."""
+    async with leased_transaction(store, action) as session:
+        if session is None:
+            return
+        held = await shards.list_occupying(session)
+        ports = PortAllocator(held, await nodes.list_all(session))
+        present = {row.uid for row in held}
+        for move in moves:
+            twin = next((row for row in held if (row.bdb_uid, row.pair) == (move.bdb, move.pair)), None)
+            if twin is None or move.newcomer is None or move.to is None or move.newcomer in present:
+                continue
+            port = ports.allocate(move.to)
+            # Checked when the action was requested; if the last port was taken since, the move waits
+            if port is not None:
+                session.add(twin.replica(move.newcomer, move.to, port))
+
+
+async def promote(store: Store, action: Action, promoted_uid: int, seconds: float | None) -> None:
+    """Write the roles after a planned failover, which took `seconds` if this console saw its start."""
+    now = datetime.now(UTC)
+    async with leased_transaction(store, action) as session:
+        if session is None:
+            return
+        promoted = await shards.by_uid(session, promoted_uid)
+        bdb = await bdbs.by_uid(session, promoted.bdb_uid) if promoted is not None else None
+        if promoted is None or bdb is None:
+            return
+        others = [
+            row
+            for row in await shards.list_for_bdb(session, promoted.bdb_uid)
+            if row.pair == promoted.pair and row is not promoted
+        ]
+        old = next((row for row in others if row.role == "master"), None)
+        promoted.role = "master"
+        promoted.set_role("master", now)
+        for row in others:
+            row.role = "slave"
+        for row in (promoted, *others):
+            row.leads_again = False  # the current primary was chosen intentionally
+        if old is not None and old.observed_status != "down":
+            old.set_role("slave", now)
+        replaced = f"redis:{old.uid}" if old is not None else "its former primary"
+        record_for_shard(
+            session,
+            action,
+            promoted,
+            "shard_failover",
+            f"Shard redis:{promoted_uid} on node {promoted.node_uid} became the primary of pair {promoted.pair} of {bdb.name}, "
+            f"replacing {replaced}{f' in {seconds:.2f} s' if seconds is not None else ''}, as planned.",
+            details={
+                "pair": promoted.pair,
+                "lost": old.uid if old is not None else None,
+                "heir": promoted_uid,
+                "bytes_behind": 0,
+                "method": "graceful",
+                "seconds": seconds,
+            },
+        )
+
+
+async def retire(store: Store, action: Action, moves: Sequence[Move]) -> None:
+    """Mark shards that are no longer desired; the removal loop ends them."""
+    async with leased_transaction(store, action) as session:
+        if session is None:
+            return
+        for move in moves:
+            row = await shards.by_uid(session, move.leaves) if move.leaves is not None else None
+            if row is not None:
+                row.desired = "absent"
+                await _record_retired(session, action, move, row)
+            newcomer = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
+            if newcomer is not None and newcomer.observed_role is None:
+                newcomer.set_role("slave", datetime.now(UTC))
+
+
+async def _record_retired(session: AsyncSession, action: Action, move: Move, row: Shard) -> None:
+    bdb = await bdbs.by_uid(session, row.bdb_uid)
+    name = bdb.name if bdb is not None else f"database {row.bdb_uid}"
+    seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+    message = (
+        f"Shard redis:{row.uid} of {name} moved from node {row.node_uid} to node {move.to}, where it is "
+        f"redis:{move.newcomer}, {seconds:.1f} s after the request."
+        if move.newcomer is not None
+        else f"Replica redis:{row.uid} of {name} was removed from node {row.node_uid}."
+    )
+    record_for_shard(
+        session,
+        action,
+        row,
+        "shard_moved" if move.newcomer is not None else "shard_removed",
+        message,
+        details={"pair": row.pair, "newcomer": move.newcomer, "to": move.to},
+    )
+
+
+async def complete_or_undo(
+    session: AsyncSession, action: Action, moves: Sequence[Move], committed: Collection[int]
+) -> None:
+    """Complete or undo partial moves: a new shard that is primary stays and the old shard is removed; a new shard whose old shard
+    was already removed stays too. All other new shards are removed.
+    """
+    for move in moves:
+        newcomer = await shards.by_uid(session, move.newcomer) if move.newcomer is not None else None
+        if newcomer is None:
+            continue
+        leaving = await shards.by_uid(session, move.leaves) if move.leaves is not None else None
+        if move.leaves is not None and leaving is None:
+            continue
+        if newcomer.role == "master":
+            if leaving is not None:
+                leaving.desired = "absent"
+        elif newcomer.uid not in committed:
+            newcomer.desired = "absent"
+        else:
+            # It may be taking over right now: removing it or the old shard could lose data.
+            record_for_shard(
+                session,
+                action,
+                newcomer,
+                "shard_move_unsettled",
+                f"Shard redis:{newcomer.uid} on node {newcomer.node_uid} stays as an additional copy of pair {newcomer.pair}:  "
+                "it is unknown whether it took over.",
+                severity="WARNING",
+            )

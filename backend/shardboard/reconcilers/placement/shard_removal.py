@@ -1,0 +1,115 @@
+"""Removal of shards that are no longer desired: the agent removes process and files, the other shards of the cluster forget the
+node, and then the row is deleted. The row exists until then.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from shardboard.driver import replication
+from shardboard.driver.interfaces import Agents, NodeRef
+from shardboard.driver.valkey_cluster import ShardRef
+from shardboard.errors import AgentError
+from shardboard.kit.bus import Bus
+from shardboard.kit.tasks import Tasks
+from shardboard.reconcilers.load_database import node_ref, shard_ref
+from shardboard.state.cluster import nodes
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.shards import Shard
+from shardboard.store.db import Store
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 2.0
+
+
+class RemovalLoop:
+    """Polls for shards with `desired = "absent"` after each change of shards, and every RETRY_SECONDS."""
+
+    def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
+        self._store = store
+        self._bus = bus
+        self._agents = agents
+        self._working: Tasks[int] = Tasks()
+        """One task per node, so that an unresponsive agent does not delay other nodes."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with self._working.cancelled_at_exit():
+            with self._bus.listen("change") as changes:
+                while True:
+                    await self._sweep()
+                    await changes.wait_until(lambda change: change[0] == "shard", RETRY_SECONDS)
+
+    async def _sweep(self) -> None:
+        async with self._store.read() as session:
+            doomed = await shards.list_absent(session)
+            places = {node.uid: node_ref(node) for node in await nodes.list_all(session)} if doomed else {}
+        by_node: dict[NodeRef, list[int]] = defaultdict(list)
+        for row in doomed:
+            if row.node_uid in places:
+                by_node[places[row.node_uid]].append(row.uid)
+        rows = {row.uid: row for row in doomed}
+        for node, uids in by_node.items():
+            if node.uid not in self._working:
+                self._working.start(node.uid, self._remove_from_node(node, [rows[uid] for uid in uids]))
+
+    async def _remove_from_node(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
+        try:
+            gone = set(await self._remove(node, {row.uid: row.engine_id for row in doomed}))
+            gone -= await forget_removed(self._store, self._agents, [row for row in doomed if row.uid in gone])
+            if gone:
+                async with self._store.begin() as session:
+                    for row in await shards.list_absent(session):
+                        if row.uid in gone:
+                            await shards.delete(session, row)
+        except Exception:  # retried later; other nodes must not be affected
+            log.exception("removal: removing shards of node %s failed", node.uid)
+
+    async def _remove(self, node: NodeRef, doomed: Mapping[int, str]) -> list[int]:
+        try:
+            outcomes = await self._agents.remove(node, doomed)
+        except AgentError as error:
+            log.info("removal: removing shards %s failed, will retry: %s", list(doomed), error.reason)
+            return []
+        for outcome in outcomes:
+            if not outcome.ok:
+                log.warning("removal: shard %s was not removed: %s", outcome.uid, outcome.reason)
+        return [outcome.uid for outcome in outcomes if outcome.ok]
+
+
+async def remove_undesired(store: Store, agents: Agents, bdb_uid: int, started: Sequence[ShardRef]) -> None:
+    """Remove the shards just started that are no longer desired: their database was deleted in the meantime, possibly after the
+    loop's last poll.
+    """
+    async with store.read() as session:
+        desired = {row.engine_id for row in await shards.list_for_bdb(session, bdb_uid)}
+    for each in started:
+        if each.engine_id not in desired:
+            await agents.remove(each.node, {each.uid: each.engine_id})
+
+
+async def forget_removed(store: Store, agents: Agents, removed: Sequence[Shard]) -> set[int]:
+    """Make the living shards of their clusters forget removed shards. Return the uids of those that some shard still knows.
+
+    All commands are sent within the minute in which an engine does not learn of a forgotten node again. Unreachable shards are not
+    awaited: they only keep the name of a node that does not respond.
+    """
+    if not removed:
+        return set()
+    hosts: dict[int, list[ShardRef]] = defaultdict(list)
+    async with store.read() as session:
+        reachable = {
+            node.uid: node_ref(node)
+            for node in await nodes.list_all(session)
+            if node.health == "up" and node.agent_status == "connected"
+        }
+        clusters = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.sharding}
+        for row in await shards.list_all(session):
+            if row.bdb_uid in clusters and row.node_uid in reachable and row.observed_status in ("ok", "loading"):
+                hosts[row.bdb_uid].append(shard_ref(row, reachable[row.node_uid]))
+    left = set()
+    for row in removed:
+        if await replication.forget_node(agents, hosts[row.bdb_uid], row.engine_id):
+            left.add(row.uid)
+    return left

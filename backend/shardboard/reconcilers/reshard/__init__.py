@@ -1,1 +1,0 @@
-"""Resharding: change of a database's number of pairs while it serves requests."""

@@ -1,0 +1,1 @@
+"""Request and reply models for users, roles, logins and the audit log."""

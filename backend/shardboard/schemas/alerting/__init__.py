@@ -1,0 +1,1 @@
+"""Request and reply models for alarms, events and notifications."""

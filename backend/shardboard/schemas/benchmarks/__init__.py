@@ -1,0 +1,1 @@
+"""Request and reply models for benchmark runs and their reports."""

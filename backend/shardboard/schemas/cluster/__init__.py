@@ -1,0 +1,1 @@
+"""Request and reply models for the cluster, its nodes, certificates and operations."""

@@ -1,0 +1,96 @@
+"""Shards in the format of replies and the event stream.
+
+In the Redis Enterprise REST API, the uids of a shard and its node are strings, and the uid of its database is a number.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, JsonValue
+from pydantic.json_schema import SkipJsonSchema
+
+from shardboard.schemas.optional_fields import OptionalInt, OptionalStr, without_default, without_none
+from shardboard.schemas.row_protocols import ShardRow
+from shardboard.schemas.timestamps import iso
+
+_STATUSES: list[JsonValue] = ["ok", "busy", "loading", "timeout", "down", "unknown"]
+
+
+class Loading(BaseModel):
+    status: str = Field(json_schema_extra={"enum": ["idle", "in_progress"]})
+
+
+class Sync(BaseModel):
+    status: str = Field(json_schema_extra={"enum": ["idle", "in_progress", "link_down"]})
+    progress: int = Field(description="Bytes that the replica has not received yet, if known.")
+
+
+class Shard(BaseModel):
+    uid: str
+    bdb_uid: int
+    node_uid: str
+    node: int = Field(description="Same as `node_uid`, as a number.")
+    role: str = Field(description="Role according to the console.", json_schema_extra={"enum": ["master", "slave"]})
+    actual_role: str = Field(description="Last observed role; empty before the first observation.")
+    status: str = Field(json_schema_extra={"enum": ["active", "inactive"]})
+    detailed_status: str = Field(
+        description="`busy`: the primary runs but rejects requests, because its cluster state is `fail`.",
+        json_schema_extra={"enum": _STATUSES},
+    )
+    detail: str = Field(description="Message if the shard is not ok.")
+    assigned_slots: str = Field(description='Ranges of hash slots, for example "0-99,200-8191"; empty without slots.')
+    lost_lead: bool = Field(
+        description="Whether the shard was a primary when its node failed and is a replica now. `return_primaries` makes it the "
+        "primary again."
+    )
+    pair: int = Field(description="Number of the shard pair. A primary and its replica have the same number.")
+    loading: Loading
+    sync: Annotated[Sync | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
+    """Only for replicas."""
+    address: str
+    port: int
+    pid: OptionalInt
+    started_at: OptionalStr
+    engine_version: OptionalStr = Field(
+        description="Version of the running Valkey; missing before the first observation."
+    )
+    used_memory: OptionalInt = Field(
+        description="Memory usage in bytes from the newest sample; missing without a sample."
+    )
+    report_timestamp: OptionalStr = Field(description="Time of the last observation.")
+
+
+def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) -> dict[str, Any]:
+    """Render a shard. `address` is its node's address; `latest` is its newest sample by metric name, empty without a sample."""
+    memory = latest.get("used_memory")
+    refuses = shard.observed_status == "ok" and shard.observed_link == "cluster_down"
+    shown: dict[str, Any] = {
+        "uid": str(shard.uid),
+        "bdb_uid": shard.bdb_uid,
+        "node_uid": str(shard.node_uid),
+        "node": shard.node_uid,
+        "role": shard.current_role,
+        "actual_role": shard.observed_role or "",
+        "status": "active" if shard.observed_status in ("ok", "loading") else "inactive",
+        "detailed_status": "busy" if refuses else shard.observed_status,
+        "detail": shard.detail,
+        "assigned_slots": shard.slots,
+        "lost_lead": shard.leads_again and shard.current_role == "slave",
+        "pair": shard.pair,
+        "loading": {"status": "in_progress" if shard.observed_status == "loading" else "idle"},
+        "address": address,
+        "port": shard.port,
+        **without_none(
+            pid=shard.observed_pid,
+            started_at=iso(shard.observed_started_at) if shard.observed_started_at else None,
+            engine_version=shard.observed_version or None,
+            used_memory=None if memory is None else int(memory),
+            report_timestamp=iso(shard.observed_at) if shard.observed_at else None,
+        ),
+    }
+    if shard.current_role == "slave":
+        shown["sync"] = {
+            "status": shard.observed_link or "in_progress",
+            "progress": int(latest.get("repl_lag_bytes") or 0),
+        }
+    return shown

@@ -1,0 +1,1 @@
+"""Request and reply models for node failures, failover, incidents and drills."""

@@ -1,0 +1,1 @@
+"""Request and reply models for metrics and their history."""

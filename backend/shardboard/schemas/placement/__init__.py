@@ -1,0 +1,1 @@
+"""Request and reply models for shard placement, movement and resharding."""

@@ -1,0 +1,1 @@
+"""Changes to users, roles, logins and the audit log."""

@@ -1,0 +1,302 @@
+"""Roles and ACLs, and the databases that refer to them (REST reference 3.5)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain.access import acl_rules, roles
+from shardboard.domain.access.acl_rules import Acl
+from shardboard.domain.access.roles import ManagementRole, Role
+from shardboard.errors import Conflict, NotAcceptable, NotFound
+from shardboard.services.access.authorization import (
+    Principal,
+    databases_text,
+    require_privilege_over,
+    require_remaining_admin,
+)
+from shardboard.services.access.users import RoleAssignment
+from shardboard.state.access import ldap_mappings, roles_and_acls, service_tokens
+from shardboard.state.access.roles_and_acls import RedisAcl
+from shardboard.state.access.roles_and_acls import Role as RoleRow
+from shardboard.state.access.users import User
+from shardboard.state.alerting import events
+from shardboard.state.cluster import cluster as clusters
+from shardboard.state.databases import bdbs
+
+CustomRow = TypeVar("CustomRow", RedisAcl, RoleRow)
+
+MAX_NAME_LENGTH = 120
+_LIMITED = " and ".join(sorted(roles.LIMITED))
+MAX_ENTRIES = 1000
+
+
+async def list_acls(session: AsyncSession) -> list[Acl]:
+    """Return all ACLs: the built-in ones, then the custom ones by uid."""
+    custom = [Acl(row.uid, row.name, row.acl) for row in await roles_and_acls.list_acls(session)]
+    return [*acl_rules.BUILT_IN.values(), *custom]
+
+
+async def get_acl(session: AsyncSession, uid: int) -> Acl:
+    found = next((each for each in await list_acls(session) if each.uid == uid), None)
+    if found is None:
+        raise NotFound("redis_acl_not_exist", f"ACL {uid} does not exist.")
+    return found
+
+
+async def create_acl(session: AsyncSession, name: str, rules: str, by: Principal) -> Acl:
+    await clusters.load_for_update(session)
+    present = await list_acls(session)
+    _check_name(name, (each.name for each in present))
+    _check_limit(len(present))
+    row = RedisAcl(uid=_next_uid(each.uid for each in present), name=name, acl=normalize_rules(rules))
+    session.add(row)
+    events.record(session, "redis_acl_created", f"The ACL {name} was created: {row.acl}", originator=by.username)
+    await session.flush()
+    return Acl(row.uid, row.name, row.acl)
+
+
+async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: str | None, by: Principal) -> Acl:
+    """Change a custom ACL; None leaves a field unchanged. Databases that use the ACL apply the change."""
+    await clusters.load_for_update(session)
+    row = await _load_custom(session, RedisAcl, uid, await get_acl(session, uid))
+    if name is not None and name != row.name:
+        _check_name(name, (each.name for each in await list_acls(session) if each.uid != uid))
+        row.name = name
+    if rules is not None:
+        row.acl = normalize_rules(rules)
+    events.record(session, "redis_acl_updated", f"The ACL {row.name} was changed: {row.acl}", originator=by.username)
+    await session.flush()
+    return Acl(row.uid, row.name, row.acl)
+
+
+async def remove_acl(session: AsyncSession, uid: int, by: Principal) -> None:
+    await clusters.load_for_update(session)
+    row = await _load_custom(session, RedisAcl, uid, await get_acl(session, uid))
+    _check_unused(row.name, await _databases_with(session, "redis_acl_uid", uid))
+    await session.delete(row)
+    events.record(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", originator=by.username)
+
+
+async def list_roles(session: AsyncSession) -> list[Role]:
+    """Return all roles: the built-in ones, then the custom ones by uid."""
+    custom = [_role(row) for row in await roles_and_acls.list_roles(session)]
+    return [*roles.BUILT_IN.values(), *custom]
+
+
+async def list_visible_roles(session: AsyncSession, viewer: Principal) -> list[Role]:
+    """Return the roles that `viewer` may see.
+
+    A viewer who is limited to some databases sees no roles that are limited to other databases only, and of each role only the
+    databases that the viewer can access.
+    """
+    found = await list_roles(session)
+    if viewer.bdbs is None:
+        return found
+    shown = [
+        replace(each, bdb_uids=tuple(uid for uid in each.bdb_uids if viewer.can_access_database(uid))) for each in found
+    ]
+    return [
+        visible for visible, original in zip(shown, found, strict=True) if visible.bdb_uids or not original.bdb_uids
+    ]
+
+
+async def get_role(session: AsyncSession, uid: int, viewer: Principal | None = None) -> Role:
+    """Return a role; with `viewer`, only if that viewer may see it. Raises NotFound."""
+    known = await (list_roles(session) if viewer is None else list_visible_roles(session, viewer))
+    found = next((each for each in known if each.uid == uid), None)
+    if found is None:
+        raise NotFound("role_not_exist", f"Role {uid} does not exist.")
+    return found
+
+
+async def create_role(
+    session: AsyncSession, name: str, management: ManagementRole, bdb_uids: Sequence[int], by: Principal
+) -> Role:
+    require_privilege_over(by, management)
+    await clusters.load_for_update(session)
+    await _check_bdb_uids(session, management, bdb_uids)
+    present = await list_roles(session)
+    _check_name(name, (each.name for each in present))
+    _check_limit(len(present))
+    uid = _next_uid(each.uid for each in present)
+    row = RoleRow(uid=uid, name=name, management=management, bdb_uids=sorted(set(bdb_uids)))
+    session.add(row)
+    events.record(
+        session,
+        "role_created",
+        f"The role {name} was created; its management role is {management}{_limits(row)}.",
+        originator=by.username,
+    )
+    await session.flush()
+    return _role(row)
+
+
+async def change_role(
+    session: AsyncSession,
+    uid: int,
+    name: str | None,
+    management: ManagementRole | None,
+    bdb_uids: Sequence[int] | None,
+    by: Principal,
+) -> Role:
+    """Change a custom role; None leaves a field unchanged. Users and service tokens with the role are updated as well."""
+    await clusters.load_for_update(session)
+    row = await _load_custom(session, RoleRow, uid, await get_role(session, uid))
+    require_privilege_over(by, row.management)
+    if name is not None and name != row.name:
+        _check_name(name, (each.name for each in await list_roles(session) if each.uid != uid))
+        row.name = name
+    if management is not None and management != row.management:
+        require_privilege_over(by, management)
+        members = (await session.execute(select(User).where(User.role_uid == uid))).scalars().all()
+        await require_remaining_admin(session, members)
+        for user in members:
+            user.role = management
+        for token in await service_tokens.list_for_role(session, uid):
+            token.role = management
+        row.management = management
+    desired = row.bdb_uids if bdb_uids is None else sorted(set(bdb_uids))
+    await _check_bdb_uids(session, row.management, desired, gone=row.bdb_uids)
+    row.bdb_uids = desired
+    events.record(
+        session,
+        "role_updated",
+        f"The role {row.name} was changed; its management role is {row.management}{_limits(row)}.",
+        originator=by.username,
+    )
+    await session.flush()
+    return _role(row)
+
+
+async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
+    await clusters.load_for_update(session)
+    row = await _load_custom(session, RoleRow, uid, await get_role(session, uid))
+    require_privilege_over(by, row.management)
+    members = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
+    tokens = [each.name for each in await service_tokens.list_for_role(session, uid)]
+    _check_unused(row.name, await _databases_with(session, "role_uid", uid), members, tokens)
+    if mapped := await ldap_mappings.list_for_role(session, uid):
+        raise Conflict(
+            "resource_in_use", f"{row.name} is assigned by the LDAP mapping {mapped[0].name}; change the mapping first."
+        )
+    provider = (await clusters.load(session)).oidc or {}
+    if uid in (provider.get("default_role_uid"), *(given for _, given in provider.get("roles", ()))):
+        raise Conflict("resource_in_use", f"{row.name} is assigned by single sign-on; change its settings first.")
+    await session.delete(row)
+    events.record(session, "role_deleted", f"The role {row.name} was deleted.", originator=by.username)
+
+
+async def check_roles_permissions(session: AsyncSession, value: object) -> None:
+    """Raise NotAcceptable unless `given` is a valid value of `roles_permissions` and its roles and ACLs exist."""
+    uids = {
+        "role_uid": {each.uid for each in await list_roles(session)},
+        "redis_acl_uid": {each.uid for each in await list_acls(session)},
+    }
+    if not isinstance(value, list) or not all(isinstance(row, dict) and row.keys() == uids.keys() for row in value):
+        raise _invalid_permissions(
+            "`roles_permissions` must be a list of objects, each with `role_uid` and `redis_acl_uid`."
+        )
+    for row in value:
+        for name, known in uids.items():
+            if isinstance(row[name], bool) or row[name] not in known:
+                raise _invalid_permissions(f"`roles_permissions`: {name} {str(row[name])[:40]} does not exist.")
+    named = [row["role_uid"] for row in value]
+    if len(set(named)) < len(named):
+        raise _invalid_permissions("`roles_permissions` names a role twice; assign one ACL to each role.")
+
+
+async def requested_role(
+    session: AsyncSession, management: ManagementRole | None, role_uids: Sequence[int] | None
+) -> RoleAssignment | None:
+    """Return the role that a request names by management role, by uid, or by both; None if it names neither."""
+    if role_uids is None:
+        return RoleAssignment(management) if management is not None else None
+    await clusters.load_for_update(session)  # so that the role cannot be removed before the user has it
+    found = [each for each in await list_roles(session) if [each.uid] == list(role_uids)]
+    if not found or management not in (None, found[0].management):
+        message = "`role_uids` must hold one uid from /v1/roles. If `role` is sent too, it must be that role's management role."
+        raise NotAcceptable("config_error", message, field="role_uids")
+    role = found[0]
+    is_built_in = role.uid in roles.BUILT_IN
+    if is_built_in:
+        return RoleAssignment(role.management, by_uid=True)
+    return RoleAssignment(role.management, role.uid, role.name, by_uid=True)
+
+
+async def _check_bdb_uids(
+    session: AsyncSession, management: str, bdb_uids: Sequence[int], gone: Sequence[int] = ()
+) -> None:
+    """Raise NotAcceptable unless the role can be limited to these databases. Databases in `gone` need not exist any longer."""
+    if not bdb_uids:
+        return
+    if management not in roles.LIMITED:
+        message = (
+            f"The management role {management} covers the whole cluster; only {_LIMITED} can be limited to databases."
+        )
+        raise NotAcceptable("invalid_param", message, field="resources")
+    known = {bdb.uid for bdb in await bdbs.list_all(session)}
+    if missing := sorted(set(bdb_uids) - known - set(gone)):
+        raise NotAcceptable("invalid_param", f"`resources`: database {missing[0]} does not exist.", field="resources")
+
+
+def _role(row: RoleRow) -> Role:
+    return Role(row.uid, row.name, row.management, tuple(row.bdb_uids))
+
+
+def _limits(row: RoleRow) -> str:
+    return f" of {databases_text(row.bdb_uids)}" if row.bdb_uids else ""
+
+
+def normalize_rules(rules: str) -> str:
+    """Return the rules in the form in which they are stored. Raises NotAcceptable."""
+    try:
+        return " ".join(acl_rules.parse(rules))
+    except acl_rules.InvalidAcl as error:
+        raise NotAcceptable("invalid_param", str(error), field="acl") from error
+
+
+def _invalid_permissions(message: str) -> NotAcceptable:
+    return NotAcceptable("invalid_param", message, field="roles_permissions")
+
+
+async def _databases_with(session: AsyncSession, field: str, uid: int) -> list[str]:
+    found = await bdbs.list_all(session)
+    return [bdb.name for bdb in found if any(row[field] == uid for row in bdb.config.get("roles_permissions", ()))]
+
+
+async def _load_custom(session: AsyncSession, table: type[CustomRow], uid: int, found: Acl | Role) -> CustomRow:
+    row = await session.get(table, uid)
+    if row is None:
+        raise Conflict("read_only", f"{found.name} is built in and cannot be changed or deleted.")
+    return row
+
+
+def _check_name(name: str, others: Iterable[str]) -> None:
+    if not 0 < len(name.strip()) <= MAX_NAME_LENGTH or not name.isprintable():
+        raise NotAcceptable(
+            "invalid_param", f"The name must have 1 to {MAX_NAME_LENGTH} printable characters.", field="name"
+        )
+    if name.casefold() in {other.casefold() for other in others}:
+        raise NotAcceptable("name_already_exists", f"The name {name} is already in use.", field="name")
+
+
+def _check_limit(present: int) -> None:
+    if present >= MAX_ENTRIES:
+        raise Conflict("invalid_param", f"There are {present} already, which is the maximum; delete some first.")
+
+
+def _check_unused(name: str, databases: Sequence[str], users: Sequence[str] = (), tokens: Sequence[str] = ()) -> None:
+    where = [
+        *(f"database {each}" for each in databases[:3]),
+        *(f"user {each}" for each in users),
+        *(f"service token {each}" for each in tokens[:3]),
+    ]
+    if where:
+        raise Conflict("resource_in_use", f"{name} is in use by {', '.join(where)}; change that first.")
+
+
+def _next_uid(taken: Iterable[int]) -> int:
+    return max(acl_rules.FIRST_CUSTOM_UID - 1, *taken) + 1

@@ -1,0 +1,323 @@
+"""Adding, changing and removing users (REST reference 3.5), and the privileges that this requires.
+
+Administrators may do everything. User managers may do everything except to administrators; otherwise they could make themselves
+administrators. All users may change their own name and password. At least one administrator with a password always remains.
+"""
+
+import time
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain.access import password_rules
+from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
+from shardboard.services.access import logins, passwords, two_factor
+from shardboard.services.access.authorization import (
+    ADMINS,
+    Principal,
+    get_user,
+    require_privilege_over,
+    require_remaining_admin,
+)
+from shardboard.state.access import acl_users, login_failures, roles_and_acls, users
+from shardboard.state.access.users import LDAP, REGULAR, SSO, Password, User
+from shardboard.state.alerting import events
+from shardboard.state.cluster import cluster as clusters
+
+_FORBIDDEN_IN_NAMES = frozenset('&<>"')
+_MAX_NAME_LENGTH = 254
+MAX_PASSWORDS = 5
+_NAMES = {REGULAR: "a password", SSO: "single sign-on", LDAP: "LDAP"}
+
+
+@dataclass(frozen=True)
+class RoleAssignment:
+    """A management role, and the custom role that assigns it, if any."""
+
+    management: str
+    uid: int | None = None
+    name: str = field(default="", compare=False)
+    """Name of the custom role."""
+    by_uid: bool = field(default=False, compare=False)
+    """Whether the role was requested by its uid from /v1/roles."""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.management})" if self.name else self.management
+
+
+@dataclass(frozen=True)
+class PasswordHashes:
+    """The hashes that may be stored for a password."""
+
+    password_hash: str = field(repr=False)
+    data_hash: str = field(repr=False)
+    """Hash for engines; stored only if a database lets the user access its data."""
+
+
+@dataclass(frozen=True)
+class AccountChanges:
+    """Requested changes of a user; None leaves a field unchanged."""
+
+    email: str | None = None
+    """Only the current value is accepted."""
+    name: str | None = None
+    password: PasswordHashes | None = None
+    role: RoleAssignment | None = None
+    auth_method: str | None = None
+
+
+async def check_password(session: AsyncSession, password: str, email: str) -> None:
+    """Check length and complexity of a password by the cluster's settings.
+
+    Hashing takes 0.1 s, so callers hash after this check and outside a transaction.
+    """
+    wanted = (await clusters.load(session)).settings
+    passwords.check_length(password, wanted.password_min_length)
+    if wanted.password_complexity and (message := password_rules.validation_error(password, email)):
+        raise NotAcceptable("password_not_complex", message, field="password")
+
+
+async def create(
+    session: AsyncSession, email: str, name: str, password: PasswordHashes | None, role: RoleAssignment, by: Principal
+) -> User:
+    """Add a user; without a password, a user of single sign-on."""
+    require_privilege_over(by, role.management)
+    if not logins.is_login_name(email):
+        message = (
+            "`email` is the login name: it must have 1 to 254 printable ASCII characters and no colon (HTTP Basic)."
+        )
+        raise NotAcceptable("config_error", message, field="email")
+    _check_name(name)
+    # Serializes concurrent creations, so that names that differ in case only are detected.
+    await clusters.load_for_update(session)
+    if await users.by_email(session, email) is not None:
+        raise Conflict("email_already_exists", f"The user {email} already exists.", field="email")
+    user = User(
+        email=email,
+        name=name,
+        password_hash="",
+        role=role.management,
+        role_uid=role.uid,
+        auth_method=REGULAR if password is not None else SSO,
+        other_passwords=[],
+        created_at=datetime.now(UTC),
+    )
+    user.set_passwords([await _stored_password(session, user, password) if password is not None else Password("")])
+    session.add(user)
+    how = "" if password is not None else ", for single sign-on"
+    message = f"User {email} was created with the role {role}{how}."
+    events.record(session, "user_created", message, originator=by.username)
+    await session.flush()
+    return user
+
+
+async def change(session: AsyncSession, uid: int, requested: AccountChanges, by: Principal) -> User:
+    """Change a user. A new password ends all tokens and sessions of the user, and clears the login throttling."""
+    user = await _for_update(session, uid)
+    if user.email != by.username:
+        require_privilege_over(by, user.role)
+    if requested.email is not None and requested.email.lower() != user.email.lower():
+        message = f"The `email` of {user.email} cannot be changed; create a new user instead."
+        raise NotAcceptable("config_error", message, field="email")
+    changes = []
+    if requested.role is not None and _is_role_change(user, requested.role):
+        require_privilege_over(by, user.role, requested.role.management)
+        if requested.role.management != user.role:
+            await require_remaining_admin(session, [user])
+        changes.append(f"the role from {await _role_of(session, user)} to {requested.role}")
+        user.role, user.role_uid = requested.role.management, requested.role.uid
+    if requested.name is not None and requested.name != user.name:
+        _check_name(requested.name)
+        changes.append("the name")
+        user.name = requested.name
+    if requested.auth_method not in (None, user.auth_method):
+        await _require_sign_in_privilege(session, user, by)
+        changes.append(_change_sign_in(user, str(requested.auth_method), has_password=requested.password is not None))
+    elif requested.password is not None:
+        require_local_password(user)
+        changes.append("the password")
+    if requested.password is not None:
+        user.set_passwords([await _stored_password(session, user, requested.password)])
+        await login_failures.clear(session, user.uid)
+    if changes:
+        events.record(
+            session, "user_updated", f"User {user.email} was changed: {', '.join(changes)}.", originator=by.username
+        )
+        await session.flush()
+    return user
+
+
+async def find_for_password_change(session: AsyncSession, email: str, by: Principal) -> User:
+    """Return the user whose passwords are changed: oneself, or any user for administrators. Raises Forbidden, NotFound."""
+    user = await users.by_email(session, email) if logins.is_user_name(email) else None
+    if by.role not in ADMINS and (user is None or user.email != by.username):
+        raise Forbidden("unauthorized_action", "Only administrators can change the passwords of other users.")
+    if user is None:
+        raise NotFound("user_not_exist", f"The user {email} does not exist.")
+    return user
+
+
+async def add_password(session: AsyncSession, uid: int, password: PasswordHashes, salt_of: str, by: Principal) -> None:
+    """Add a password, hashed with the salt of `beside`. Other passwords, their tokens and sessions remain valid."""
+    user = await _for_update(session, uid)
+    require_local_password(user)
+    if user.password_hash != salt_of:
+        raise Conflict("busy", f"The passwords of {user.email} were changed concurrently; try again.")
+    if password.password_hash in user.password_hashes:
+        return
+    if len(user.passwords) >= MAX_PASSWORDS:
+        message = f"{user.email} already has {MAX_PASSWORDS} passwords; remove one that is no longer used."
+        raise Conflict("too_many_passwords", message, field="new_password")
+    user.set_passwords([*user.passwords, await _stored_password(session, user, password)])
+    events.record(
+        session, "user_updated", f"User {user.email} was changed: a password was added.", originator=by.username
+    )
+
+
+async def remove_password(session: AsyncSession, uid: int, password_hash: str, by: Principal) -> None:
+    """Remove a password, and end the tokens and sessions that were started with it."""
+    user = await _for_update(session, uid)
+    left = [each for each in user.passwords if each.hash != password_hash]
+    if not left:
+        message = f"This is the only password of {user.email}, who could not log in without it; add another one first."
+        raise NotAcceptable("last_password", message, field="old_password")
+    if len(left) < len(user.passwords):
+        user.set_passwords(left)
+        events.record(
+            session, "user_updated", f"User {user.email} was changed: a password was removed.", originator=by.username
+        )
+
+
+async def use_second_factor(session: AsyncSession, uid: int, code: str | None) -> None:
+    """Accept and invalidate the code, if the user has a second factor. Raises Conflict."""
+    user = await _for_update(session, uid)
+    if user.totp_secret is not None and not two_factor.consume_code(user, code or ""):
+        raise Conflict("busy", f"The second factor of {user.email} was used or changed concurrently; try again.")
+
+
+async def enable_second_factor(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
+    """Enable the second factor, and return the recovery codes. Tokens and sessions end, because they started without it."""
+    user = await _for_update(session, uid)
+    require_local_password(user)
+    codes = two_factor.enable(user, secret, code)
+    user.set_passwords([each.with_new_id() for each in user.passwords])
+    events.record(
+        session,
+        "user_updated",
+        f"User {user.email} was changed: two-factor authentication was enabled.",
+        originator=by.username,
+    )
+    return codes
+
+
+async def disable_second_factor(session: AsyncSession, uid: int, by: Principal) -> None:
+    """Disable the second factor of oneself, or of a user who has lost the phone."""
+    user = await _for_update(session, uid)
+    if user.email != by.username:
+        require_privilege_over(by, user.role)
+    if user.totp_secret is not None:
+        two_factor.disable(user)
+        events.record(
+            session,
+            "user_updated",
+            f"User {user.email} was changed: two-factor authentication was disabled.",
+            originator=by.username,
+        )
+
+
+def require_local_password(user: User) -> None:
+    """Raise NotAcceptable unless the user has a password in Shardboard."""
+    if user.auth_method != REGULAR:
+        message = f"{user.email} signs in with {_NAMES[user.auth_method]} and has no password in Shardboard."
+        raise NotAcceptable("no_password", message, field="password")
+
+
+async def _require_sign_in_privilege(session: AsyncSession, user: User, by: Principal) -> None:
+    require_privilege_over(by, user.role)
+    if user.email == by.username:
+        raise Forbidden("unauthorized_action", "You cannot change your own sign-in method. Ask another administrator.")
+    await require_remaining_admin(session, [user])
+
+
+def _change_sign_in(user: User, auth_method: str, *, has_password: bool) -> str:
+    """Change the sign-in method, which ends sessions and tokens. Returns the description of the change."""
+    if has_password != (auth_method == REGULAR):
+        message = (
+            "`password` is required for users who sign in with a password, and not allowed for single sign-on or LDAP."
+        )
+        raise NotAcceptable("config_error", message, field="password")
+    user.auth_method, user.subject = auth_method, None
+    two_factor.disable(user)
+    user.set_passwords([Password("")])
+    return f"the sign-in method to {_NAMES[auth_method]}"
+
+
+def _is_role_change(user: User, assignment: RoleAssignment) -> bool:
+    """Return whether the role changes. Sending only the management role of a custom role keeps the custom role."""
+    if assignment.uid is None and not assignment.by_uid and assignment.management == user.role:
+        return False
+    return assignment != RoleAssignment(user.role, user.role_uid)
+
+
+async def _role_of(session: AsyncSession, user: User) -> RoleAssignment:
+    custom = await roles_and_acls.get_role(session, user.role_uid) if user.role_uid is not None else None
+    return RoleAssignment(user.role, user.role_uid, custom.name if custom is not None else "")
+
+
+async def _for_update(session: AsyncSession, uid: int) -> User:
+    await clusters.load_for_update(session)  # two administrators must not demote each other concurrently
+    user = await get_user(session, uid)
+    await session.refresh(user, with_for_update=True)  # protects against concurrent logins
+    return user
+
+
+async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
+    """Clear the login throttling of a user. Returns False if there was none."""
+    user = await users.by_email(session, email) if logins.is_user_name(email) else None
+    if user is None:
+        raise NotFound("user_not_exist", f"The user {email} does not exist.")
+    await session.refresh(user, with_for_update=True)
+    was_locked = user.uid in await logins.locked_user_uids(session)
+    await login_failures.clear(session, user.uid)
+    if was_locked:
+        message = f"The login lock of {user.email} was cleared."
+        events.record(session, "user_updated", message, source="cluster", originator=originator)
+    return was_locked
+
+
+async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
+    await clusters.load_for_update(session)
+    user = await get_user(session, uid)
+    require_privilege_over(by, user.role)
+    await require_remaining_admin(session, [user])
+    if user.email == by.username:
+        raise Forbidden("unauthorized_action", "You cannot delete your own account. Ask another administrator.")
+    await login_failures.clear(session, user.uid)
+    await session.delete(user)
+    events.record(session, "user_deleted", f"User {user.email} was deleted.", originator=by.username)
+
+
+async def save_data_hash(session: AsyncSession, uid: int, password_hash: str, data_hash: str) -> None:
+    """Store the data hash of that password, if the user still has it and a database lets the user access its data."""
+    user = await session.get(User, uid, with_for_update=True, populate_existing=True)
+    if user is not None and await acl_users.needs_data_hash(session, user):
+        user.set_passwords(
+            [replace(each, data_hash=data_hash) if each.hash == password_hash else each for each in user.passwords]
+        )
+
+
+async def _stored_password(session: AsyncSession, user: User, password: PasswordHashes) -> Password:
+    is_wanted = await acl_users.needs_data_hash(session, user)
+    return Password(password.password_hash, password.data_hash if is_wanted else None, issued=int(time.time()))
+
+
+def is_display_name(name: str) -> bool:
+    """Return whether the name can be displayed as a user's name."""
+    return len(name) <= _MAX_NAME_LENGTH and name.isprintable() and _FORBIDDEN_IN_NAMES.isdisjoint(name)
+
+
+def _check_name(name: str) -> None:
+    if not is_display_name(name):
+        message = f'The name must have at most {_MAX_NAME_LENGTH} printable characters, and none of & < > ".'
+        raise NotAcceptable("config_error", message, field="name")

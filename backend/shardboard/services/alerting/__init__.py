@@ -1,0 +1,1 @@
+"""Changes to alarms, events and notifications."""

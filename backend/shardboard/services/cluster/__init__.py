@@ -1,0 +1,1 @@
+"""Changes to the cluster, its nodes, certificates and operations."""

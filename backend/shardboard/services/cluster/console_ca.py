@@ -1,0 +1,138 @@
+"""Operations on the console's private CA. They lock the cluster row, so that a joining node sees a consistent state."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain.text import plural
+from shardboard.errors import Conflict, Unavailable
+from shardboard.pki.console_ca import AGENT_OUTDATED, ConsoleCa
+from shardboard.pki.console_ca_files import CaRequest
+from shardboard.pki.intermediate_ca import rejection_reason, validate_intermediate_ca
+from shardboard.pki.signer import CertificateAuthority
+from shardboard.services.access.authorization import Principal
+from shardboard.state.alerting import events
+from shardboard.state.cluster import cluster as clusters
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.nodes import Node
+
+
+async def create_signing_request(
+    session: AsyncSession, ca: ConsoleCa, principal: Principal, common_name: str, organization: str
+) -> CaRequest:
+    """Create a certificate signing request for an intermediate CA. Raises Conflict while the CA is being replaced."""
+    await clusters.load_for_update(session)
+    _require_no_replacement(ca)
+    async with _recorded(
+        session, principal, "authority_requested", "A signing request for a CA of the console was created."
+    ):
+        return ca.request(common_name, organization)
+
+
+async def check_certificate(session: AsyncSession, ca: ConsoleCa, chain: str) -> CertificateAuthority:
+    """Check the certificate of a CA that an external CA has signed (PEM chain), and return its signer.
+
+    Raises Conflict, and the errors of `external_authority.accepted`.
+    """
+    _require_no_replacement(ca)
+    if ca.requested is None:
+        message = "There is no open request for this certificate: create a request, and have that signed."
+        raise Conflict("authority_not_requested", message, field="certificate")
+    names = await _names(session, ca)
+    return await asyncio.to_thread(validate_intermediate_ca, chain, ca.requested, ca.current, names)
+
+
+async def announce(session: AsyncSession, ca: ConsoleCa, principal: Principal, chain: str) -> CertificateAuthority:
+    """Announce the next CA: the one in `chain`, signed by an external CA, or without `chain` a new private CA.
+
+    Raises the errors of `check_certificate`.
+    """
+    chosen = await check_certificate(session, ca, chain) if chain else None
+    await clusters.load_for_update(session)
+    _require_no_replacement(ca)
+    if chosen is None and ca.requested is not None:
+        message = "A request for a CA is open, and its key would be lost: withdraw the request first."
+        raise Conflict("authority_requested", message)
+    issuer = f", signed by {chosen.issuer}," if chosen else ""
+    description = (
+        f"A new CA of the console{issuer} was announced. Agents trust it automatically; configure clients of endpoints."
+    )
+    async with _recorded(session, principal, "authority_announced", description):
+        return ca.announce(chosen)
+
+
+async def withdraw(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> None:
+    """Withdraw the open request or the announced CA. Raises Conflict if there is neither."""
+    await clusters.load_for_update(session)
+    if ca.requested is None and ca.next_ca is None:
+        raise Conflict("authority_not_announced", "No CA is announced and no request is open.")
+    what = "announcement of a new CA" if ca.next_ca else "request for a CA"
+    async with _recorded(session, principal, "authority_withdrawn", f"The {what} of the console was withdrawn."):
+        ca.withdraw()
+
+
+async def switch(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> None:
+    """Switch to the announced CA. Raises Conflict if none is announced or a node does not trust it yet."""
+    await clusters.load_for_update(session)
+    if ca.next_ca is None:
+        raise Conflict("authority_not_announced", "No new CA is announced.")
+    every = await nodes.list_all(session)
+    if missing := [node for node in every if blocking_reason(ca, node)]:
+        description = "; ".join(f"node {node.uid}: {blocking_reason(ca, node)}" for node in missing[:10])
+        more = f"; and {plural(len(missing) - 10, 'more node')}" if len(missing) > 10 else ""
+        message = f"Nodes that do not trust the next CA would reject the console. {description}{more}."
+        raise Conflict("nodes_not_told", message)
+    if ca.next_ca.is_external:
+        names = await _names(session, ca)
+        if refused := await asyncio.to_thread(rejection_reason, ca.next_ca, names):
+            raise Conflict("authority_not_suitable", refused)
+    description = f"The console and its agents switch to the announced CA, {ca.next_ca.fingerprint}."
+    async with _recorded(session, principal, "authority_switched", description):
+        ca.switch()
+
+
+def blocking_reason(ca: ConsoleCa, node: Node) -> str:
+    """Return why a node blocks the next step or has not completed the last one; empty if it has."""
+    heard, failure = ca.agent_progress, ca.agent_progress.failures.get(node.uid, "")
+    if ca.step == "":
+        return "" if node.agent_status != "connected" or failure == AGENT_OUTDATED else failure
+    if ca.step == "shown" and heard.presented_cas.get(node.uid) == ca.ca_fingerprint():
+        return ""
+    if node.agent_status != "connected":
+        return "its agent is not connected: reconnect it, or remove the node"
+    if ca.step == "shown":
+        return heard.unrenewed.get(node.uid) or "its agent serves a certificate of the previous CA"
+    return (
+        ""
+        if heard.trusted_digests.get(node.uid) == ca.trusted_digest
+        else failure or "its agent does not trust the new CA yet"
+    )
+
+
+async def blocking_reasons(session: AsyncSession, ca: ConsoleCa) -> Sequence[tuple[Node, str]]:
+    """Return all nodes, each with the reason why it blocks the next step (empty if it does not)."""
+    return [(node, blocking_reason(ca, node)) for node in await nodes.list_all(session)]
+
+
+async def _names(session: AsyncSession, ca: ConsoleCa) -> list[str]:
+    """Return the host names and addresses for which the CA signs certificates."""
+    return list(dict.fromkeys([*ca.names, *(node.addr for node in await nodes.list_all(session))]))
+
+
+def _require_no_replacement(ca: ConsoleCa) -> None:
+    if ca.step:
+        raise Conflict("authority_is_replaced", "The console's CA is being replaced; wait until that is complete.")
+
+
+@asynccontextmanager
+async def _recorded(session: AsyncSession, principal: Principal, event: str, description: str) -> AsyncIterator[None]:
+    """Record the event before the files of the CA are changed, so that errors of the store leave the files unchanged."""
+    events.record(session, event, description, source="cluster", originator=principal.username)
+    await session.flush()
+    try:
+        yield
+    except OSError as error:
+        message = f"The console's state directory cannot be written: {error.strerror}. Nothing was changed."
+        raise Unavailable("state_dir_not_writable", message) from error

@@ -1,0 +1,165 @@
+"""Joining nodes to the cluster: an administrator creates a token, and the agent presents it once."""
+
+import secrets
+import string
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.errors import NotAcceptable, Unauthorized
+from shardboard.pki.console_ca import ConsoleCa
+from shardboard.pki.intermediate_ca import rejection_reason
+from shardboard.pki.tls import CA_DAYS, PEER_DAYS, serial_of
+from shardboard.services.access import passwords
+from shardboard.state.alerting import events
+from shardboard.state.cluster import agent_certificates, cluster, join_tokens, nodes
+from shardboard.state.cluster.cluster import Cluster
+from shardboard.state.cluster.join_tokens import JoinToken
+from shardboard.state.cluster.nodes import Node
+
+DEFAULT_TTL = 600
+PREFIX = "sb1"
+
+
+@dataclass(frozen=True)
+class JoinRequest:
+    """A request of an agent to join the cluster."""
+
+    token: str
+    csr: str
+    addr: str
+    agent_port: int
+    facts: dict[str, Any]
+    """Facts about the node, as the agent reports them."""
+    renews_certificates: bool = False
+    """The agent can replace its certificate while it runs. Agents of earlier releases cannot and get a long-lived certificate."""
+
+
+@dataclass(frozen=True)
+class JoinResponse:
+    """The response to an accepted agent. Certificates are PEM."""
+
+    node_uid: int
+    certificate: str
+    ca: str
+    cluster_name: str
+
+
+async def create_token(
+    session: AsyncSession,
+    ca: ConsoleCa,
+    *,
+    originator: str,
+    ttl: int = DEFAULT_TTL,
+    addr: str | None = None,
+) -> tuple[str, datetime]:
+    """Create a join token for one address, or for any, and return it with its expiry time.
+
+    The token contains the fingerprint of the CA, so that the agent can verify the console.
+    """
+    now = datetime.now(UTC)
+    secret = secrets.token_urlsafe(32)
+    expires_at = now + timedelta(seconds=ttl)
+    await join_tokens.delete_expired(session, now)
+    bound = _check_addr(addr, "address") if addr is not None else None
+    session.add(
+        JoinToken(token_hash=passwords.digest(secret), expires_at=expires_at, created_by=originator, addr=bound)
+    )
+    message = f"A join token was created{f' for {bound}' if bound else ''}."
+    events.record(session, "join_token_created", message, source="cluster", originator=originator)
+    return f"{PREFIX}.{secret}.{ca.ca_fingerprint()}", expires_at
+
+
+async def accept(session: AsyncSession, ca: ConsoleCa, request: JoinRequest) -> JoinResponse:
+    """Consume the token and sign the agent's certificate. A known address is the existing node with a new certificate."""
+    token = await _take_token(session, request.token)
+    addr = _check_addr(request.addr, "addr")
+    if token.addr not in (None, addr):
+        raise Unauthorized("access_denied", "The join token is for another address.", field="token")
+    if addr in ca.names and token.addr is None:
+        # With its certificate the agent could impersonate the console. A source address does not prove where the agent runs.
+        message = (
+            f"{addr} is an address of the console, which requires a join token for that address. Create one on the console's "
+            f"machine with `shardboard token --address {addr}`, or with `POST /v1/join_tokens` and `address`."
+        )
+        raise NotAcceptable("config_error", message, field="addr")
+    days = PEER_DAYS if request.renews_certificates else CA_DAYS
+    here = await cluster.load_for_update(session)  # the CA cannot change from here on
+    if request.token.rpartition(".")[2].lower() != ca.ca_fingerprint():
+        message = "The console's CA was replaced after this join token was created; create a new token."
+        raise Unauthorized("access_denied", message, field="token")
+    if ca.current.is_external and (refused := rejection_reason(ca.current, [addr])):
+        raise NotAcceptable(
+            "config_error", f"The console's CA may not sign certificates for this address. {refused}", field="addr"
+        )
+    certificate = ca.sign_agent(request.csr, addr, days)
+    node = await nodes.by_addr(session, addr)
+    if node is None:
+        node = _add_node(session, here, addr)
+        message = f"Node {node.uid} ({addr}) joined the cluster."
+    else:
+        message = f"Node {node.uid} ({addr}) joined again, with a new certificate."
+    node.agent_port = request.agent_port
+    node.agent_status = "connected"
+    node.last_seen = datetime.now(UTC)
+    node.facts = request.facts
+    here.bootstrap_state = "completed"
+    ca.agent_progress.remove(node.uid)  # this may be a new agent, which trusts only the current CA
+    ends = node.last_seen + timedelta(days=days)
+    await agent_certificates.record(session, node.uid, serial_of(certificate), ends)
+    events.record(session, "node_joined", message, source="node", originator=token.created_by, node_uid=node.uid)
+    return JoinResponse(node.uid, certificate, ca.ca_pem, here.name)
+
+
+async def _take_token(session: AsyncSession, text: str) -> JoinToken:
+    prefix, _, rest = text.partition(".")
+    token = await join_tokens.take(session, passwords.digest(rest.partition(".")[0])) if prefix == PREFIX else None
+    if token is None:
+        raise Unauthorized(
+            "access_denied", "The join token is unknown or was already used; create a new one.", field="token"
+        )
+    if token.expires_at <= datetime.now(UTC):
+        raise Unauthorized("access_denied", "The join token has expired; create a new one.", field="token")
+    return token
+
+
+def _add_node(session: AsyncSession, here: Cluster, addr: str) -> Node:
+    node = Node(uid=here.next_node_uid, addr=addr, joined_at=datetime.now(UTC), accept_servers=True, config={})
+    here.next_node_uid += 1
+    session.add(node)
+    return node
+
+
+def _check_addr(addr: str, field: str) -> str:
+    """Return a valid node address, normalized: an IP address or a DNS name. Raises NotAcceptable."""
+    try:
+        address = ip_address(addr)
+    except ValueError:
+        if _is_dns_name(addr):
+            return addr.lower()
+    else:
+        if not (address.is_unspecified or address.is_multicast or "%" in addr):
+            return str(address)
+    raise NotAcceptable(
+        "config_error",
+        "The address of the node must be an IP address or a DNS name that the console can reach.",
+        field=field,
+    )
+
+
+def _is_dns_name(name: str) -> bool:
+    labels = name.split(".")
+    return (
+        len(name) <= 253
+        and not labels[-1].isdigit()
+        and all(
+            0 < len(label) <= 63 and set(label) <= _LABEL and not label.startswith("-") and not label.endswith("-")
+            for label in labels
+        )
+    )
+
+
+_LABEL = frozenset(string.ascii_letters + string.digits + "-")

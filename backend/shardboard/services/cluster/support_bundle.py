@@ -1,0 +1,64 @@
+"""Contents of a support bundle from the store, and the secrets that it must not contain."""
+
+import asyncio
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.domain import redaction
+from shardboard.domain.cluster import support_bundle
+from shardboard.domain.metrics import endpoint_metrics
+from shardboard.queries.metrics import metric_history as history
+from shardboard.services.access.authorization import Principal
+from shardboard.state.alerting import events
+from shardboard.state.alerting.webhooks import Webhook
+from shardboard.state.cluster import cluster, nodes
+from shardboard.state.databases import bdbs, shards
+
+PERIOD_SECONDS = 3600
+"""Period of the metrics in seconds."""
+MAX_POINTS = {"cluster": 361, "nodes": 361, "bdbs": 361, "endpoints": 361, "shards": 13}
+"""Maximum number of points per object, by topic: one per 10 s; for shards, which may be hundreds, one per 5 min. The number is one
+more than fits the period, because the period starts and ends within an interval."""
+
+
+async def secrets(session: AsyncSession) -> set[str]:
+    """Return all secrets that the store contains in readable form."""
+    here, rows = await cluster.load(session), await bdbs.list_all(session)
+    hooks = (await session.execute(select(Webhook))).scalars().all()
+    return {
+        here.jwt_secret,
+        *(secret for secret in ((here.oidc or {}).get("client_secret"), (here.ldap or {}).get("bind_pass")) if secret),
+        *(each for row in rows for each in (row.admin_password, row.next_admin_password) if each),
+        *(secret for row in rows for secret in redaction.secrets_of({**row.config, "tags": []})),
+        # The URL of a webhook often is enough to post to it.
+        *(text for hook in hooks for text in (hook.secret, hook.url)),
+    }
+
+
+async def metrics(session: AsyncSession, topic: str, bdb_uid: int | None, now: int) -> str:
+    """Return the last hour of a topic as CSV, limited to one database if the topic distinguishes databases."""
+    names = sorted(history.metric_names(topic))
+    chosen = None if bdb_uid is None else await _uids_of_bdb(session, topic, bdb_uid)
+    found = await history.history(session, topic, chosen, names, now - PERIOD_SECONDS, now, MAX_POINTS[topic], now)
+    shown = endpoint_metrics.name if topic == "endpoints" else str
+    series = ((shown(uid), found.series(place)) for place, uid in enumerate(found.uids))
+    return await asyncio.to_thread(support_bundle.csv, found.first, found.step, names, series)
+
+
+async def _uids_of_bdb(session: AsyncSession, topic: str, bdb_uid: int) -> set[int] | None:
+    """Return the uids in the topic that belong to a database; None if the topic does not distinguish databases."""
+    match topic:
+        case "bdbs":
+            return {bdb_uid}
+        case "shards":
+            return {row.uid for row in await shards.list_for_bdb(session, bdb_uid)}
+        case "endpoints":
+            return {endpoint_metrics.number(bdb_uid, node.uid) for node in await nodes.list_all(session)}
+    return None
+
+
+def record(session: AsyncSession, what: str, principal: Principal) -> None:
+    """Record that a support bundle was created."""
+    message = f"A support bundle of {what} was created."
+    events.record(session, "support_bundle_made", message, source="cluster", originator=principal.username)

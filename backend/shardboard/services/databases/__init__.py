@@ -1,0 +1,1 @@
+"""Changes to databases, shards and endpoints."""

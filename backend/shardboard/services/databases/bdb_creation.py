@@ -1,0 +1,227 @@
+"""Plan of a new database: its row, its shards and warnings. Nothing is written here.
+
+`domain/databases/creation.py` decides the steps that start the database afterwards.
+"""
+
+import secrets
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.actions import new_shards
+from shardboard.actions.movement import node_capacities
+from shardboard.domain.cluster.policy import Policy
+from shardboard.domain.databases import bdb_rules, flash, hashing, io_threads, proxy_policy
+from shardboard.domain.databases.bdb_rules import ClusterContext
+from shardboard.domain.databases.io_threads import Host
+from shardboard.domain.placement import shard_placement, slots
+from shardboard.domain.placement.shard_placement import NodeCapacity, PlacedShard
+from shardboard.domain.rules import ValidationError
+from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
+from shardboard.pki.shard_certificates import ShardCertificates
+from shardboard.schemas.cluster.cluster import reserved_ports
+from shardboard.schemas.databases import bdb_fields
+from shardboard.services.access import roles_and_acls
+from shardboard.state.access import roles_and_acls as roles
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.cluster import Cluster
+from shardboard.state.cluster.nodes import Node
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.bdbs import Bdb
+from shardboard.state.databases.shards import Shard
+
+_ERRORS: dict[str, type[ApiError]] = {"schema": BadRequest, "invalid": NotAcceptable, "conflict": Conflict}
+
+
+@dataclass
+class NewDatabase:
+    """A planned database. Its rows do not belong to a session yet."""
+
+    bdb: Bdb
+    shards: list[Shard]
+    warnings: list[str]
+
+
+def raise_validation_error(error: ValidationError | None) -> None:
+    """Raise the API error for a validation error."""
+    if error is not None:
+        raise _ERRORS[error.kind](error.code, error.message, field=error.field)
+
+
+async def plan_creation(session: AsyncSession, payload: Mapping[str, Any], cluster: Cluster) -> NewDatabase:
+    """Validate the requested database and choose uids, ports and nodes. Raises the error of the first rule that it violates."""
+    policy = cluster.rules
+    desired = with_defaults(payload, policy)
+    raise_validation_error(bdb_rules.check_fields(desired))
+    databases, machines = await bdbs.list_all(session), await nodes.list_all(session)
+    occupying = await shards.list_occupying(session)
+    unknown = [node.unknown_shards for node in machines]
+    taken_ports = {bdb.port for bdb in databases} | {shard.port for shard in occupying}
+    taken_ports = taken_ports.union(*(each.ports for each in unknown))
+    reserved = reserved_ports(cluster)
+    eligible = [node for node in machines if _eligible(node, desired)]
+    surroundings = ClusterContext(
+        taken_uids={bdb.uid for bdb in databases}.union(
+            {shard.bdb_uid for shard in occupying}, *(each.bdb_uids for each in unknown)
+        ),
+        uids_in_roles={uid for role in await roles.list_roles(session) for uid in role.bdb_uids},
+        taken_ports=taken_ports,
+        reserved_ports=reserved,
+        eligible_nodes=[node.uid for node in eligible],
+        known_nodes=[node.uid for node in machines],
+    )
+    raise_validation_error(bdb_rules.check_conflicts(desired, surroundings))
+    await roles_and_acls.check_roles_permissions(session, desired["roles_permissions"])
+    port = desired["port"] or bdb_rules.first_free_port(taken_ports | reserved)
+    if port is None:
+        raise NotAcceptable("port_unavailable", "All ports for databases are in use.", field="port")
+    rooms = node_capacities(eligible, occupying, databases)
+    plan = _place(rooms, desired, overbooking=policy.shards_overbooking)
+    places = [shard.node_uid for shard in occupying] + [placed.node_uid for placed in plan]
+    hosts = hosts_with_shard_counts(machines, places, {placed.node_uid for placed in plan})
+    desired["io_threads"] = desired["io_threads"] or io_threads.default_threads(hosts)
+    raise_validation_error(io_threads.validation_error(desired["io_threads"], hosts))
+    taken = surroundings.taken_uids | surroundings.uids_in_roles
+    bdb = _row(desired, desired.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, taken), port)
+    shares = {pair: slots.render((each,)) for pair, each in enumerate(slots.split(bdb.shards_count))}
+    rows = new_shards.new_shard_rows(plan, bdb.uid, cluster.next_shard_uid, occupying, machines, shares)
+    held = [proxy_policy.ShardLocation(row.node_uid, row.pair, row.role == "master") for row in rows]
+    bdb.endpoint_nodes = proxy_policy.bind(desired["proxy_policy"], [], held, [node.uid for node in machines])
+    bdb.endpoint_retiring = {}
+    return NewDatabase(bdb, rows, [*_warnings(desired, payload, machines), *_overbooked(rooms, rows, bdb)])
+
+
+def with_defaults(payload: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
+    """Return all fields: the given values, else the cluster's policy, else the defaults of the REST reference."""
+    desired: dict[str, Any] = {"port": 0, "sharding": False, "shards_count": 1, "replication": False}
+    desired |= bdb_fields.CONFIG_DEFAULTS
+    desired["shards_placement"] = policy.default_shards_placement
+    desired["oss_cluster"] = policy.default_oss_cluster and payload.get("sharding", False)
+    desired["data_internode_encryption"] = policy.data_internode_encryption
+    desired["io_threads"] = 0  # chosen once the nodes are known
+    desired |= payload
+    if "proxy_policy" not in payload:
+        usual = policy.default_sharded_proxy_policy if desired["sharding"] else policy.default_non_sharded_proxy_policy
+        desired["proxy_policy"] = "all-master-shards" if desired["oss_cluster"] else usual
+    if desired["sharding"] and not desired["shard_key_regex"]:
+        desired["shard_key_regex"] = [{"regex": rule} for rule in hashing.STANDARD]
+    if "version" in payload and "redis_version" not in payload:
+        desired["redis_version"] = ".".join(desired["version"].split(".")[:2])
+    elif "redis_version" in payload and "version" not in payload:
+        desired["version"] = desired["redis_version"]
+    if desired["bigstore"] and not desired["bigstore_ram_size"]:
+        processes = desired["shards_count"] * bdb_rules.copies(desired)
+        desired["bigstore_ram_size"] = flash.default_ram(desired["memory_size"], max(1, processes))
+    if desired["backup"] and "backup_interval" not in payload:
+        desired["backup_interval"] = 0
+    if not desired.get("uid"):
+        desired.pop("uid", None)
+    return desired
+
+
+def hosts_with_shard_counts(machines: Sequence[Node], places: Sequence[int], chosen: Collection[int]) -> list[Host]:
+    """Return the `chosen` nodes with the number of shards on their machines. `places` are the node uids of all shards."""
+    machine = {node.uid: node.facts["machine_id"] for node in machines}
+    held = Counter(machine.get(uid) for uid in places)
+    return [
+        Host(node.uid, node.facts["cores"], held[machine[node.uid]], node.facts["engine_version"])
+        for node in machines
+        if node.uid in chosen
+    ]
+
+
+def _eligible(node: Node, desired: Mapping[str, Any]) -> bool:
+    name = str(node.uid)
+    chosen = name not in desired["avoid_nodes"] and (not desired["use_nodes"] or name in desired["use_nodes"])
+    return chosen and node.accept_servers and not node.duty and node.agent_status == "connected"
+
+
+def _place(capacities: Sequence[NodeCapacity], desired: Mapping[str, Any], *, overbooking: bool) -> list[PlacedShard]:
+    share = bdb_rules.shard_memory(desired)
+    try:
+        return shard_placement.place(
+            capacities,
+            pairs=desired["shards_count"],
+            replication=desired["replication"],
+            policy=desired["shards_placement"],
+            shard_memory=share.ram,
+            shard_flash=share.flash,
+            overbooking=overbooking,
+        )
+    except shard_placement.InsufficientCapacity as reason:
+        raise NotAcceptable("insufficient_resources", str(reason)) from reason
+
+
+def _row(desired: Mapping[str, Any], uid: int, port: int) -> Bdb:
+    now = datetime.now(UTC)
+    return Bdb(
+        uid=uid,
+        name=desired["name"],
+        status="pending",
+        status_detail="",
+        incomplete_changes=[],
+        memory_size=desired["memory_size"],
+        port=port,
+        port_requested=desired["port"],
+        sharding=desired["sharding"],
+        shards_count=desired["shards_count"],
+        replication=desired["replication"],
+        config={name: value for name, value in desired.items() if name not in bdb_fields.COLUMNS},
+        admin_password=secrets.token_urlsafe(32),
+        next_admin_password="",
+        shard_certificates=ShardCertificates.issue().stored() if desired["data_internode_encryption"] else None,
+        action_uid=None,
+        created_at=now,
+        changed_at=now,
+    )
+
+
+def _warnings(desired: Mapping[str, Any], payload: Mapping[str, Any], machines: Sequence[Node]) -> list[str]:
+    """Return the properties of the database that the client may not expect, one sentence each."""
+    found = []
+    name = desired["name"]
+    rules = [rule["regex"] for rule in desired["shard_key_regex"]]
+    if rules and hashing.judge(rules, implicit_shard_key=desired["implicit_shard_key"]).misprint:
+        found.append(
+            f"The shard_key_regex of database {name} was interpreted as the standard policy: "
+            "only the part of a key in braces is hashed if there is one, otherwise the complete key."
+        )
+    if desired["version"] != bdb_fields.ENGINE_VERSION:
+        engines = sorted({node.facts.get("engine_version", "") for node in machines} - {""})
+        found.append(
+            f"Database {name} was created for version {desired['version']} and runs on Valkey "
+            f"{', '.join(engines) or '8'}, which supports the commands of Redis {bdb_fields.ENGINE_VERSION}."
+        )
+    idle = ineffective_fields(payload)
+    if idle:
+        found.append(f"Fields of database {name} were stored without effect: {', '.join(idle)}.")
+    return found
+
+
+def ineffective_fields(payload: Mapping[str, Any]) -> list[str]:
+    """Return the given fields that differ from their defaults and have no effect."""
+    active = {*bdb_fields.COLUMNS, *bdb_fields.IMPLEMENTED, *bdb_fields.UNSUPPORTED, *bdb_fields.HIDDEN}
+    return sorted(
+        field
+        for field, value in payload.items()
+        if field not in active
+        and (field not in bdb_fields.STORED_WITHOUT_EFFECT or value != bdb_fields.STORED_WITHOUT_EFFECT[field])
+    )
+
+
+def _overbooked(capacities: Sequence[NodeCapacity], rows: Sequence[Shard], bdb: Bdb) -> list[str]:
+    size = bdb.shard_memory.ram
+    short = [
+        str(room.node_uid)
+        for room in capacities
+        if (count := sum(row.node_uid == room.node_uid for row in rows)) and count * size > room.free_memory
+    ]
+    if not short:
+        return []
+    return [
+        f"Database {bdb.name} may grow beyond the memory of node {', '.join(short)}: the policy allows overbooking."
+    ]

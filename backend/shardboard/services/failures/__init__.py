@@ -1,0 +1,1 @@
+"""Changes to node failures, failover, incidents and drills."""

@@ -1,0 +1,1 @@
+"""Planning and queueing of shard moves and resharding."""

@@ -1,0 +1,1 @@
+"""Tables of users, roles, sessions and the audit log."""

@@ -1,0 +1,1 @@
+"""Tables for benchmark runs and their reports."""

@@ -1,0 +1,1 @@
+"""Tables for the cluster, its nodes, certificates and operations."""

@@ -1,0 +1,1 @@
+"""Tables for databases, shards and endpoints."""

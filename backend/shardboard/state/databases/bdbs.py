@@ -1,0 +1,117 @@
+"""Databases (bdb in the API)."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.domain.databases import flash
+from shardboard.store.db import Base, UtcDateTime
+from shardboard.store.encrypted_columns import EncryptedJson, EncryptedText
+
+
+class Bdb(Base):
+    """Fields that loops need have a column; all other fields of the REST object are in `config`."""
+
+    __tablename__ = "bdbs"
+    __kind__ = "bdb"
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str]
+    status: Mapped[str]
+    """pending, active, active-change-pending, delete-pending, creation-failed (REST reference 3.1.1)."""
+    status_detail: Mapped[str] = mapped_column(default="")
+    memory_size: Mapped[int] = mapped_column(BigInteger)
+    port: Mapped[int] = mapped_column(unique=True)
+    """Port of the endpoint, 10000-19999."""
+    port_requested: Mapped[int] = mapped_column(default=0)
+    """The requested port: 0 means that it was assigned, and the API continues to return 0."""
+    sharding: Mapped[bool]
+    shards_count: Mapped[int]
+    replication: Mapped[bool]
+    config: Mapped[dict[str, Any]] = mapped_column(EncryptedJson("bdbs.config"))
+    """Encrypted, because it contains passwords of clients and credentials of backup locations."""
+    alert_settings: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
+    """Changes from the defaults (`domain/alerting/alert_settings.py`)."""
+    admin_password: Mapped[str] = mapped_column(EncryptedText("bdbs.admin_password"))
+    """Password of the engine user `shardboard`. Only the console and agents have it."""
+    next_admin_password: Mapped[str] = mapped_column(
+        EncryptedText("bdbs.next_admin_password"), default="", server_default=""
+    )
+    """The password that is replacing `admin_password`; empty if it is not being changed. Only the console and agents have it."""
+    shard_certificates: Mapped[dict[str, Any] | None] = mapped_column(
+        EncryptedJson("bdbs.shard_certificates"), default=None
+    )
+    """Certificates of shards and proxies for mutual TLS (`pki/shard_certificates.py`); None: unencrypted connections. Only the
+    console and agents have them."""
+    access_version: Mapped[int] = mapped_column(default=0, server_default="0")
+    """Number of completed changes of the default user's password. Proxies do not reuse authentications of earlier versions."""
+    incomplete_changes: Mapped[list[str]] = mapped_column(JSON, default=list, server_default="[]")
+    """Names of changed fields that may not have reached all shards; the next change applies them again."""
+    endpoint_nodes: Mapped[list[int]] = mapped_column(JSON, default=list)
+    """Uids of the nodes whose proxies serve it, ascending (`domain/databases/proxy_policy.py`)."""
+    endpoint_retiring: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)
+    """Nodes that served it and still respond for a while: by uid as text, until when in ISO 8601."""
+    action_uid: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    @property
+    def on_flash(self) -> bool:
+        return bool(self.config.get("bigstore"))
+
+    @property
+    def passwords(self) -> list[str]:
+        """Valid passwords of its default user; if empty, it needs none. The first one is the field `authentication_redis_pass`."""
+        first = self.config.get("authentication_redis_pass", "")
+        return [first, *self.config.get("other_passwords", [])] if first else []
+
+    @property
+    def retiring(self) -> dict[int, datetime]:
+        """Until when nodes that served its endpoint still respond, by uid."""
+        return {int(node): datetime.fromisoformat(until) for node, until in self.endpoint_retiring.items()}
+
+    @retiring.setter
+    def retiring(self, until: Mapping[int, datetime]) -> None:
+        self.endpoint_retiring = {str(node): moment.isoformat() for node, moment in sorted(until.items())}
+
+    @property
+    def traffic_stopped(self) -> bool:
+        """Whether its endpoints are closed on request."""
+        return bool(self.config.get("traffic_manually_disabled"))
+
+    @property
+    def io_threads(self) -> int:
+        """Threads of each of its shards; databases of earlier releases have only the main thread."""
+        return int(self.config.get("io_threads", 1))
+
+    @property
+    def shard_memory(self) -> flash.ShardMemory:
+        """Memory limits of each of its shards."""
+        copies = self.shards_count * (2 if self.replication else 1)
+        return flash.shard_memory(
+            self.memory_size, self.config.get("bigstore_ram_size", 0), copies, on_flash=self.on_flash
+        )
+
+
+async def list_all(session: AsyncSession) -> Sequence[Bdb]:
+    """Return all databases by uid."""
+    return (await session.execute(select(Bdb).order_by(Bdb.uid))).scalars().all()
+
+
+async def by_uid(session: AsyncSession, uid: int) -> Bdb | None:
+    return await session.get(Bdb, uid)
+
+
+async def with_status(session: AsyncSession, status: str) -> set[int]:
+    """Return the uids of databases with this status."""
+    return set((await session.execute(select(Bdb.uid).where(Bdb.status == status))).scalars())
+
+
+async def encrypted_bdbs(session: AsyncSession) -> dict[int, bool]:
+    """Return whether databases are in cluster mode, by uid, for databases whose shards accept only TLS."""
+    found = await session.execute(select(Bdb.uid, Bdb.sharding).where(Bdb.shard_certificates.is_not(None)))
+    return {row.uid: row.sharding for row in found}

@@ -1,0 +1,1 @@
+"""Tables for node failures, failover, incidents and drills."""

@@ -1,0 +1,95 @@
+"""Outages for clients of the endpoints: until a lost primary, or its promoted replica, responded to a node's proxy again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Index, UniqueConstraint, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.store.db import Base, UtcDateTime
+
+
+class Outage(Base):
+    """Columns that end in `_ms` are milliseconds since 1970 by the clock of the node whose proxy reported it."""
+
+    __tablename__ = "outages"
+    __kind__ = "outage"
+    __table_args__ = (
+        UniqueConstraint("bdb_uid", "seen_by", "address", "port", "noticed_ms"),
+        Index("ix_outages_node", "node_uid", "noticed_at"),
+    )
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    bdb_uid: Mapped[int]
+    seen_by: Mapped[int]
+    """The node whose proxy reported it."""
+    address: Mapped[str]
+    port: Mapped[int]
+    node_uid: Mapped[int | None]
+    shard_uid: Mapped[int | None]
+    """The shard at that address and port when it was reported; None if unknown."""
+    slots: Mapped[str]
+    """In the format of `domain.slots.render`."""
+    noticed_ms: Mapped[int] = mapped_column(BigInteger)
+    last_success_ms: Mapped[int | None] = mapped_column(BigInteger)
+    """None: there was no success before."""
+    first_success_ms: Mapped[int | None] = mapped_column(BigInteger)
+    """None: it is not known to have ended."""
+    waited: Mapped[int] = mapped_column(BigInteger)
+    failed: Mapped[int] = mapped_column(BigInteger)
+    lost: Mapped[int] = mapped_column(BigInteger)
+    watched: Mapped[bool] = mapped_column(default=False)
+    """Whether the proxy sent canary writes before and after, so that the times are accurate without client requests."""
+    ahead_ms: Mapped[int | None]
+    """How far the node's clock was ahead of the console's clock, in ms; None if unknown because the report was late."""
+    noticed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
+    """`noticed_ms` converted to the console's clock as far as possible; used for queries."""
+
+
+async def list_reported_by(session: AsyncSession, seen_by: int, since_ms: int) -> Sequence[Outage]:
+    """Return the outages that the proxy of one node has reported since `since_ms` of its clock."""
+    query = select(Outage).where(Outage.seen_by == seen_by, Outage.noticed_ms >= since_ms)
+    return (await session.execute(query)).scalars().all()
+
+
+async def list_for_node(
+    session: AsyncSession, node_uid: int, first: datetime, last: datetime, *, shard_uid: int | None, limit: int
+) -> Sequence[Outage]:
+    """Return the oldest outages of primaries of one node, or of one of its shards, in `first <= noticed_at < last`."""
+    query = select(Outage).where(Outage.node_uid == node_uid, Outage.noticed_at >= first, Outage.noticed_at < last)
+    if shard_uid is not None:
+        query = query.where(Outage.shard_uid == shard_uid)
+    return (await session.execute(query.order_by(Outage.noticed_at, Outage.uid).limit(limit))).scalars().all()
+
+
+async def by_uid(session: AsyncSession, uid: int) -> Outage | None:
+    return await session.get(Outage, uid)
+
+
+async def count(session: AsyncSession) -> int:
+    return (await session.execute(select(func.count()).select_from(Outage))).scalar_one()
+
+
+async def delete_for_bdb(session: AsyncSession, bdb_uid: int) -> None:
+    """Delete the outages of a deleted database."""
+    await session.execute(delete(Outage).where(Outage.bdb_uid == bdb_uid).execution_options(synchronize_session=False))
+
+
+async def delete_before(session: AsyncSession, before: datetime, limit: int) -> int:
+    """Delete the oldest outages from before a time, at most `limit`, and return their number."""
+    return await _delete(session, before, limit)
+
+
+async def delete_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> int:
+    """If there are more than `keep`, delete older ones from before a time, at most `limit`, and return their number."""
+    surplus = await count(session) - keep
+    return await _delete(session, before, min(surplus, limit)) if surplus > 0 else 0
+
+
+async def _delete(session: AsyncSession, before: datetime, limit: int) -> int:
+    expired = select(Outage.uid).where(Outage.noticed_at < before).order_by(Outage.noticed_at, Outage.uid).limit(limit)
+    uids = (await session.execute(expired)).scalars().all()
+    if uids:
+        await session.execute(delete(Outage).where(Outage.uid.in_(uids)).execution_options(synchronize_session=False))
+    return len(uids)

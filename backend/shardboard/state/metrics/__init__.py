@@ -1,0 +1,1 @@
+"""Tables for metrics and their history."""

@@ -1,0 +1,1 @@
+"""Tables for shard placement, movement and resharding."""

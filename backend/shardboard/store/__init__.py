@@ -1,0 +1,1 @@
+"""Transactions of the SQL store, encrypted columns and transient errors."""

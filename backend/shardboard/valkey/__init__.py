@@ -1,0 +1,1 @@
+"""Replies of Valkey, and a probe for its port."""

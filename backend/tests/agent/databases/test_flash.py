@@ -1,0 +1,69 @@
+"""Tests of the flash of a node: startup checks and shard directories."""
+
+from pathlib import Path
+
+import pytest
+from backend.tests.support.real_shards import local_nodes, standalone_shard, start_request
+
+from shardboard.agent.databases import flash
+from shardboard.agent.databases.flash import Flash, FlashError
+from shardboard.agent.metrics import machine
+from shardboard.agent.settings import AgentSettings
+from shardboard.contract import TierSpec
+
+TIER = TierSpec(ram_limit=0, flash_limit=0)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> AgentSettings:
+    module = tmp_path / "module.so"
+    module.touch()
+    return AgentSettings(
+        address="127.0.0.1", state_dir=tmp_path, flash=tmp_path / "flash", flash_size=2**20, tier=str(module)
+    )
+
+
+def with_changes(settings: AgentSettings, **changes: object) -> AgentSettings:
+    return AgentSettings(**{**settings.__dict__, **changes})
+
+
+def test_flash_settings_are_reported_to_the_console(settings: AgentSettings) -> None:
+    found = flash.open_flash(settings)
+    facts = machine.facts(settings, found)
+    assert (facts.flash_path, facts.flash_size) == (str(settings.flash), 2**20)
+    assert (machine.facts(settings).flash_path, machine.facts(settings).flash_size) == ("", 0)
+    default_size = flash.open_flash(with_changes(settings, flash_size=None))
+    assert default_size is not None
+    assert default_size.size > 2**20
+
+
+def test_unusable_flash_is_rejected(settings: AgentSettings, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for changes, message in (
+        ({"flash": None}, "--flash-size needs --flash"),
+        ({"flash": tmp_path / "file"}, "is not usable: File exists"),
+        ({"flash_size": 2**60}, "its? ?file system|but the file system"),
+        ({"tier": "/nowhere.so"}, "was not found .*/nowhere.so"),
+    ):
+        with pytest.raises(FlashError, match=message):
+            flash.open_flash(with_changes(settings, **changes))
+    assert flash.open_flash(with_changes(settings, flash=None, flash_size=None)) is None
+
+
+def test_directories_of_removed_shards_are_deleted(tmp_path: Path) -> None:
+    found = Flash(tmp_path, 2**20, tmp_path / "module.so")
+    for uid in (1, 2):
+        found.prepare(uid)
+    (found.directory(1) / "log").write_text("old")
+    found.remove_others(["1"])
+    assert [path.name for path in (tmp_path / "shards").iterdir()] == ["1"]
+    found.prepare(1)
+    assert list(found.directory(1).iterdir()) == [], "files of an earlier process are deleted"
+
+
+async def test_flash_shard_is_refused_on_a_node_without_flash(tmp_path: Path) -> None:
+    async with local_nodes(tmp_path) as nodes:
+        [outcome] = await nodes[1].start(start_request(standalone_shard(1), tier=TIER))
+        assert not outcome.ok
+        assert "has no flash: its agent was started without --flash" in outcome.reason
+        assert not (tmp_path / "node1" / "shards" / "1").exists()

@@ -1,0 +1,137 @@
+"""Tests of reports and comparisons of completed benchmark runs."""
+
+import csv
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.support import fake_load_generator
+
+from shardboard.console import Console
+from shardboard.domain.benchmarks import benchmark_results
+from shardboard.state.benchmarks import benchmark_runs
+from shardboard.state.benchmarks.benchmark_runs import Benchmark, BenchmarkLoad, LoadRecord
+
+pytestmark = pytest.mark.store_in_all
+
+
+async def add_completed_run(
+    console: Console, uid: int, rates: list[int], name: str = "run <b> | x", size: int = 32
+) -> None:
+    """Store a completed run of one phase with a repetition for each rate."""
+    now = datetime.now(UTC)
+    results = []
+    async with console.store.begin() as session:
+        for repetition, ops in enumerate(rates):
+            load = f"{uid:016x}{repetition:016x}"
+            lines = [fake_load_generator.second_line(t, now.timestamp() + t, ops=ops) for t in range(3)]
+            last = fake_load_generator.end_line(now.timestamp() + 3, 3.0, 3 * ops)
+            session.add(
+                BenchmarkLoad(
+                    uid=load,
+                    benchmark_uid=uid,
+                    phase=0,
+                    repetition=repetition,
+                    node_uid=1,
+                    status="ended",
+                    began=fake_load_generator.begin_line(now.timestamp()),
+                    ended=last,
+                )
+            )
+            await benchmark_runs.add_seconds(
+                session, [LoadRecord(load, line, content) for line, content in enumerate(lines, 1)]
+            )
+            await benchmark_runs.save_report(session, load, f'{{"ALL STATS": {repetition}}}')
+            result = benchmark_results.result(lines, [fake_load_generator.begin_line(1.0)], [last])
+            results.append({"phase": 0, "phase_name": "measure", "repetition": repetition, **result})
+        sla = {"p99_ms": 1.0}
+        session.add(
+            Benchmark(
+                uid=uid,
+                name=name,
+                bdb_uid=1,
+                bdb_name="db",
+                status="completed",
+                spec={
+                    "phases": [{"name": "measure", "workload": {"data_size": size}}],
+                    "repetitions": len(rates),
+                    "load_nodes": [1],
+                    "sla": sla,
+                    "drill": None,
+                    "scenario": "",
+                },
+                facts={"bdb": {"shards_count": 1}, "nodes": [{"uid": 1, "cores": 2}]},
+                summary={
+                    "results": results,
+                    "percentiles": results[0]["percentiles"],
+                    "spread": benchmark_results.spread(results),
+                    "verdict": benchmark_results.verdict(results, sla),
+                },
+                originator="me",
+                action_uid="a",
+                created_at=now,
+                started_at=now,
+                finished_at=now,
+            )
+        )
+
+
+async def report(client: httpx.AsyncClient, kind: str) -> httpx.Response:
+    reply = await client.get("/v1/benchmarks/1/report", params={"format": kind})
+    assert reply.status_code == 200, reply.text
+    return reply
+
+
+async def test_report_formats(client: httpx.AsyncClient, console: Console) -> None:
+    await add_completed_run(console, 1, [1000, 1010])
+    text = (await report(client, "markdown")).text
+    assert "# Benchmark 1: run <b> \\| x" in text
+    assert "| 1 ms average latency | 1,010 | 0.2 | 0.2 |" in text
+    assert "| p99_ms | 1 | 0.2 | yes |" in text
+    rows = list(csv.DictReader(io.StringIO((await report(client, "csv")).text)))
+    assert [(row["repetition"], row["ops"]) for row in rows] == [("1", "1000")] * 3 + [("2", "1010")] * 3
+    page = await report(client, "html")
+    assert "run &lt;b&gt; | x" in page.text
+    assert page.text.count("<svg") == 4
+    assert "http" not in page.text, "the page must not refer to external resources"
+    report_json = (await report(client, "json")).json()
+    assert len(report_json["series"]) == len(report_json["benchmark"]["summary"]["results"]) == 2
+    assert (await report(client, "memtier")).json() == {"ALL STATS": 1}
+
+
+async def test_runs_are_compared(client: httpx.AsyncClient, console: Console) -> None:
+    await add_completed_run(console, 1, [1000, 1010, 990])
+    await add_completed_run(console, 2, [1500, 1510, 1490], size=500)
+    comparison = (await client.get("/v1/benchmarks/compare", params={"uids": "1,2"})).json()
+    assert [run["repetitions"] for run in comparison["runs"]] == [3, 3]
+    [setting] = comparison["settings"]
+    assert setting == {
+        "name": "phases.0.workload.data_size",
+        "label": "Phase 1, measure: data size",
+        "values": [32, 500],
+    }
+    assert [[point["percentile"] for point in run["percentiles"]][-1] for run in comparison["runs"]] == [100, 100]
+    [difference] = next(each for each in comparison["figures"] if each["name"] == "ops_per_second")["differences"]
+    assert (difference["ratio"], difference["stands_out"]) == (1.5, True)
+    for wrong, status in (("1", 400), ("1,x", 400), ("1,2,3,4,5,6,7", 400), ("1,9", 404)):
+        assert (await client.get("/v1/benchmarks/compare", params={"uids": wrong})).status_code == status
+
+
+async def test_cluster_data_of_a_run(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
+    await add_completed_run(console, 1, [1000])
+    body: dict[str, Any] = (await client.get("/v1/benchmarks/1/meanwhile")).json()
+    assert (body["uid"], body["events"]) == (1, [])
+    assert body["bdbs"]["metrics"][0] == "total_req"
+    assert (await client.get("/v1/benchmarks/2/meanwhile")).status_code == 404
+    assert (await client.get("/v1/benchmarks/2/report")).status_code == 404
+
+
+async def test_published_scenarios_are_returned(client: httpx.AsyncClient) -> None:
+    [first, *_] = (await client.get("/v1/benchmarks/scenarios", params={"scale": 0.001})).json()
+    assert (await client.get(f"/v1/benchmarks/scenarios/{first['name']}", params={"scale": 0.001})).json() == first
+    assert first["order"]["phases"][0]["workload"] != first["full"]["phases"][0]["workload"]
+    reply = await client.get("/v1/benchmarks/scenarios/none")
+    assert (reply.status_code, reply.json()["error_code"]) == (404, "scenario_not_found")
+    assert (await client.get("/v1/benchmarks/scenarios", params={"scale": 0})).status_code == 400

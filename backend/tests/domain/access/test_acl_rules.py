@@ -1,0 +1,84 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.contract import APPLICATION_RIGHTS
+from shardboard.domain.access import acl_rules
+from shardboard.domain.access.acl_rules import GUARD, InvalidAcl, engine_rules, parse
+
+
+@pytest.mark.parametrize("built_in", acl_rules.BUILT_IN.values(), ids=lambda each: each.name)
+def test_built_in_acls_are_valid(built_in: acl_rules.Acl) -> None:
+    assert parse(built_in.acl) == built_in.acl.split()
+
+
+def test_rules_are_normalized_to_the_engine_syntax() -> None:
+    acl = "+GET -config|set +@Read ~orders:* %r~ro:* &news:* allkeys (+set ~drafts:*)"
+    assert parse(acl) == [
+        "+get",
+        "-config|set",
+        "+@read",
+        "~orders:*",
+        "%R~ro:*",
+        "&news:*",
+        "allkeys",
+        "(+set ~drafts:*)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("acl", "expected"),
+    [
+        ("", "An ACL must contain at least one rule"),
+        ("+@read ()", "must contain at least one rule"),
+        ("+@reed ~*", "Unknown command category"),
+        ("on +@all", "is not allowed in an ACL"),
+        ("+@all >secret", "is not allowed in an ACL"),
+        ("+@all #5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8", "is not allowed in an ACL"),
+        ("+@all RESET", "is not allowed in an ACL"),
+        ("read", "is not a valid rule"),
+        ("+get\n~*", "one line of printable"),
+        ("(+get (+set ~*))", "is not a valid rule"),
+        ("+get)", "is not a valid rule"),
+        ("~" + "x" * 5000, "at most"),
+    ],
+)
+def test_invalid_rules_are_rejected_with_a_reason(acl: str, expected: str) -> None:
+    with pytest.raises(InvalidAcl, match=expected):
+        parse(acl)
+
+
+def test_error_does_not_contain_the_password() -> None:
+    with pytest.raises(InvalidAcl) as error:
+        parse("+@all >correct-horse")
+    assert "correct" not in str(error.value)
+
+
+def test_administration_commands_are_always_denied() -> None:
+    words = engine_rules("+@all ~* (+@all ~x)", all_channels=False)
+    assert words == ["+@all", "~*", f"(+@all ~x {' '.join(GUARD)})", *GUARD]
+
+
+def test_default_user_has_the_same_restrictions() -> None:
+    assert APPLICATION_RIGHTS.split() == ["+@all", *GUARD]
+
+
+def test_channels_follow_the_policy_unless_the_rules_name_them() -> None:
+    assert engine_rules("+@all ~*", all_channels=True)[0] == "allchannels"
+    assert "allchannels" not in engine_rules("+@all ~* &news", all_channels=True)
+    assert "allchannels" not in engine_rules("+@all ~* resetchannels", all_channels=True)
+
+
+@given(st.text())
+def test_arbitrary_rules_are_rejected_or_end_with_the_guard(acl: str) -> None:
+    try:
+        words = engine_rules(acl, all_channels=False)
+    except InvalidAcl:
+        return
+    assert tuple(words[-len(GUARD) :]) == GUARD
+    assert all(word.endswith(f" {' '.join(GUARD)})") for word in words if word.startswith("("))
+
+
+def test_disabled_commands_come_last_in_every_selector() -> None:
+    words = engine_rules("+@all ~* (+get ~x)", all_channels=False, disabled=("-flushall",))
+    assert words == ["+@all", "~*", f"(+get ~x {' '.join(GUARD)} -flushall)", *GUARD, "-flushall"]

@@ -1,0 +1,185 @@
+"""Tests of alarm conditions of databases, shards and nodes, and of the board that raises each alarm once."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.domain.alerting.alarms import (
+    FEW_KEYS,
+    RAISE_DELAY,
+    Alarm,
+    AlarmTracker,
+    KeyCount,
+    ShardStatus,
+    database_alarms,
+    engine_alarms,
+    key_loss_alarms,
+    lost_most_keys,
+    node_alarms,
+    replication_lag_alarms,
+    samples_late,
+)
+
+PARTS = [
+    ShardStatus(uid=1, node_uid=1, pair=0, role="master", status="ok", in_sync=False, slots=8192),
+    ShardStatus(uid=2, node_uid=2, pair=1, role="master", status="ok", in_sync=False, slots=8192),
+    ShardStatus(uid=3, node_uid=2, pair=0, role="slave", status="ok", in_sync=True, slots=8192),
+    ShardStatus(uid=4, node_uid=1, pair=1, role="slave", status="ok", in_sync=True, slots=8192),
+]
+
+
+def alarms_by_type(parts: list[ShardStatus], *, replicated: bool = True, sharded: bool = True) -> dict[str, Alarm]:
+    return {
+        alarm.type: alarm
+        for alarm in database_alarms(7, "shop", replicated=replicated, sharded=sharded, shard_statuses=parts)
+    }
+
+
+def parts_with(uid: int, **fields: object) -> list[ShardStatus]:
+    return [ShardStatus(**(vars(part) | fields)) if part.uid == uid else part for part in PARTS]
+
+
+def test_healthy_database_has_no_alarms() -> None:
+    assert alarms_by_type(PARTS) == {}
+    assert alarms_by_type(PARTS[:2], replicated=False) == {}
+
+
+def test_unserved_slots_raise_an_alarm() -> None:
+    alarm = alarms_by_type(parts_with(1, status="down"))["alarm_slots_uncovered"]
+    assert (alarm.bdb_uid, alarm.severity, alarm.source) == (7, "ERROR", "bdb")
+    assert alarm.details == {"pairs": [0], "slots": 8192}
+    assert alarm.description == "8,192 of 16,384 hash slots of shop were not served: no primary was up."
+    plain = alarms_by_type(parts_with(1, status="down")[:1], replicated=False, sharded=False)["alarm_slots_uncovered"]
+    assert plain.description == "shop was not served: no primary was up."
+    assert alarms_by_type(parts_with(1, status="timeout")) == {}, "it might still serve requests"
+
+
+def test_running_primaries_that_reject_requests_raise_an_alarm() -> None:
+    alarm = alarms_by_type(parts_with(2, rejects_requests=True))["alarm_shards_refuse"]
+    assert (alarm.bdb_uid, alarm.severity, alarm.details) == (7, "ERROR", {"shards": [2]})
+    assert alarm.description == (
+        "Primaries of shop were up but rejected requests because their cluster state was not ok: redis:2."
+    )
+    assert "alarm_shards_refuse" not in alarms_by_type(parts_with(2, rejects_requests=True, status="down")), (
+        "its slots are not served at all"
+    )
+
+
+def test_primaries_without_replica_raise_an_alarm() -> None:
+    alarm = alarms_by_type(parts_with(3, status="down"))["alarm_no_replica"]
+    assert (alarm.description, alarm.details) == (
+        "1 of 2 primaries of shop had no running replica.",
+        {"pairs": [0]},
+    )
+    assert alarms_by_type(parts_with(3, status="loading")) == {}
+
+
+def test_two_primaries_of_one_pair_raise_an_alarm() -> None:
+    alarm = alarms_by_type(parts_with(3, role="master"))["alarm_two_primaries"]
+    assert alarm.description == (
+        "Two shards of shop acted as primary of the same slots: redis:1 on node 1 and redis:3 on node 2."
+    )
+    assert "alarm_two_primaries" not in alarms_by_type(parts_with(3, role="master", status="down"))
+
+
+def test_pair_on_one_node_raises_an_alarm() -> None:
+    alarm = alarms_by_type(parts_with(3, node_uid=1))["alarm_pair_on_one_node"]
+    assert (alarm.node_uid, alarm.shard_uid, alarm.details) == (1, 3, {"pair": 0, "shards": [1, 3]})
+
+
+def test_lagging_replica_raises_an_alarm() -> None:
+    replica = PARTS[2]
+    [alarm] = replication_lag_alarms(7, "shop", replica, 101.0, 100)
+    assert alarm.description == "Replica redis:3 of shop on node 2 was more than 100 bytes behind its primary."
+    assert replication_lag_alarms(7, "shop", replica, 100.0, 100) == []
+    assert replication_lag_alarms(7, "shop", replica, None, 100) == []
+    assert replication_lag_alarms(7, "shop", PARTS[0], 101.0, 100) == []
+
+
+def test_keys_lost_in_a_restart_raise_an_alarm() -> None:
+    before = KeyCount(started_at=1.0, count=1000)
+    assert lost_most_keys(before, KeyCount(2.0, 0))
+    assert lost_most_keys(before, KeyCount(2.0, 99))
+    assert not lost_most_keys(before, KeyCount(2.0, 100)), "10 % of the keys are left"
+    assert not lost_most_keys(before, KeyCount(1.0, 0)), "in the same process the keys were deleted"
+    assert not lost_most_keys(KeyCount(1.0, FEW_KEYS - 1), KeyCount(2.0, 0))
+    assert not lost_most_keys(None, KeyCount(2.0, 0))
+    [alarm] = key_loss_alarms(7, "shop", PARTS[0], 1000, KeyCount(2.0, 0))
+    assert (
+        alarm.description == "Primary redis:1 of shop had 1,000 keys and lost most of them when its process restarted."
+    )
+    assert key_loss_alarms(7, "shop", PARTS[0], 1000, KeyCount(2.0, 500)) == [], "the keys are loaded again"
+    assert key_loss_alarms(7, "shop", PARTS[2], 1000, KeyCount(2.0, 0)) == [], "the shard is now a replica"
+
+
+def test_node_conditions_raise_alarms() -> None:
+    healthy = {"ahead": 0.0, "stalls": 0, "max_stalls": 5, "storage_left": 0.5}
+
+    def types(**changed: object) -> list[str]:
+        return [alarm.type for alarm in node_alarms(3, **(healthy | changed))]  # type: ignore[arg-type]
+
+    assert types() == []
+    assert types(ahead=3600.0) == ["alarm_clock"]
+    assert types(ahead=-3600.0) == []
+    assert types(stalls=5) == ["alarm_node_flapping"]
+    assert types(storage_left=0.01) == ["alarm_storage_full"]
+    assert types(storage_left=None) == []
+
+
+def test_late_samples_are_reported_with_the_state_of_the_cpu() -> None:
+    assert samples_late(3, 0.1, {}) == []
+    [alarm] = samples_late(3, 0.6, {"cpu_idle": 0.05, "cpu_iowait": 0.05})
+    assert (alarm.type, alarm.node_uid, alarm.details) == ("alarm_samples_late", 3, {"percent": 50, "cpu_busy": True})
+    assert "50 % of the samples of node 3" in alarm.description
+    assert "CPU" in alarm.description
+    [alarm] = samples_late(3, 0.74, {"cpu_idle": 0.9})
+    assert alarm.details == {"percent": 50, "cpu_busy": False}, "the percentage changes in steps"
+    assert "CPU" not in alarm.description
+    [alarm] = samples_late(3, 1.0, {})
+    assert alarm.details == {"percent": 75, "cpu_busy": None}
+
+
+def test_short_condition_raises_no_alarm() -> None:
+    board, lag = AlarmTracker(), Alarm("alarm_replication_lag", "behind", shard_uid=3)
+    wait = RAISE_DELAY[lag.type]
+    assert board.update(0, [lag]) == ([], [], [])
+    assert board.update(wait / 2, []) == ([], [], [])
+    assert board.update(wait, [lag]) == ([], [], [])
+    assert board.update(2 * wait, [lag]) == ([lag], [], [])
+    assert board.update(9 * wait, [lag]) == ([], [], []), "an alarm is raised once"
+    assert board.update(9 * wait, []) == ([], [], [lag.key])
+    assert board.update(9 * wait, []) == ([], [], [])
+
+
+def test_changed_description_updates_the_same_alarm() -> None:
+    board = AlarmTracker()
+    board.update(0, [Alarm("alarm_slots_uncovered", "2 slots", bdb_uid=7)])
+    more = Alarm("alarm_slots_uncovered", "4 slots", bdb_uid=7)
+    assert board.update(1, [more]) == ([], [more], [])
+    assert board.update(2, [more]) == ([], [], [])
+
+
+@given(st.lists(st.sets(st.tuples(st.sampled_from(sorted(RAISE_DELAY)), st.integers(1, 3))), max_size=30))
+def test_every_raised_alarm_ends_once(snapshots: list[set[tuple[str, int]]]) -> None:
+    board, active = AlarmTracker(), set()
+    for now, snapshot in enumerate([*snapshots, *([set()] * 12)]):
+        new_alarms, _, ended = board.update(now, [Alarm(type_, "", bdb_uid=uid) for type_, uid in snapshot])
+        for alarm in new_alarms:
+            assert alarm.key not in active
+            active.add(alarm.key)
+        for key in ended:
+            active.remove(key)
+    assert not active
+
+
+def test_engine_with_security_advisories_raises_an_alarm() -> None:
+    (alarm,) = engine_alarms(2, "8.0.1")
+    assert (alarm.type, alarm.node_uid, alarm.source, alarm.severity) == (
+        "alarm_engine_advisories",
+        2,
+        "node",
+        "WARNING",
+    )
+    assert alarm.description.startswith("Valkey 8.0.1 of node 2 has published vulnerabilities, unless")
+    assert "a script can run arbitrary code in the server (CVE-2025-49844" in alarm.description
+    assert "CVE-2025-21605" in alarm.details["advisories"]
+    assert engine_alarms(2, "9.1.2") == engine_alarms(2, "") == []

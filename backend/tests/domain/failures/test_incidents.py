@@ -1,0 +1,263 @@
+"""Tests of which events belong to an incident, and of its summary."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from backend.tests.domain.failures.outage_events import (
+    NODE_FAILURE_EVENTS,
+    NODE_FAILURE_OUTAGES,
+    Event,
+    OutageReport,
+    at,
+    drill_event,
+    failover_event,
+    ms,
+    node_failed_event,
+    resync_event,
+    shard_down_event,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardboard.domain.failures.incident_report import markdown
+from shardboard.domain.failures.incident_start import incident_starts
+from shardboard.domain.failures.incident_summary import headline, span
+from shardboard.domain.failures.incidents import Incident, incident
+
+NOW = ms(3_600)
+NAMES = {1: "demo"}
+
+
+def first_incident(
+    events: list[Event], seen: list[OutageReport] | None = None, now: int = NOW, *, is_down: bool = False
+) -> Incident:
+    """Return the first incident of the events."""
+    return incident(incident_starts(events)[0], events, seen or [], now, is_down=is_down)
+
+
+def test_node_failure_includes_all_consequences() -> None:
+    found = first_incident(NODE_FAILURE_EVENTS, NODE_FAILURE_OUTAGES)
+    assert (found.start.uid, found.start.kind, found.state) == (10, "node_down", "over")
+    assert (found.returned, found.ended) == (ms(41), ms(53.5))
+    assert [event.uid for event in found.timeline] == [9, 10, 11, 12, 13, 14, 15, 16, 17]
+    [impact] = found.databases
+    assert (impact.uid, impact.slots, impact.promoted_after_ms) == (1, "0-5460,8000", 220)
+    assert (
+        impact.outage_summary.unserved_ms,
+        impact.outage_summary.failed,
+        impact.outage_summary.delayed,
+        impact.outage_summary.lost,
+    ) == (
+        600,
+        2,
+        6,
+        1,
+    )
+    assert found.cause is not None
+    assert (found.cause.kind, found.cause.event.uid) == ("drill", 9)
+
+
+def test_failure_of_a_single_primary_is_an_incident() -> None:
+    story = [
+        drill_event(8, -1, shard=2),
+        shard_down_event(10, 0),
+        failover_event(11, 2, 8, 0.2),
+        Event(12, at(3), "shard_up", bdb_uid=1, node_uid=2, shard_uid=2),
+        resync_event(13, 2, 3, 1),
+        Event(14, at(5), "replica_revived", bdb_uid=1, node_uid=2, shard_uid=2),
+        shard_down_event(15, 2, shard=5),
+        Event(16, at(2), "shard_down", bdb_uid=1, node_uid=2, shard_uid=7, details={"role": "slave"}),
+    ]
+    assert [each.uid for each in incident_starts(story)] == [10, 15]
+    found = first_incident(story, [OutageReport(0, -0.01, 0.4), OutageReport(0, -5, 9, port=20001, shard_uid=5)])
+    assert (found.start.kind, found.state, found.returned, found.ended) == ("shard_down", "over", ms(3), ms(4))
+    assert [event.uid for event in found.timeline] == [8, 10, 11, 12, 13, 14]
+    assert found.databases[0].outage_summary.unserved_ms == 410
+    assert headline(found, NAMES, NOW) == (
+        "Primary redis:2 of demo was down for 3 s; demo was not served for 0.41 s; 1 shard failed over, promoted 0.2 s after "
+        "detection; 1 replica resynced in 1 s; no known data loss (replicas had reached the primaries' last reported offset)"
+    )
+
+
+def test_event_without_role_is_an_incident_if_followed_by_failover() -> None:
+    assert [each.uid for each in incident_starts([shard_down_event(10, 0, role=None), failover_event(11, 2, 8)])] == [
+        10
+    ]
+    assert incident_starts([shard_down_event(10, 0, role=None)]) == []
+
+
+@pytest.mark.parametrize(("seconds", "uid"), [(-4.9, 9), (-5.1, 10), (0.1, 10), (40, 10)])
+def test_primary_that_fails_with_its_node_belongs_to_that_incident(seconds: float, uid: int) -> None:
+    found = incident_starts([shard_down_event(9, seconds), node_failed_event(10)])
+    assert [each.uid for each in found if each.kind == "node_down"] == [uid], (
+        "the incident has the uid of its first event"
+    )
+    assert len(found) == (2 if seconds < -5 else 1)
+
+
+def test_open_incident_keeps_its_failovers_and_outages() -> None:
+    """Failovers and outages of an incident are kept, even hours later."""
+    story = [
+        replace(event, ended_at=None, details={**event.details, "open": True}) if event.uid == 10 else event
+        for event in NODE_FAILURE_EVENTS[:4]
+    ]
+    found = first_incident(story, NODE_FAILURE_OUTAGES, ms(500_000))
+    assert found.state == "down"
+    assert len(found.failovers) == 2
+    assert found.databases[0].outage_summary.unserved_ms == 600
+    assert "lost" not in headline(found, NAMES, ms(500_000)).replace("lost without a reply", "")
+
+
+def test_ongoing_incident_is_described_in_the_present() -> None:
+    open_failure = node_failed_event(back=None)
+    found = first_incident([open_failure], [OutageReport(-0.3, -0.31, None)], ms(5))
+    assert (found.state, found.ended, found.databases[0].outage_summary.unserved_since_ms) == ("down", None, ms(-0.3))
+    assert headline(found, NAMES, ms(5)) == "Node 2 has been down for 5 s; demo is not served; 2 primaries lost"
+    promoted = first_incident([open_failure, failover_event(11, 2, 8)], [OutageReport(-0.3, -0.31, None)], ms(5))
+    assert promoted.databases[0].outage_summary.unserved_since_ms is None, (
+        "the end of the outage for this proxy is unknown"
+    )
+
+
+def test_incident_is_not_over_while_a_copy_is_missing() -> None:
+    found = first_incident([node_failed_event(), resync_event(14, 2, 42, None)])
+    assert (found.state, found.ended, found.percent) == ("resyncing", None, 15)
+    assert first_incident([node_failed_event()], now=ms(45)).state == "resyncing", "the node has just returned"
+    assert first_incident([node_failed_event()], now=ms(55)).state == "over"
+
+
+def test_without_requests_the_outage_duration_is_unknown() -> None:
+    found = first_incident(NODE_FAILURE_EVENTS)
+    assert found.databases[0].outage_summary.unserved_ms is None
+    assert "; it is unknown how long clients waited; 2 shards failed over" in headline(found, NAMES, NOW)
+
+
+def test_headline_lists_the_worst_databases_and_limits_the_others() -> None:
+    waits = (0.2, 0.9, 0.5, 0.3, 0.7)
+    seen = [OutageReport(0, 0, wait, bdb_uid=uid, port=20_000 + uid) for uid, wait in enumerate(waits, 1)]
+    found = first_incident([node_failed_event()], seen)
+    assert (
+        "database 2 was not served for 0.9 s; database 5 was not served for 0.7 s; database 3 was not served for 0.5 s; "
+        "2 more databases for 0.3 s at most"
+    ) in headline(found, NAMES, NOW)
+    assert [impact.outage_summary.served_again_ms for impact in found.databases] == [ms(wait) for wait in waits]
+
+
+def test_time_of_first_successful_request_is_reported() -> None:
+    seen = [OutageReport(0, 0, 0.6), OutageReport(0, 0, 0.9, port=20_001), OutageReport(0, 0, 4, port=20_002, waited=0)]
+    assert first_incident(NODE_FAILURE_EVENTS, seen).databases[0].outage_summary.served_again_ms == ms(0.9), (
+        "only outages with waiting clients are used"
+    )
+    open_ = [OutageReport(0, 0, 0.6), OutageReport(0, 0, None, port=20_001)]
+    assert (
+        first_incident([node_failed_event(back=None)], open_, ms(5), is_down=True)
+        .databases[0]
+        .outage_summary.served_again_ms
+        is None
+    )
+    assert first_incident(NODE_FAILURE_EVENTS, open_).databases[0].outage_summary.served_again_ms == ms(0.6), (
+        "the end of the other outage is unknown"
+    )
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        OutageReport(-0.3, -0.31, 0.3, node_uid=3),
+        OutageReport(-0.3, -0.31, 0.3, seen_by=2),
+        OutageReport(-120, -121, -119),
+        OutageReport(60, 59, 61),
+    ],
+    ids=["of another node", "by the failed node", "long before", "long after"],
+)
+def test_outages_of_other_failures_are_not_counted(seen: OutageReport) -> None:
+    assert first_incident(NODE_FAILURE_EVENTS, [seen]).databases[0].outage_summary.unserved_ms is None
+
+
+def test_outage_is_assigned_if_the_console_was_unavailable() -> None:
+    story = [node_failed_event(detected_ms=None), *NODE_FAILURE_EVENTS[2:]]
+    assert first_incident(story, [OutageReport(-300, -300.1, -291)]).databases[0].outage_summary.unserved_ms == 9_100
+
+
+def test_next_failure_of_the_node_ends_the_incident() -> None:
+    second_failure = node_failed_event(30, 60, back=None)
+    story = [*NODE_FAILURE_EVENTS, second_failure, failover_event(31, 3, 9, 60.3)]
+    first, second = (incident(each, story, [], ms(70), is_down=True) for each in incident_starts(story))
+    assert 31 not in {event.uid for event in first.timeline}
+    assert {event.uid for event in second.timeline} == {30, 31}
+
+
+def test_earlier_active_alarm_is_the_cause() -> None:
+    full = Event(5, at(-600), "alarm_storage_full", node_uid=2, details={"open": True})
+    for alarm, cause in ((full, 5), (replace(full, ended_at=at(-60)), None), (replace(full, node_uid=3), None)):
+        found = first_incident([alarm, node_failed_event()])
+        assert (found.cause and found.cause.event.uid) == cause
+
+
+def test_shard_of_a_deleted_database_is_not_down() -> None:
+    gone = Event(11, at(9), "bdb_deleted", source="bdb", bdb_uid=1)
+    assert first_incident([shard_down_event(10, 0), gone]).returned == ms(9)
+    assert first_incident([shard_down_event(10, 0)], is_down=False).state == "over"
+    assert first_incident([shard_down_event(10, 0)], is_down=True).state == "down"
+
+
+@given(st.permutations(NODE_FAILURE_EVENTS), st.permutations(NODE_FAILURE_OUTAGES))
+def test_incident_does_not_depend_on_the_order_of_events(events: list[Event], seen: list[OutageReport]) -> None:
+    assert first_incident(events, seen) == first_incident(NODE_FAILURE_EVENTS, NODE_FAILURE_OUTAGES)
+
+
+@given(st.sets(st.sampled_from(range(len(NODE_FAILURE_EVENTS)))))
+def test_incident_is_reported_with_missing_events(kept_indexes: set[int]) -> None:
+    story = [event for index, event in enumerate(NODE_FAILURE_EVENTS) if index in kept_indexes]
+    for beginning in incident_starts(story):
+        found = incident(beginning, story, NODE_FAILURE_OUTAGES, NOW, is_down=False)
+        assert found.ended is None or found.ended >= beginning.at
+        assert markdown(found, cluster="lab", names=NAMES, url="https://x", now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0 s"),
+        (220, "0.22 s"),
+        (994, "0.99 s"),
+        (4_240, "4.2 s"),
+        (41_000, "41 s"),
+        (123_000, "2 min 3 s"),
+        (3_840_000, "1 h 4 min"),
+    ],
+)
+def test_durations_are_formatted(milliseconds: int, text: str) -> None:
+    assert span(milliseconds) == text
+
+
+class TestReport:
+    def report(self, *more: Any) -> str:
+        return markdown(
+            first_incident([*NODE_FAILURE_EVENTS, *more], NODE_FAILURE_OUTAGES),
+            cluster="lab",
+            names=NAMES,
+            url="https://x/timeline/incident/10",
+            now=NOW,
+        )
+
+    def test_report_has_headline_figures_and_utc_times(self) -> None:
+        text = self.report()
+        assert text.startswith(
+            "# Node 2 down, 2026-03-01 04:00:00.000 UTC\n\nNode 2 was down for 41 s; demo was not served for 0.6 s; "
+        )
+        assert "| Cause | drill requested by ann |" in text
+        assert "| Seen by | agents on nodes 1 and 3 reached none of its shards |" in text
+        assert "| demo | 0-5460,8000 | 0.6 s | 2026-03-01 04:00:00.300 UTC | 0.22 s | 2 | 6 | 1 |" in text
+        assert "| Received in resyncs | 4 MiB |" in text
+        assert (
+            "| 2026-03-01 04:00:00.220 UTC | demo | redis:2 → redis:8 | 0.22 s | 0.2 s | none (by last reported offset) | FORCE |"
+            in text
+        )
+        assert (
+            "| redis:2 | redis:8 | 2026-03-01 04:00:42.000 UTC | 2026-03-01 04:00:52.000 UTC | 10 s | 1 MiB |" in text
+        )
+
+    def test_tables_stay_valid_with_special_characters(self) -> None:
+        assert "| a \\| b c |" in self.report(Event(30, at(1), "node_agent_lost", node_uid=2, description="a | b\nc"))

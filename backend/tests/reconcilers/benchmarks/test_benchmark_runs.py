@@ -1,0 +1,403 @@
+"""Benchmark runs from start to end with fake agents: steps, collection of output, stops, failures, and killed consoles."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from backend.tests.reconcilers.loop_helpers import Gate, GatedAgents, GatedStore
+from backend.tests.support import fake_load_generator
+from backend.tests.support.case_sampling import Sampling
+from sqlalchemy import select
+
+from shardboard.api.benchmarks import benchmark_runs as api
+from shardboard.collectors.benchmarks import benchmark_runs as collector
+from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
+from shardboard.console import Console
+from shardboard.contract import CommandResult
+from shardboard.driver.fake_agents import FakeAgents
+from shardboard.reconcilers import loop as loop_module
+from shardboard.reconcilers.benchmarks import benchmark_runs as steps
+from shardboard.reconcilers.loop import ActionLoop
+from shardboard.state.alerting import events
+from shardboard.state.benchmarks import benchmark_runs
+from shardboard.state.benchmarks.benchmark_runs import BenchmarkLoad
+from shardboard.state.cluster import actions
+from shardboard.state.databases.bdbs import Bdb
+
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
+
+
+@asynccontextmanager
+async def running(console: Console, gate: Gate | None = None, gated: str = "") -> AsyncIterator[None]:
+    """Run the loops that a benchmark needs. At the end, they stop as in a killed console.
+
+    One of them, `reconciler` or `collector`, may have to pass a gate. With both, the order of steps would differ between runs.
+    """
+
+    def store_and_agents(name: str) -> tuple[Any, Any]:
+        if gate is None or name != gated:
+            return console.store, console.agents
+        return GatedStore(console.store, gate), GatedAgents(console.agents, gate)  # type: ignore[arg-type]
+
+    store, agents = store_and_agents("reconciler")
+    loop = ActionLoop(store, console.bus, {steps.ACTION_NAME: steps.RunBenchmark(store, agents)}, "test")
+    store, agents = store_and_agents("collector")
+    collecting = BenchmarkCollector(store, console.bus, agents)
+    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(collecting.run())]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture(autouse=True)
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((steps, "POLL_SECONDS"), (steps, "QUEUE_SECONDS"), (collector, "POLL_SECONDS")):
+        monkeypatch.setattr(module, name, 0.01)
+    monkeypatch.setattr(collector, "RETRY_SECONDS", 0.01)
+
+
+@pytest.fixture(autouse=True)
+async def bdb(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
+    body = {"name": "db", "memory_size": 2**30, "authentication_redis_pass": "secret-word"}
+    assert (await client.post("/v1/bdbs", json=body)).status_code == 200
+    async with console.store.begin() as session:
+        row = await session.get_one(Bdb, 1)
+        row.status, row.action_uid, row.endpoint_nodes = "active", None, [1]
+        action = (await actions.list_recent(session))[0]
+        action.status = "completed"
+
+
+async def start_run(client: httpx.AsyncClient, **more: Any) -> int:
+    body = {"name": "run", "bdb_uid": 1, "workload": {"test_time": 3, "ratio": "0:1"}, "load_nodes": [2], **more}
+    reply = await client.post("/v1/benchmarks", json=body)
+    assert reply.status_code == 200, reply.text
+    uid: int = reply.json()["uid"]
+    return uid
+
+
+async def get_run(console: Console, uid: int) -> dict[str, Any]:
+    async with console.store.read() as session:
+        row = await benchmark_runs.by_uid(session, uid)
+        assert row is not None
+        return (await api.render_runs(session, [row]))[0]
+
+
+async def wait_for_run(console: Console, uid: int, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    async with asyncio.timeout(60):
+        while not condition(found := await get_run(console, uid)):  # noqa: ASYNC110 - the fakes send no notifications
+            await asyncio.sleep(0.005)
+        return found
+
+
+async def wait_for_end(console: Console, uid: int) -> dict[str, Any]:
+    return await wait_for_run(console, uid, lambda found: found["status"] not in ("queued", "running"))
+
+
+async def wait_for_loads(agents: FakeAgents, count: int = 1) -> list[str]:
+    await until(lambda: len(agents.loads) >= count)
+    return list(agents.loads)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 - the fakes send no notifications
+            await asyncio.sleep(0.005)
+
+
+def add_output(agents: FakeAgents, load: str, *output: dict[str, Any]) -> None:
+    agents.load_lines[load] += [json.dumps(each) for each in output]
+
+
+def complete_load(agents: FakeAgents, load: str, seconds: int = 3, *, last: dict[str, Any] | None = None) -> None:
+    seconds_reported = [
+        fake_load_generator.second_line(t, 101.0 + t, progress=(t + 1) / seconds) for t in range(seconds)
+    ]
+    last_line = fake_load_generator.end_line(100.0 + seconds, seconds, 1000 * seconds, **(last or {}))
+    add_output(agents, load, fake_load_generator.begin_line(100.0), *seconds_reported, last_line)
+    agents.ended_loads.add(load)
+
+
+async def test_a_run_from_start_to_results(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    uid = await start_run(client, sla={"p99_ms": 0.5, "min_ops_per_second": 2000})
+    with console.bus.listen(f"frame:benchmark:{uid}") as listener:
+        async with running(console):
+            [load] = await wait_for_loads(agents)
+            started = agents.loads[load]
+            assert started.password == "secret-word"
+            assert "secret-word" not in str(started.arguments) + repr(started)
+            assert started.arguments == ["--server=10.0.0.1", "--port=12000", "--test-time=3", "--ratio=0:1"]
+            add_output(
+                agents,
+                load,
+                fake_load_generator.begin_line(100.0),
+                fake_load_generator.second_line(0, 101.0, progress=0.333),
+            )
+            found = await wait_for_run(console, uid, lambda now: now["progress"] == 33.3)
+            assert (found["status"], found["phase"], found["repetition"]) == ("running", 0, 0)
+            assert found["time_left"] == pytest.approx(2.0)
+            add_output(
+                agents,
+                load,
+                *[fake_load_generator.second_line(t, 101.0 + t) for t in (1, 2)],
+                fake_load_generator.end_line(103.0, 3.0, 3000),
+            )
+            agents.ended_loads.add(load)
+            found = await wait_for_end(console, uid)
+            await until(lambda: load in agents.loads_removed)
+    assert (found["status"], found["progress"], found["phase"]) == ("completed", 100.0, None)
+    [result] = found["summary"]["results"]
+    assert (result["ops"], result["ops_per_second"], result["p99_ms"]) == (3000, 1000.0, 0.2)
+    verdict = found["summary"]["verdict"]
+    assert verdict["kept"] is False
+    assert [(each["name"], each["kept"]) for each in verdict["limits"]] == [
+        ("p99_ms", True),
+        ("min_ops_per_second", False),
+    ]
+    frames = [json.loads(frame.text.partition(b"data: ")[2]) for _, frame in listener.drain()]
+    assert [(frame["t"], frame["values"]["ops"], frame["histogram"]) for frame in frames] == [
+        (t, 1000, {"200": 1000}) for t in range(3)
+    ]
+    series = (await client.get(f"/v1/benchmarks/{uid}/series", params={"histograms": True})).json()
+    [part] = series["parts"]
+    assert part["columns"]["ops"] == [1000.0] * 3
+    assert (part["began_at"], part["at"], part["histograms"][0]) == (100.0, [101.0, 102.0, 103.0], {"200": 1000})
+    async with console.store.read() as session:
+        event_types = [event.type for event in await events.page(session, newest_first=False, bdb_uid=1)]
+    assert event_types[-2:] == ["benchmark_started", "benchmark_completed"]
+
+
+async def test_phases_run_in_order_and_nodes_share_the_load(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    populate = {"requests": "allkeys", "key_pattern": "P:P", "key_minimum": 1, "key_maximum": 100, "ratio": "1:0"}
+    uid = await start_run(
+        client,
+        workload={"rate": 100},
+        phases=[{"name": "populate", "workload": populate}, {"name": "measure", "workload": {"test_time": 3}}],
+        load_nodes=[2, 3],
+        repetitions=2,
+        overwrite=True,
+    )
+    async with running(console):
+        seen: list[str] = []
+        for _ in range(3):
+            loads = [load for load in await wait_for_loads(agents, len(seen) + 2) if load not in seen]
+            seen += loads
+            assert len(loads) == 2
+            for load in loads:
+                assert "--rate=50.0" in agents.loads[load].arguments
+                complete_load(agents, load)
+            await until(lambda: agents.loads_removed >= set(loads))  # noqa: B023
+        found = await wait_for_end(console, uid)
+    assert found["status"] == "completed"
+    assert [(each["phase_name"], each["repetition"], each["ops"]) for each in found["summary"]["results"]] == [
+        ("populate", 0, 6000),
+        ("measure", 0, 6000),
+        ("measure", 1, 6000),
+    ]
+    curve = {point["percentile"]: point["ms"] for point in found["summary"]["percentiles"]}
+    assert (curve[50.0], curve[100.0]) == (0.2, 0.2)
+    assert max(percentile for percentile in curve if percentile < 100) > 99.9, "of all repetitions"
+    assert found["summary"]["spread"]["ops_per_second"] == {"mean": 2000, "least": 2000, "most": 2000, "deviation": 0}
+
+
+async def test_a_stopped_run_keeps_its_measurements(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    uid = await start_run(client, repetitions=3)
+    async with running(console):
+        [load] = await wait_for_loads(agents)
+        add_output(agents, load, fake_load_generator.begin_line(100.0), fake_load_generator.second_line(0, 101.0))
+        assert (await client.post(f"/v1/benchmarks/{uid}/stop")).status_code == 200
+        await wait_for_run(console, uid, lambda _: load in agents.loads_stopped)
+        add_output(agents, load, fake_load_generator.end_line(101.0, 1.0, 1000, stopped=True))
+        agents.ended_loads.add(load)
+        found = await wait_for_end(console, uid)
+    assert (found["status"], found["detail"]) == ("stopped", "It was cancelled by admin@example.org.")
+    assert [each["status"] for each in found["loads"]] == ["ended", "skipped", "skipped"]
+    assert [each["ops"] for each in found["summary"]["results"]] == [1000]
+
+
+async def test_a_load_row_is_locked_while_it_is_changed(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    """Otherwise, stopping a run would overwrite new values of the collector with older ones."""
+    if console.store.engine.dialect.name == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    uid = await start_run(client)
+    async with running(console):
+        [load] = await wait_for_loads(agents)
+    async with console.store.begin() as session, console.store.read() as other:
+        assert await benchmark_runs.lock_load(session, load) is not None
+        free = select(BenchmarkLoad.uid).where(BenchmarkLoad.benchmark_uid == uid).with_for_update(skip_locked=True)
+        assert (await other.scalars(free)).all() == []
+
+
+@pytest.mark.parametrize(
+    ("output", "detail"),
+    [
+        ([{"kind": "error", "message": "The target does not answer."}], "The target does not answer."),
+        (
+            [fake_load_generator.begin_line(1.0), fake_load_generator.end_line(2.0, 1.0, 0)],
+            "No measurements: no operation succeeded.",
+        ),
+        ([fake_load_generator.begin_line(1.0)], "The load generator ended without a report."),
+    ],
+)
+async def test_a_failed_load_fails_the_run(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, output: list[dict[str, Any]], detail: str
+) -> None:
+    uid = await start_run(client, repetitions=2)
+    async with running(console):
+        [load] = await wait_for_loads(agents)
+        add_output(agents, load, *output)
+        agents.ended_loads.add(load)
+        found = await wait_for_end(console, uid)
+    assert (found["status"], found["detail"]) == ("failed", detail)
+    assert found["loads"][1]["status"] == "skipped"
+
+
+async def test_a_node_without_a_load_generator_fails_the_run(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    agents.load_refused = "shardboard-load is not installed on node 10.0.0.2"
+    uid = await start_run(client)
+    async with running(console):
+        found = await wait_for_end(console, uid)
+    assert (found["status"], found["detail"]) == ("failed", "Shardboard-load is not installed on node 10.0.0.2.")
+
+
+async def test_runs_on_one_database_wait_for_each_other(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    first, second = await start_run(client), await start_run(client)
+    async with running(console):
+        [load] = await wait_for_loads(agents)
+        assert (await get_run(console, second))["status"] == "queued"
+        complete_load(agents, load)
+        await wait_for_end(console, first)
+        complete_load(agents, (await wait_for_loads(agents, 2))[-1])
+        assert (await wait_for_end(console, second))["status"] == "completed"
+
+
+async def test_a_temporarily_unreachable_agent_loses_no_measurement(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    uid = await start_run(client)
+    async with running(console):
+        [load] = await wait_for_loads(agents)
+        add_output(
+            agents, load, fake_load_generator.begin_line(100.0), fake_load_generator.second_line(0, 101.0, progress=0.5)
+        )
+        await wait_for_run(console, uid, lambda now: now["progress"] == 50)
+        agents.unreachable.add(2)
+        agents.calls.clear()
+        await until(lambda: agents.calls.count(("read_load", 2)) >= 2)
+        later_seconds = [fake_load_generator.second_line(t, 101.0 + t) for t in (1, 2)]
+        add_output(agents, load, *later_seconds, fake_load_generator.end_line(103.0, 3.0, 3000))
+        agents.ended_loads.add(load)
+        agents.unreachable.clear()
+        found = await wait_for_end(console, uid)
+    assert (found["status"], found["summary"]["results"][0]["ops"]) == ("completed", 3000)
+
+
+@pytest.mark.parametrize("gated", ["reconciler", "collector"])
+async def test_killed_at_every_step_a_run_completes(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, gated: str, sampling: Sampling
+) -> None:
+    """At every step: each load is started once, each second is stored once, and the result is complete."""
+    for closed_at in sampling.kill_steps(10, 200):
+        uid = await start_run(client)
+        known = set(agents.loads)
+        gate = Gate(closed_at)
+
+        async def complete_new_load() -> None:
+            load = next(iter(set(await wait_for_loads(agents, len(known) + 1)) - known))  # noqa: B023
+            # Only the last line contains these slow operations.
+            complete_load(agents, load, last={"histogram": {"200": 3000, "90000": 30}, "max_us": 90000})
+
+        playing = asyncio.create_task(complete_new_load())
+        async with running(console, gate, gated):
+            ending = asyncio.create_task(wait_for_end(console, uid))
+            killed = asyncio.create_task(gate.reached.wait())
+            await asyncio.wait({ending, killed}, return_when=asyncio.FIRST_COMPLETED)
+        async with running(console):
+            found = await ending
+            await playing
+        killed.cancel()
+        assert (found["status"], found["detail"]) == ("completed", ""), closed_at
+        assert found["summary"]["results"][0]["ops"] == 3000
+        slowest = [point["ms"] for point in found["summary"]["percentiles"] if point["percentile"] >= 99.9]
+        assert slowest, closed_at
+        assert min(slowest) > 80, f"the slow operations were lost, killed at step {closed_at}"
+        series = (await client.get(f"/v1/benchmarks/{uid}/series")).json()
+        assert series["parts"][0]["columns"]["ops"] == [1000.0] * 3, closed_at
+        if gate.passed < closed_at:
+            return
+    raise AssertionError("the operation never completed")
+
+
+async def test_keys_of_applications_must_be_confirmed(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        agents, "_execute", lambda _, command: CommandResult(uid=command.uid, ok=True, reply="b'user:1'")
+    )
+    uid = await start_run(client, workload={"test_time": 3})
+    async with running(console):
+        found = await wait_for_end(console, uid)
+        assert (found["status"], "keys that no benchmark wrote (100 %" in found["detail"]) == ("failed", True)
+        again = await start_run(client, workload={"test_time": 3}, overwrite=True)
+        complete_load(agents, (await wait_for_loads(agents))[0])
+        assert (await wait_for_end(console, again))["status"] == "completed"
+        own = await start_run(client, workload={"test_time": 3, "key_prefix": "user:"})
+        complete_load(agents, (await wait_for_loads(agents, 2))[1])
+        assert (await wait_for_end(console, own))["status"] == "completed"
+
+
+async def test_a_drill_starts_at_its_time(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
+    assert (await client.put("/v1/cluster/policy", json={"drills_enabled": True})).status_code == 200
+    uid = await start_run(client, drill={"at_seconds": 1, "kind": "reboot", "node_uid": 3, "seconds": 5})
+    async with running(console):
+        [load] = await wait_for_loads(agents)
+        add_output(agents, load, fake_load_generator.begin_line(time.time() + 1000))
+        await wait_for_run(console, uid, lambda now: now["loads"][0]["status"] == "running")
+        assert "drill_action_uid" not in (await get_run(console, uid))["facts"], "the time of the drill has not come"
+        add_output(agents, load, fake_load_generator.begin_line(time.time() - 1))
+        found = await wait_for_run(console, uid, lambda now: "drill_action_uid" in now["facts"])
+        add_output(
+            agents, load, fake_load_generator.second_line(0, 101.0), fake_load_generator.end_line(103.0, 3.0, 3000)
+        )
+        agents.ended_loads.add(load)
+        await wait_for_end(console, uid)
+    async with console.store.read() as session:
+        [drill] = [action for action in await actions.list_recent(session) if action.name == "SMDrill"]
+    assert (drill.uid, drill.object_uid) == (found["facts"]["drill_action_uid"], 3)
+    assert drill.params == {"kind": "reboot", "seconds": 5.0, "shard_uid": None}
+
+
+async def test_an_unreachable_node_is_cleaned_up_later(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_module, "UNREACHABLE_TIMEOUT", timedelta(0))
+    uid = await start_run(client)
+    async with running(console):
+        [load] = await wait_for_loads(agents)
+        add_output(agents, load, fake_load_generator.begin_line(100.0), fake_load_generator.second_line(0, 101.0))
+        await wait_for_run(console, uid, lambda now: now["loads"][0]["status"] == "running")
+        agents.unreachable.add(2)
+        assert (await client.post(f"/v1/benchmarks/{uid}/stop")).status_code == 200
+        assert (await wait_for_end(console, uid))["status"] == "stopped"
+        agents.unreachable.clear()
+        await until(lambda: load in agents.loads_removed)
+        await wait_for_run(console, uid, lambda now: now["loads"][0]["status"] == "failed")
+    assert (await client.delete(f"/v1/benchmarks/{uid}")).status_code == 200

@@ -1,0 +1,97 @@
+"""Certificates of shards are renewed in time and reach every shard, even if a node was unreachable."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from backend.tests.reconcilers.loop_helpers import create_active_database, shard_rows
+
+from shardboard.console import Console
+from shardboard.driver.fake_agents import FakeAgents
+from shardboard.pki.shard_certificates import DAYS, ShardCertificates
+from shardboard.reconcilers.databases.endpoints import Endpoints
+from shardboard.reconcilers.databases.shard_certificates import CertificatesLoop
+from shardboard.state.alerting import events
+from shardboard.state.databases import bdbs
+
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
+
+LATER = timedelta(days=DAYS - 20)
+
+
+def loop_of(console: Console, agents: FakeAgents) -> CertificatesLoop:
+    return CertificatesLoop(console.store, console.bus, agents, Endpoints(console.store, console.bus, agents))
+
+
+async def stored_certificates(console: Console, uid: int) -> ShardCertificates:
+    async with console.store.read() as session:
+        bdb = await bdbs.by_uid(session, uid)
+        assert bdb is not None
+        assert bdb.shard_certificates is not None
+        return ShardCertificates.read(bdb.shard_certificates)
+
+
+async def installed_certificates(console: Console, agents: FakeAgents, uid: int) -> set[str]:
+    return {agents.certificates[row.uid].certificate for row in await shard_rows(console, uid)}
+
+
+async def test_shards_start_with_the_certificate_of_their_database(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
+    assert await installed_certificates(console, agents, uid) == {(await stored_certificates(console, uid)).certificate}
+    loop = loop_of(console, agents)
+    await loop.renew(datetime.now(UTC))
+    await loop.distribute()
+    assert ("renew_certificates", 1) not in agents.calls
+    assert (await stored_certificates(console, uid)).number == 1
+
+
+async def test_an_expiring_certificate_is_replaced_on_every_shard(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
+    before = await stored_certificates(console, uid)
+    loop = loop_of(console, agents)
+    await loop.renew(datetime.now(UTC) + LATER)
+    after = await stored_certificates(console, uid)
+    assert (after.authority, after.number) == (before.authority, 2)
+    await loop.distribute()
+    assert await installed_certificates(console, agents, uid) == {after.certificate}
+    requests = agents.calls.count(("renew_certificates", 1))
+    await loop.distribute()
+    assert agents.calls.count(("renew_certificates", 1)) == requests
+    async with console.store.read() as session:
+        event = await events.newest(session, "bdb_certificate_renewed", bdb_uid=uid)
+    assert event is not None
+    assert f"{after.valid_until:%Y-%m-%d}" in event.description
+
+
+async def test_certificates_are_sent_again_after_an_outage_or_restart(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
+    loop = loop_of(console, agents)
+    await loop.renew(datetime.now(UTC) + LATER)
+    agents.unreachable.add(2)
+    await loop.distribute()
+    new_certificate = (await stored_certificates(console, uid)).certificate
+    on_two = {row.uid for row in await shard_rows(console, uid) if row.node_uid == 2}
+    assert {agents.certificates[shard].certificate for shard in on_two} != {new_certificate}
+    agents.unreachable.clear()
+    await loop.distribute()
+    assert await installed_certificates(console, agents, uid) == {new_certificate}
+    before = len(agents.calls)
+    await loop_of(console, agents).distribute()
+    assert len(agents.calls) > before
+
+
+async def test_a_shard_that_refuses_a_certificate_is_retried(console: Console, agents: FakeAgents) -> None:
+    uid = await create_active_database(console)
+    loop = loop_of(console, agents)
+    await loop.renew(datetime.now(UTC) + LATER)
+    [first, *_] = await shard_rows(console, uid)
+    agents.refusals[first.uid] = "no"
+    await loop.distribute()
+    await loop.distribute()
+    async with console.store.read() as session:
+        all_events = await events.list_after(session, 0, datetime.now(UTC) + LATER, 1000)
+    [message] = [event.description for event in all_events if event.type == "bdb_certificate_failed"]
+    assert f"Shard redis:{first.uid} of" in message
+    assert message.endswith("did not accept the new certificate: no. The console retries.")
+    agents.refusals.clear()
+    await loop.distribute()
+    assert await installed_certificates(console, agents, uid) == {(await stored_certificates(console, uid)).certificate}
