@@ -38,7 +38,7 @@ pub struct Connection {
     /// Requests sent, in the order of their replies.
     pub in_flight: VecDeque<Operation>,
     /// Number of requests at the end of `in_flight` that were added to `out` since the last write.
-    pub fresh: usize,
+    pub unsent_count: usize,
     /// Requests that wait for free capacity.
     pub queue: VecDeque<Operation>,
     pub touched: bool,
@@ -65,7 +65,7 @@ impl Connection {
             input: Vec::new(),
             scanner: resp::ReplyScanner::default(),
             in_flight: VecDeque::new(),
-            fresh: 0,
+            unsent_count: 0,
             queue: VecDeque::new(),
             touched: false,
             attempts: 0,

@@ -1,13 +1,14 @@
 //! The load generator: options and output of memtier_benchmark, with an account of every request.
 //!
 //! arguments -> `options` -> `workload`; `run` checks the target, starts the threads of `worker`
-//! and collects their `tally`; `report` prints the result. `topology` and `scout` follow the
+//! and collects their `tally`; `report` prints the result. `topology` and `discovery` follow the
 //! topology of a cluster, and `outage` determines when a shard was unavailable.
 
 #![recursion_limit = "256"]
 
 mod client;
 mod connection;
+mod discovery;
 mod keys;
 mod options;
 mod outage;
@@ -15,7 +16,6 @@ mod probe;
 mod report;
 mod request;
 mod run;
-mod scout;
 mod search;
 mod shared;
 mod tally;

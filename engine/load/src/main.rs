@@ -7,7 +7,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    net::panic::ends_the_process();
+    net::panic::abort_on_panic();
     let arguments: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
     load::run(arguments)
 }

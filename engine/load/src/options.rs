@@ -3,11 +3,11 @@
 mod check;
 mod help;
 mod parse;
-mod refused;
+mod unsupported_options;
 mod values;
 
 pub use help::HELP;
-pub use parse::{Asked, parse};
+pub use parse::{ParsedArguments, parse};
 
 use crate::keys::Pattern;
 

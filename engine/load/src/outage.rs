@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 /// A shorter time without a reply counts as latency, not as a gap.
-const SILENCE: u64 = 1_000_000_000;
+const MIN_GAP: u64 = 1_000_000_000;
 /// Shorter gaps with failed requests count as errors, not as an outage.
 const SHORTEST: u64 = 1_000_000;
 
@@ -22,7 +22,7 @@ pub struct Gap {
 
 /// Data of one thread about one shard.
 #[derive(Debug, Clone, Default)]
-pub struct Account {
+pub struct OutageAccount {
     last_good: u64,
     /// Whether requests have failed since the last successful reply.
     failing: bool,
@@ -42,11 +42,11 @@ pub enum Event {
 /// Maximum number of entries. Identical errors within a millisecond are one entry.
 const MAX_EVENTS: usize = 100_000;
 
-impl Account {
+impl OutageAccount {
     /// Records a successful reply to a request that was written at `sent`.
     #[inline]
     pub fn good(&mut self, now: u64, sent: u64) {
-        if self.failing || now - self.last_good > SILENCE {
+        if self.failing || now - self.last_good > MIN_GAP {
             self.close(now, sent);
         }
         self.last_good = now;
@@ -56,13 +56,13 @@ impl Account {
     fn close(&mut self, now: u64, sent: u64) {
         if self.failing && now - self.last_good >= SHORTEST {
             self.gaps.push(Gap { began: self.last_good, ended: Some(now) });
-        } else if now.saturating_sub(sent) > SILENCE {
+        } else if now.saturating_sub(sent) > MIN_GAP {
             self.gaps.push(Gap { began: sent.max(self.last_good), ended: Some(now) });
         }
         self.failing = false;
     }
 
-    pub fn happened(&mut self, now: u64, event: Event) {
+    pub fn record_event(&mut self, now: u64, event: Event) {
         if !matches!(event, Event::Retried(_)) {
             self.failing = true;
         }
@@ -91,7 +91,7 @@ impl Account {
     /// Completes the account at the end of the run. `oldest` is the send time of the oldest request
     /// without a reply.
     pub fn finish(&mut self, now: u64, oldest: Option<u64>) {
-        let silent = oldest.is_some_and(|sent| now.saturating_sub(sent) > SILENCE);
+        let silent = oldest.is_some_and(|sent| now.saturating_sub(sent) > MIN_GAP);
         if (self.failing && now - self.last_good >= SHORTEST) || silent {
             let began = if self.failing { self.last_good } else { oldest.unwrap_or(now).max(self.last_good) };
             self.gaps.push(Gap { began, ended: None });
@@ -109,7 +109,7 @@ pub struct Outage {
 }
 
 /// Returns the outages of one shard: the periods in which no thread received a successful reply.
-pub fn outages(accounts: &[&Account]) -> Vec<Outage> {
+pub fn outages(accounts: &[&OutageAccount]) -> Vec<Outage> {
     let mut gaps: Option<Vec<Gap>> = None;
     for account in accounts.iter().filter(|account| account.last_good > 0 || !account.events.is_empty()) {
         gaps = Some(match gaps {
@@ -157,15 +157,15 @@ mod tests {
 
     #[test]
     fn an_outage_lasts_from_the_last_success_to_the_next_of_any_thread() {
-        let mut one = Account::default();
+        let mut one = OutageAccount::default();
         one.good(100 * MS, 99 * MS);
-        one.happened(130 * MS, Event::Lost(3));
-        one.happened(150 * MS, Event::Error("CLUSTERDOWN".into(), 2));
-        one.happened(150 * MS, Event::Error("CLUSTERDOWN".into(), 1));
+        one.record_event(130 * MS, Event::Lost(3));
+        one.record_event(150 * MS, Event::Error("CLUSTERDOWN".into(), 2));
+        one.record_event(150 * MS, Event::Error("CLUSTERDOWN".into(), 1));
         one.good(900 * MS, 899 * MS);
-        let mut two = Account::default();
+        let mut two = OutageAccount::default();
         two.good(120 * MS, 119 * MS);
-        two.happened(140 * MS, Event::Lost(1));
+        two.record_event(140 * MS, Event::Lost(1));
         two.good(870 * MS, 869 * MS);
         assert_eq!(
             outages(&[&one, &two]),
@@ -180,11 +180,11 @@ mod tests {
 
     #[test]
     fn success_in_one_thread_means_no_outage() {
-        let mut one = Account::default();
+        let mut one = OutageAccount::default();
         one.good(100 * MS, 99 * MS);
-        one.happened(130 * MS, Event::Lost(3));
+        one.record_event(130 * MS, Event::Lost(3));
         one.good(900 * MS, 899 * MS);
-        let mut two = Account::default();
+        let mut two = OutageAccount::default();
         two.good(100 * MS, 99 * MS);
         two.good(850 * MS, 849 * MS);
         assert_eq!(outages(&[&one, &two]), []);
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn silence_is_an_outage_and_idleness_is_not() {
-        let mut account = Account::default();
+        let mut account = OutageAccount::default();
         account.good(100 * MS, 99 * MS);
         account.good(5_000 * MS, 4_999 * MS);
         account.good(8_000 * MS, 5_500 * MS);

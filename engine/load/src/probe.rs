@@ -11,17 +11,17 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-trait Both: Read + Write {}
-impl<T: Read + Write> Both for T {}
+trait ReadWrite: Read + Write {}
+impl<T: Read + Write> ReadWrite for T {}
 
 pub struct Probe {
-    stream: Box<dyn Both>,
+    stream: Box<dyn ReadWrite>,
     input: Vec<u8>,
     ip: IpAddr,
 }
 
 /// Returns the requests that prepare each connection, and the number of their replies.
-pub fn greeting(options: &Options) -> (Vec<u8>, usize) {
+pub fn preparation_commands(options: &Options) -> (Vec<u8>, usize) {
     let mut out = Vec::new();
     let mut replies = 0;
     let mut say = |words: &[&str]| {
@@ -74,7 +74,7 @@ impl Probe {
         stream.set_nodelay(true).map_err(wrong)?;
         stream.set_read_timeout(Some(patience)).map_err(wrong)?;
         stream.set_write_timeout(Some(patience)).map_err(wrong)?;
-        let stream: Box<dyn Both> = match tls {
+        let stream: Box<dyn ReadWrite> = match tls {
             None => Box::new(stream),
             Some((config, name)) => {
                 let session = ClientConnection::new(Arc::clone(config), name.clone())
@@ -99,18 +99,18 @@ impl Probe {
     }
 
     fn greet(&mut self, options: &Options, patience: Duration) -> Result<(), String> {
-        let (bytes, replies) = greeting(options);
+        let (bytes, replies) = preparation_commands(options);
         self.stream.write_all(&bytes).map_err(|error| error.to_string())?;
         for _ in 0..replies {
             let reply = self.reply(patience)?;
             if reply.first() == Some(&b'-') {
-                return Err(said(&reply));
+                return Err(error_text(&reply));
             }
         }
         Ok(())
     }
 
-    pub fn ask(&mut self, words: &[&str], patience: Duration) -> Result<Vec<u8>, String> {
+    pub fn command(&mut self, words: &[&str], patience: Duration) -> Result<Vec<u8>, String> {
         let mut out = Vec::new();
         encode::command(&mut out, words.iter().map(|word| word.as_bytes()));
         self.stream.write_all(&out).map_err(|error| error.to_string())?;
@@ -145,10 +145,10 @@ impl Probe {
     }
 
     pub fn topology(&mut self, patience: Duration) -> Result<Topology, String> {
-        let reply = self.ask(&["CLUSTER", "SLOTS"], patience)?;
+        let reply = self.command(&["CLUSTER", "SLOTS"], patience)?;
         match Topology::from_cluster_slots(&reply, self.ip) {
             Some(topology) => Ok(topology),
-            None if reply.first() == Some(&b'-') => Err(said(&reply)),
+            None if reply.first() == Some(&b'-') => Err(error_text(&reply)),
             None => Err("the reply to CLUSTER SLOTS is invalid".into()),
         }
     }
@@ -186,7 +186,7 @@ pub fn memory_warning(options: &Options, information: &str, primaries: u64) -> O
 const OVERHEAD: u64 = 64;
 
 /// Returns the text of an error reply.
-pub fn said(reply: &[u8]) -> String {
+pub fn error_text(reply: &[u8]) -> String {
     let text = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
     text.trim_end().to_owned()
 }

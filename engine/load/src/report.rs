@@ -8,7 +8,7 @@ mod text;
 
 use crate::options::Options;
 use crate::outage::Outage;
-use crate::request::Meaning;
+use crate::request::AccessKind;
 use crate::search::Search;
 use crate::shared::Shared;
 use crate::tally::{Row, Tally};
@@ -47,7 +47,7 @@ pub struct Report {
     pub finished: f64,
     pub seconds: f64,
     pub names: Vec<(String, String)>,
-    pub meanings: Vec<Meaning>,
+    pub meanings: Vec<AccessKind>,
     pub total: Tally,
     /// Seconds of each row, followed by those of the totals.
     pub series: Vec<Vec<Point>>,

@@ -36,7 +36,7 @@ enum Part {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meaning {
+pub enum AccessKind {
     Read,
     Write,
     Other,
@@ -47,7 +47,7 @@ pub enum Meaning {
 pub struct Template {
     /// The header and fixed arguments, and the variable arguments between them.
     parts: Vec<Part>,
-    pub meaning: Meaning,
+    pub meaning: AccessKind,
     pub has_data: bool,
 }
 
@@ -81,7 +81,7 @@ const READS: &[&str] = &[
 ];
 const OTHERS: &[&str] = &["PING", "ECHO", "WAIT", "TTL", "PTTL", "TYPE", "EXISTS", "STRLEN", "INFO", "TIME"];
 
-impl Meaning {
+impl AccessKind {
     pub fn of(command: &str) -> Self {
         let is = |known: &&str| known.eq_ignore_ascii_case(command);
         match () {
@@ -114,7 +114,7 @@ fn pieces(text: &str) -> Vec<Part> {
 }
 
 impl Template {
-    pub fn new(meaning: Meaning, arguments: &[Argument]) -> Self {
+    pub fn new(meaning: AccessKind, arguments: &[Argument]) -> Self {
         let mut parts = Vec::new();
         let mut bytes = Vec::new();
         encode::array(&mut bytes, arguments.len());
@@ -145,15 +145,15 @@ impl Template {
         use Argument::{Data, Key, Number, Text};
         match (options.data_offset, options.expiry) {
             (Some(offset), _) => {
-                Self::new(Meaning::Write, &[Text("SETRANGE"), Key, Text(&offset.to_string()), Data])
+                Self::new(AccessKind::Write, &[Text("SETRANGE"), Key, Text(&offset.to_string()), Data])
             }
-            (_, Some(_)) => Self::new(Meaning::Write, &[Text("SETEX"), Key, Number, Data]),
-            _ => Self::new(Meaning::Write, &[Text("SET"), Key, Data]),
+            (_, Some(_)) => Self::new(AccessKind::Write, &[Text("SETEX"), Key, Number, Data]),
+            _ => Self::new(AccessKind::Write, &[Text("SET"), Key, Data]),
         }
     }
 
     pub fn wait() -> Self {
-        Self::new(Meaning::Other, &[Argument::Text("WAIT"), Argument::Number, Argument::Size])
+        Self::new(AccessKind::Other, &[Argument::Text("WAIT"), Argument::Number, Argument::Size])
     }
 
     /// Creates a custom command. `__key__` and `__data__` are replaced in each request.
@@ -167,16 +167,16 @@ impl Template {
                 text => Argument::Text(text),
             })
             .collect();
-        Self::new(Meaning::of(&arguments[0]), &parts)
+        Self::new(AccessKind::of(&arguments[0]), &parts)
     }
 
     pub fn get(options: &Options) -> Self {
         use Argument::{Key, Number, Text};
         match options.data_offset {
             Some(offset) => {
-                Self::new(Meaning::Read, &[Text("GETRANGE"), Key, Text(&offset.to_string()), Number])
+                Self::new(AccessKind::Read, &[Text("GETRANGE"), Key, Text(&offset.to_string()), Number])
             }
-            None => Self::new(Meaning::Read, &[Text("GET"), Key]),
+            None => Self::new(AccessKind::Read, &[Text("GET"), Key]),
         }
     }
 }

@@ -1,18 +1,18 @@
 //! A complete run, from arguments to exit status: checks the target, starts the threads, collects
 //! their results and reports them.
 
-use crate::options::{Asked, HELP, Options, parse};
-use crate::outage::{self, Account, Outage};
+use crate::discovery;
+use crate::options::{HELP, Options, ParsedArguments, parse};
+use crate::outage::{self, Outage, OutageAccount};
 use crate::probe::{self, Probe};
 use crate::report::live::Live;
 use crate::report::{Report, Reporter};
-use crate::scout;
 use crate::search::Search;
 use crate::shared::Shared;
 use crate::tally::Tally;
 use crate::tls;
 use crate::topology::Topology;
-use crate::worker::{Told, Worker};
+use crate::worker::{ThreadMessage, Worker};
 use crate::workload::Workload;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::collections::BTreeMap;
@@ -29,15 +29,15 @@ const EXIT_NOTHING_MEASURED: u8 = 3;
 
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let options = match parse(arguments) {
-        Ok(Asked::Help) => {
+        Ok(ParsedArguments::Help) => {
             print!("{HELP}");
             return ExitCode::from(EXIT_INVALID);
         }
-        Ok(Asked::Version) => {
+        Ok(ParsedArguments::Version) => {
             println!("shardboard-load {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;
         }
-        Ok(Asked::Load(options)) => *options,
+        Ok(ParsedArguments::Load(options)) => *options,
         Err(message) => {
             eprintln!("shardboard-load: {message}");
             return ExitCode::from(EXIT_INVALID);
@@ -58,7 +58,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         }
         Err(message) => {
             eprintln!("shardboard-load: {message}");
-            live.fault(&message);
+            live.write_error_line(&message);
             ExitCode::from(EXIT_INVALID)
         }
     }
@@ -100,7 +100,7 @@ fn measure(options: &Options, live: &mut Live) -> Result<bool, String> {
         while let Some(next) = search.next(options) {
             let number = search.steps.len() as u32 + 1;
             let Some(report) = one(number, &next, live)? else { break };
-            if search.learn(limit, next.rate, &report) || best.is_none() {
+            if search.record_step(limit, next.rate, &report) || best.is_none() {
                 best = Some(report);
             }
             if stopped.load(Ordering::Acquire) {
@@ -239,11 +239,11 @@ fn is_transient_error(error: &str) -> bool {
 }
 
 fn usable(probe: &mut Probe, patience: Duration) -> Result<(), (bool, String)> {
-    let reply = probe.ask(&["PING"], patience).map_err(|error| (false, error))?;
+    let reply = probe.command(&["PING"], patience).map_err(|error| (false, error))?;
     if reply.first() != Some(&b'-') {
         return Ok(());
     }
-    let message = probe::said(&reply);
+    let message = probe::error_text(&reply);
     Err((is_transient_error(&message), message))
 }
 
@@ -255,7 +255,7 @@ fn memory(options: &Options, session: Option<&tls::Session>, topology: &Topology
         Some(path) => Probe::unix(options, path, patience).ok()?,
         None => Probe::connect(options, session, *topology.targets.first()?, patience).ok()?,
     };
-    let reply = probe.ask(&["INFO", "memory"], patience).ok()?;
+    let reply = probe.command(&["INFO", "memory"], patience).ok()?;
     probe::memory_warning(options, &String::from_utf8_lossy(&reply), topology.primaries())
 }
 
@@ -286,20 +286,20 @@ fn gather(
         threads.push(spawned.map_err(|error| format!("a thread cannot be started: {error}"))?);
     }
     drop((sender, hint));
-    let scout = {
+    let discovery = {
         let shared = Arc::clone(shared);
-        std::thread::spawn(move || scout::run(&shared, &hints))
+        std::thread::spawn(move || discovery::run(&shared, &hints))
     };
     let accounts = receive(shared, &receiver, &mut report, live);
     for thread in threads {
         let _ = thread.join();
     }
     shared.end();
-    let _ = scout.join();
+    let _ = discovery.join();
     report.ended(unix_now(), shared.start.elapsed().as_secs_f64());
     report.stopped = stopped.load(Ordering::Acquire);
     for (group, name) in shared.group_names.iter().enumerate() {
-        let of_shard: Vec<&Account> = accounts.iter().map(|all| &all[group]).collect();
+        let of_shard: Vec<&OutageAccount> = accounts.iter().map(|all| &all[group]).collect();
         report
             .outages
             .extend(outage::outages(&of_shard).into_iter().map(|outage: Outage| (name.clone(), outage)));
@@ -312,18 +312,18 @@ fn gather(
 /// threads have arrived.
 fn receive(
     shared: &Shared,
-    receiver: &Receiver<Told>,
+    receiver: &Receiver<ThreadMessage>,
     report: &mut Report,
     live: &mut Live,
-) -> Vec<Vec<Account>> {
+) -> Vec<Vec<OutageAccount>> {
     let threads = shared.options.threads;
     let mut pending: BTreeMap<u64, Vec<Option<Box<Tally>>>> = BTreeMap::new();
     let mut ended: Vec<Option<u64>> = vec![None; threads];
     let mut accounts = Vec::new();
     while let Ok(message) = receiver.recv() {
         let (thread, number, tally) = match message {
-            Told::Second { thread, number, tally } => (thread, number, tally),
-            Told::End { thread, number, tally, accounts: of_thread, gave_up } => {
+            ThreadMessage::Second { thread, number, tally } => (thread, number, tally),
+            ThreadMessage::End { thread, number, tally, accounts: of_thread, gave_up } => {
                 ended[thread] = Some(number);
                 accounts.push(of_thread);
                 report.gave_up |= gave_up;

@@ -40,7 +40,7 @@ impl Search {
     }
 
     /// Records a step. Returns whether it is the best so far.
-    pub fn learn(&mut self, target: Target, rate: Option<f64>, report: &Report) -> bool {
+    pub fn record_step(&mut self, target: Target, rate: Option<f64>, report: &Report) -> bool {
         let total = report.total.total();
         let reached = total.good as f64 / report.duration().max(1e-9);
         let latency = total.latency();
@@ -48,10 +48,10 @@ impl Search {
             None => latency.mean(),
             Some(percentile) => latency.value_at_percentile(percentile) as f64,
         });
-        self.judge(target.micros, rate, reached, latency)
+        self.evaluate(target.micros, rate, reached, latency)
     }
 
-    fn judge(&mut self, limit: f64, rate: Option<f64>, reached: f64, latency: Option<f64>) -> bool {
+    fn evaluate(&mut self, limit: f64, rate: Option<f64>, reached: f64, latency: Option<f64>) -> bool {
         let in_time = latency.is_some_and(|latency| latency <= limit);
         let holds = in_time && rate.is_none_or(|rate| reached >= rate * HELD);
         self.steps.push(Step { rate, reached, latency, holds });
@@ -83,7 +83,7 @@ mod tests {
             // A server that stays within the limit up to 700 requests per second and reaches 1,000.
             let reached = next.rate.unwrap_or(1_000.0);
             let latency = if reached <= 700.0 { 900.0 } else { 5_000.0 };
-            search.judge(1_000.0, next.rate, reached, Some(latency));
+            search.evaluate(1_000.0, next.rate, reached, Some(latency));
         }
         let found = search.found().expect("700 is within the limit");
         assert!((690.0..=700.0).contains(&found), "{found}");
@@ -95,11 +95,11 @@ mod tests {
         let mut search = Search::default();
         let options = Options::default();
         while let Some(next) = search.next(&options) {
-            search.judge(1.0, next.rate, next.rate.unwrap_or(100.0), Some(50.0));
+            search.evaluate(1.0, next.rate, next.rate.unwrap_or(100.0), Some(50.0));
         }
         assert_eq!(search.found(), None);
         let mut dead = Search::default();
-        dead.judge(1.0, None, 0.0, None);
+        dead.evaluate(1.0, None, 0.0, None);
         assert!(dead.next(&options).is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::tls::Session;
-use crate::topology::{NOBODY, Topology};
+use crate::topology::{NO_OWNER, Topology};
 use crate::workload::Workload;
 use net::poll::Waker;
 use std::net::SocketAddr;
@@ -37,11 +37,11 @@ impl Shared {
         topology: Topology,
         seed: u64,
     ) -> Self {
-        let unowned = |slot: u16| if slot == NOBODY { 0 } else { slot };
+        let unowned = |slot: u16| if slot == NO_OWNER { 0 } else { slot };
         let groups: Box<[u16]> = topology.slots.iter().copied().map(unowned).collect();
         let group_names = topology.targets.iter().map(SocketAddr::to_string).collect();
         Self {
-            greeting: crate::probe::greeting(&options),
+            greeting: crate::probe::preparation_commands(&options),
             options,
             workload,
             tls,

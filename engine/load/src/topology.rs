@@ -3,14 +3,14 @@
 use resp::slot::SLOTS;
 use std::net::{IpAddr, SocketAddr};
 
-pub const NOBODY: u16 = u16::MAX;
+pub const NO_OWNER: u16 = u16::MAX;
 
 /// Slot owners at one time. Targets are identified by their index, which is valid only within this
 /// value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     pub targets: Vec<SocketAddr>,
-    /// Index of the owner of each slot, or `NOBODY`.
+    /// Index of the owner of each slot, or `NO_OWNER`.
     pub slots: Box<[u16]>,
 }
 
@@ -23,7 +23,7 @@ impl Topology {
     /// Parses the reply to CLUSTER SLOTS. `asked` is used where a server does not know its own
     /// address.
     pub fn from_cluster_slots(frame: &[u8], asked: IpAddr) -> Option<Self> {
-        let mut topology = Self { targets: Vec::new(), slots: vec![NOBODY; usize::from(SLOTS)].into() };
+        let mut topology = Self { targets: Vec::new(), slots: vec![NO_OWNER; usize::from(SLOTS)].into() };
         for range in resp::items(frame)? {
             let parts = resp::items(range)?;
             let (first, last) = (resp::integer(parts.first()?)?, resp::integer(parts.get(1)?)?);
@@ -53,7 +53,7 @@ impl Topology {
     }
 
     pub fn is_complete(&self) -> bool {
-        !self.slots.contains(&NOBODY)
+        !self.slots.contains(&NO_OWNER)
     }
 
     pub fn owns(&self, target: u16) -> bool {

@@ -12,9 +12,9 @@ mod values;
 
 use crate::client::Client;
 use crate::connection::{Connection, State};
-use crate::outage::Account;
+use crate::discovery::Hint;
+use crate::outage::OutageAccount;
 use crate::request::Writer;
-use crate::scout::Hint;
 use crate::shared::Shared;
 use crate::tally::Tally;
 use crate::topology::Topology;
@@ -31,11 +31,11 @@ use values::Values;
 
 /// Message from a thread to the main thread.
 #[derive(Debug)]
-pub enum Told {
+pub enum ThreadMessage {
     /// Counters of the second with the index `number`.
     Second { thread: usize, number: u64, tally: Box<Tally> },
     /// The remaining counters, and the accounts of all shards. No message follows.
-    End { thread: usize, number: u64, tally: Box<Tally>, accounts: Vec<Account>, gave_up: bool },
+    End { thread: usize, number: u64, tally: Box<Tally>, accounts: Vec<OutageAccount>, gave_up: bool },
 }
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -48,7 +48,7 @@ const DRAIN: u64 = SECOND;
 const GIVE_UP: u64 = 60 * SECOND;
 
 #[derive(Debug)]
-struct Seat {
+struct ClientState {
     client: Client,
     /// The connection of the client to each target.
     connections: Vec<Id>,
@@ -62,7 +62,7 @@ pub struct Worker {
     number: usize,
     shared: Arc<Shared>,
     poll: Poll,
-    seats: Vec<Seat>,
+    seats: Vec<ClientState>,
     connections: Arena<Connection>,
     topology: Topology,
     version: u64,
@@ -77,7 +77,7 @@ pub struct Worker {
     timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
     buffer: Vec<u8>,
     tally: Tally,
-    accounts: Vec<Account>,
+    accounts: Vec<OutageAccount>,
     hints: Sender<Hint>,
     /// Requests sent without a reply yet, and requests that wait in queues.
     in_flight: u64,
@@ -94,7 +94,7 @@ impl Worker {
         let options = &shared.options;
         let topology = (*shared.topology()).clone();
         let seats = (0..options.clients)
-            .map(|client| Seat {
+            .map(|client| ClientState {
                 client: Client::new(
                     options,
                     &shared.workload,
@@ -121,7 +121,7 @@ impl Worker {
             timers: BinaryHeap::new(),
             buffer: vec![0; 256 * 1024],
             tally: Tally::new(shared.workload.names.len()),
-            accounts: vec![Account::default(); shared.group_names.len()],
+            accounts: vec![OutageAccount::default(); shared.group_names.len()],
             hints,
             in_flight: 0,
             queued: 0,
@@ -134,7 +134,7 @@ impl Worker {
     }
 
     /// Runs the thread until the run ends.
-    pub fn run(mut self, told: &Sender<Told>) {
+    pub fn run(mut self, messages: &Sender<ThreadMessage>) {
         let mut ready: Vec<Ready> = Vec::new();
         let mut second = 0;
         let mut next_tick = TICK;
@@ -157,12 +157,12 @@ impl Worker {
             let now = self.shared.now();
             self.fire_timers(now);
             if self.version != self.shared.version() {
-                self.adopt();
+                self.apply_topology();
             }
             self.release_due(now);
             self.serve_touched();
             while now >= (second + 1) * SECOND {
-                self.report(told, second);
+                self.report(messages, second);
                 second += 1;
             }
             if now >= next_tick {
@@ -173,7 +173,7 @@ impl Worker {
                 break gave_up;
             }
         };
-        self.finish(told, second, gave_up);
+        self.finish(messages, second, gave_up);
     }
 
     /// Pins the thread to one of the allowed cores, round-robin. On failure the thread is not
@@ -231,7 +231,7 @@ impl Worker {
             } else if self.in_flight == 0
                 && self.queued == 0
                 && self.deferred.is_empty()
-                && self.seats.iter().all(Seat::is_done)
+                && self.seats.iter().all(ClientState::is_done)
             {
                 return Some(false);
             } else if options.test_time.is_none() && !options.endless && now > self.last_good + GIVE_UP {
@@ -242,9 +242,9 @@ impl Worker {
         (self.in_flight == 0 || now >= stopping + DRAIN).then_some(false)
     }
 
-    fn report(&mut self, told: &Sender<Told>, second: u64) {
+    fn report(&mut self, messages: &Sender<ThreadMessage>, second: u64) {
         let tally = self.take_tally();
-        let _ = told.send(Told::Second { thread: self.number, number: second, tally });
+        let _ = messages.send(ThreadMessage::Second { thread: self.number, number: second, tally });
     }
 
     fn take_tally(&mut self) -> Box<Tally> {
@@ -257,7 +257,7 @@ impl Worker {
         Box::new(tally)
     }
 
-    fn finish(mut self, told: &Sender<Told>, second: u64, gave_up: bool) {
+    fn finish(mut self, messages: &Sender<ThreadMessage>, second: u64, gave_up: bool) {
         let now = self.shared.now();
         let mut oldest: Vec<Option<u64>> = vec![None; self.accounts.len()];
         for id in self.connections.ids() {
@@ -275,7 +275,13 @@ impl Worker {
         }
         let tally = self.take_tally();
         let accounts = std::mem::take(&mut self.accounts);
-        let _ = told.send(Told::End { thread: self.number, number: second, tally, accounts, gave_up });
+        let _ = messages.send(ThreadMessage::End {
+            thread: self.number,
+            number: second,
+            tally,
+            accounts,
+            gave_up,
+        });
     }
 
     /// Runs at each tick: checks timeouts, and closes connections to servers that own no slots.
@@ -294,7 +300,7 @@ impl Worker {
                 _ => false,
             };
             if late || age > limit {
-                self.lose(id, "TIMEOUT");
+                self.handle_loss(id, "TIMEOUT");
             } else if useless && (age > SECOND || connection.in_flight.is_empty()) {
                 self.retire(id);
             } else if age > SECOND || !connection.is_ready() {
@@ -341,7 +347,7 @@ impl Worker {
     }
 }
 
-impl Seat {
+impl ClientState {
     fn is_done(&self) -> bool {
         self.drawn_all && self.held.is_none()
     }

@@ -2,7 +2,7 @@
 
 use crate::keys::Pattern;
 use crate::options::Options;
-use crate::request::{Meaning, Template};
+use crate::request::{AccessKind, Template};
 
 /// The templates of SET and WAIT in a workload of SETs and GETs.
 pub const SET: u8 = 0;
@@ -26,7 +26,7 @@ pub struct Workload {
     /// Index of the report line in which each template is counted.
     pub rows: Vec<usize>,
     /// Kind of access of the commands of each report line.
-    pub meanings: Vec<Meaning>,
+    pub meanings: Vec<AccessKind>,
     /// Names of the report lines: in the summary and in the distribution.
     pub names: Vec<(String, String)>,
 }
@@ -42,7 +42,7 @@ impl Workload {
             patterns: vec![set, get, Pattern::Random],
             cycle: vec![(SET, options.ratio.0), (1, options.ratio.1)],
             rows: vec![0, 1, 2],
-            meanings: vec![Meaning::Write, Meaning::Read, Meaning::Other],
+            meanings: vec![AccessKind::Write, AccessKind::Read, AccessKind::Other],
             names: [("Sets", "SET"), ("Gets", "GET"), ("Waits", "WAIT")]
                 .map(|(plural, name)| (plural.into(), name.into()))
                 .into(),
@@ -66,7 +66,7 @@ impl Workload {
             };
             let row = names.iter().position(|known| *known == name).unwrap_or_else(|| {
                 names.push(name);
-                workload.meanings.push(Meaning::of(&command.arguments[0]));
+                workload.meanings.push(AccessKind::of(&command.arguments[0]));
                 names.len() - 1
             });
             workload.templates.push(Template::command(&command.arguments));

@@ -14,14 +14,14 @@ impl Id {
 }
 
 #[derive(Debug)]
-struct Place<T> {
+struct Entry<T> {
     generation: u32,
     value: Option<Box<T>>,
 }
 
 #[derive(Debug)]
 pub struct Arena<T> {
-    places: Vec<Place<T>>,
+    places: Vec<Entry<T>>,
     free: Vec<u32>,
     len: usize,
 }
@@ -40,7 +40,7 @@ impl<T> Arena<T> {
             place.value = Some(value);
             return Id { index, generation: place.generation };
         }
-        self.places.push(Place { generation: 1, value: Some(value) });
+        self.places.push(Entry { generation: 1, value: Some(value) });
         Id { index: self.places.len() as u32 - 1, generation: 1 }
     }
 

@@ -8,10 +8,10 @@ thread_local! {
 }
 
 /// Makes a panic in any thread abort the process after the panic has been reported on standard
-/// error, because data that the thread shared with others may be inconsistent. Within [`survive`],
+/// error, because data that the thread shared with others may be inconsistent. Within [`catch`],
 /// a panic is only reported. The build setting for this (`panic = "abort"`) would require compiling
 /// every crate a second time for the tests.
-pub fn ends_the_process() {
+pub fn abort_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
@@ -23,7 +23,7 @@ pub fn ends_the_process() {
 
 /// Runs `run` without aborting the process if it panics. Returns `None` after a panic. The caller
 /// must then discard the data that `run` used, because it may be inconsistent.
-pub fn survive<T>(run: impl FnOnce() -> T) -> Option<T> {
+pub fn catch<T>(run: impl FnOnce() -> T) -> Option<T> {
     IS_SURVIVED.set(true);
     let outcome = catch_unwind(AssertUnwindSafe(run));
     IS_SURVIVED.set(false);
@@ -53,9 +53,9 @@ mod tests {
     #[test]
     #[ignore = "it aborts the process: the test above runs it in a child process"]
     fn child_process() {
-        super::ends_the_process();
-        assert!(super::survive(|| panic!("survived")).is_none());
-        assert_eq!(super::survive(|| 1), Some(1));
+        super::abort_on_panic();
+        assert!(super::catch(|| panic!("survived")).is_none());
+        assert_eq!(super::catch(|| 1), Some(1));
         println!("still there");
         let _ = std::thread::spawn(|| panic!("a thread of two")).join();
     }

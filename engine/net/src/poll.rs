@@ -97,11 +97,11 @@ impl Waker {
 
 impl Poll {
     pub fn new() -> io::Result<Self> {
-        Self::woken_by(Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+        Self::with_waker(Waker(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
     /// Creates a poll without descriptors that uses the waker of an earlier poll.
-    pub fn woken_by(waker: Waker) -> io::Result<Self> {
+    pub fn with_waker(waker: Waker) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*waker.0, Source::Wake.encode(), EventFlags::IN)?;
         Ok(Self { epoll, waker })

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// More than one read of the socket can decrypt. While this much of the caller's buffer is free, no
 /// decrypted data remains in the session, where epoll does not see it.
-const ROOM: usize = 64 * 1024;
+const MIN_FREE_BUFFER: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub struct Stream {
@@ -102,7 +102,7 @@ impl Stream {
         }
     }
 
-    pub fn say_goodbye(&mut self) {
+    pub fn send_close_notify(&mut self) {
         if let Some(session) = &mut self.tls {
             session.send_close_notify();
             // The connection is closed in any case, so an error is of no interest.
@@ -124,7 +124,7 @@ fn read_tls(session: &mut Connection, fd: &OwnedFd, buf: &mut [u8]) -> io::Resul
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return if filled > 0 { Ok(filled) } else { Err(error) },
         }
-        if filled == buf.len() || filled > 0 && buf.len() - filled < ROOM {
+        if filled == buf.len() || filled > 0 && buf.len() - filled < MIN_FREE_BUFFER {
             return Ok(filled);
         }
         match session.read_tls(&mut Raw(fd)) {

@@ -6,7 +6,7 @@ use crate::poll::{Interest, Poll, Source, Waker};
 use crate::socket;
 use crate::stats::Connections;
 use crate::stream::Stream;
-use crate::worker::{Handle, Message, Seat};
+use crate::worker::{ConnectionCount, Handle, Message};
 use rustls::{ServerConfig, ServerConnection};
 use std::io;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ impl Acceptor {
     }
 
     /// Replaces the workers that receive new clients.
-    pub fn deal_to(&self, workers: Vec<Handle>) {
+    pub fn assign_to(&self, workers: Vec<Handle>) {
         self.send(Change::Workers(workers));
     }
 
@@ -119,7 +119,7 @@ impl State {
         for _ in 0..BATCH {
             let Some(listener) = self.listeners.get(index) else { return };
             match socket::accept(&listener.fd) {
-                Ok(Some((fd, peer))) => self.deal(index, fd, peer),
+                Ok(Some((fd, peer))) => self.assign(index, fd, peer),
                 Ok(None) => return,
                 Err(error) => {
                     eprintln!("accept: database {}: {error}", listener.uid);
@@ -132,7 +132,7 @@ impl State {
         }
     }
 
-    fn deal(&mut self, index: usize, fd: OwnedFd, peer: Option<SocketAddr>) {
+    fn assign(&mut self, index: usize, fd: OwnedFd, peer: Option<SocketAddr>) {
         let listener = &self.listeners[index];
         let connections = &listener.connections;
         if connections.now.load(Ordering::Relaxed) >= listener.max_connections {
@@ -155,9 +155,9 @@ impl State {
         };
         let load = |worker: &&Handle| worker.clients.load(Ordering::Relaxed);
         let Some(worker) = self.workers.iter().min_by_key(load) else { return };
-        let seat = Seat::take(connections, worker);
+        let connection_count = ConnectionCount::take(connections, worker);
         self.clients += 1;
         let (uid, number) = (listener.uid, self.clients);
-        worker.send(Message::Accepted { uid, stream: Box::new(stream), peer, number, seat });
+        worker.send(Message::Accepted { uid, stream: Box::new(stream), peer, number, connection_count });
     }
 }

@@ -14,10 +14,10 @@ pub struct Budget {
 
 /// Memory of one database in all workers.
 #[derive(Debug, Default)]
-pub struct Used(AtomicI64);
+pub struct DatabaseMemory(AtomicI64);
 
 #[cfg(test)]
-impl Used {
+impl DatabaseMemory {
     pub fn bytes(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -37,13 +37,13 @@ impl Budget {
     }
 
     /// Adds to the memory of a database; `bytes` is negative when it releases memory.
-    pub fn take(&self, database: &Used, bytes: i64) {
+    pub fn add(&self, database: &DatabaseMemory, bytes: i64) {
         database.0.fetch_add(bytes, Ordering::Relaxed);
         self.used.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Returns the number of bytes that a database must release now.
-    pub fn excess(&self, database: &Used) -> u64 {
+    pub fn excess(&self, database: &DatabaseMemory) -> u64 {
         let limit = self.limit.load(Ordering::Relaxed);
         let share = limit / self.databases.load(Ordering::Relaxed);
         let over = |used: &AtomicI64, limit: u64| {
@@ -67,12 +67,12 @@ mod tests {
     fn databases_above_their_share_release_memory_when_the_limit_is_reached() {
         let budget = Budget::new();
         budget.divide(Some(1000), 2);
-        let (small, large) = (Used::default(), Used::default());
-        budget.take(&large, 900);
+        let (small, large) = (DatabaseMemory::default(), DatabaseMemory::default());
+        budget.add(&large, 900);
         assert_eq!(budget.excess(&large), 0);
-        budget.take(&small, 300);
+        budget.add(&small, 300);
         assert_eq!((budget.excess(&small), budget.excess(&large)), (0, 200));
-        budget.take(&large, -200);
+        budget.add(&large, -200);
         assert_eq!(budget.excess(&large), 0);
         assert!(default_limit() > 0);
     }

@@ -2,7 +2,7 @@
 
 use crate::command_table::COMMANDS;
 use crate::learned;
-use crate::reply_safety::{self, Proof};
+use crate::reply_safety::{self, ReplySafety};
 use resp::Args;
 
 /// Read and write follow the flags of the engine. Everything else is `Other`, including scripts,
@@ -85,7 +85,7 @@ pub enum Handling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     /// Index of the command in counters: first the commands of the table, then learned ones.
-    pub place: u16,
+    pub index: u16,
     pub name: &'static str,
     /// Number of arguments including the name, as in the engine: exact if positive, a minimum if
     /// negative.
@@ -94,7 +94,7 @@ pub struct Command {
     pub keys: Keys,
     pub handling: Handling,
     /// Known safety of its replies.
-    pub proof: Proof,
+    pub proof: ReplySafety,
 }
 
 pub(crate) const fn command(
@@ -104,11 +104,11 @@ pub(crate) const fn command(
     keys: Keys,
     handling: Handling,
 ) -> Command {
-    Command { place: 0, name, arity, class, keys, handling, proof: Proof::Unknown }
+    Command { index: 0, name, arity, class, keys, handling, proof: ReplySafety::Unknown }
 }
 
-const UNKNOWN_PLACE: u16 = COMMANDS.len() as u16;
-pub(crate) const FIRST_LEARNED: u16 = UNKNOWN_PLACE + 1;
+const UNKNOWN_INDEX: u16 = COMMANDS.len() as u16;
+pub(crate) const FIRST_LEARNED: u16 = UNKNOWN_INDEX + 1;
 
 pub(crate) static TABLE: [Command; COMMANDS.len()] = numbered();
 
@@ -116,7 +116,7 @@ const fn numbered() -> [Command; COMMANDS.len()] {
     let mut table = COMMANDS;
     let mut n = 0;
     while n < table.len() {
-        table[n].place = n as u16;
+        table[n].index = n as u16;
         table[n].proof = reply_safety::proof(table[n].handling);
         n += 1;
     }
@@ -124,17 +124,17 @@ const fn numbered() -> [Command; COMMANDS.len()] {
 }
 
 /// Returns the name of the command with this index.
-pub fn name_of(place: u16) -> &'static str {
-    match TABLE.get(usize::from(place)) {
+pub fn name_of(index: u16) -> &'static str {
+    match TABLE.get(usize::from(index)) {
         Some(command) => command.name,
-        None => place.checked_sub(FIRST_LEARNED).and_then(learned::name_of).unwrap_or("unknown"),
+        None => index.checked_sub(FIRST_LEARNED).and_then(learned::name_of).unwrap_or("unknown"),
     }
 }
 
 /// A command that is neither in the table nor learned. It goes to the home shard, which returns the
 /// engine's error.
 pub static UNKNOWN: Command =
-    Command { place: UNKNOWN_PLACE, ..command("", -1, Class::Other, Keys::None, Handling::Forward) };
+    Command { index: UNKNOWN_INDEX, ..command("", -1, Class::Other, Keys::None, Handling::Forward) };
 
 impl Command {
     pub fn accepts(&self, args: usize) -> bool {
@@ -257,11 +257,11 @@ mod tests {
     fn every_command_is_found_in_any_case() {
         for command in &TABLE {
             assert_eq!(find(command.name.as_bytes()).unwrap().name, command.name);
-            assert_eq!(name_of(command.place), command.name);
+            assert_eq!(name_of(command.index), command.name);
             assert_eq!(find(command.name.to_uppercase().as_bytes()).unwrap().name, command.name);
         }
         assert!(find(b"nosuch").is_none());
-        assert_eq!(name_of(UNKNOWN.place), "unknown");
+        assert_eq!(name_of(UNKNOWN.index), "unknown");
     }
 
     #[test]

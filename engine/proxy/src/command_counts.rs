@@ -1,5 +1,5 @@
-//! Counters of each command: calls, errors and latency. An array indexed by the command's place in
-//! the table, with an allocation for each command that occurs, so counting a request takes two
+//! Counters of each command: calls, errors and latency. The index in the array is that of the command
+//! in the table. Each command that occurs has one allocation, so counting a request takes two
 //! additions.
 
 use crate::command::name_of;
@@ -48,29 +48,29 @@ impl Default for Counts {
     }
 }
 
-/// Counters indexed by the command's place.
+/// Counters by the index of the command.
 #[derive(Debug, Default)]
 pub struct CommandCounts(Vec<Option<Box<Counts>>>);
 
 impl CommandCounts {
     #[inline]
-    pub fn of(&mut self, place: u16) -> &mut Counts {
-        let place = usize::from(place);
-        if place >= self.0.len() {
-            self.0.resize(place + 1, None);
+    pub fn entry(&mut self, index: u16) -> &mut Counts {
+        let index = usize::from(index);
+        if index >= self.0.len() {
+            self.0.resize(index + 1, None);
         }
-        self.0[place].get_or_insert_default()
+        self.0[index].get_or_insert_default()
     }
 
-    pub fn each(&self) -> impl Iterator<Item = (u16, &Counts)> {
-        (0..).zip(&self.0).filter_map(|(place, counts)| Some((place, counts.as_deref()?)))
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &Counts)> {
+        (0..).zip(&self.0).filter_map(|(index, counts)| Some((index, counts.as_deref()?)))
     }
 }
 
 impl Counts {
     /// Adds `count` replies of shards with the same latency.
     #[inline]
-    pub fn took(&mut self, micros: u64, count: u64) {
+    pub fn record(&mut self, micros: u64, count: u64) {
         self.calls += count;
         self.micros += micros * count;
         let cell = &mut self.cells[cell_of(micros.min(MOST_MICROS))];
@@ -86,15 +86,15 @@ impl Counts {
         }
     }
 
-    pub fn sparse(&self) -> Sparse {
+    pub fn sparse(&self) -> SparseCounts {
         let used = (0..).zip(self.cells).filter(|&(_, count)| count > 0);
-        Sparse { calls: self.calls, errors: self.errors, micros: self.micros, cells: used.collect() }
+        SparseCounts { calls: self.calls, errors: self.errors, micros: self.micros, cells: used.collect() }
     }
 }
 
 /// The same counters without empty cells.
 #[derive(Debug, Default)]
-pub struct Sparse {
+pub struct SparseCounts {
     calls: u64,
     errors: u64,
     micros: u64,
@@ -115,10 +115,10 @@ pub struct CommandMetrics {
 
 /// Adds up the commands of one database over several periods. Returns the `most` most frequent
 /// ones.
-pub fn joined<'a>(parts: impl Iterator<Item = (u16, &'a Sparse)>, most: usize) -> Vec<CommandMetrics> {
+pub fn merge<'a>(parts: impl Iterator<Item = (u16, &'a SparseCounts)>, most: usize) -> Vec<CommandMetrics> {
     let mut sums: BTreeMap<&'static str, (CommandMetrics, BTreeMap<u16, u64>)> = BTreeMap::new();
-    for (place, part) in parts {
-        let name = name_of(place);
+    for (index, part) in parts {
+        let name = name_of(index);
         let fresh = || CommandMetrics { name, calls: 0, errors: 0, micros: 0, latency: Vec::new() };
         let (sum, cells) = sums.entry(name).or_insert_with(|| (fresh(), BTreeMap::new()));
         sum.calls += part.calls;
@@ -150,30 +150,30 @@ mod tests {
             assert!((micros..=micros + micros / 32).contains(&highest), "{micros}: {highest}");
         }
         let mut counts = Counts::default();
-        counts.took(u64::MAX >> 8, 1);
+        counts.record(u64::MAX >> 8, 1);
         assert_eq!(counts.sparse().cells, [(CELLS as u16 - 1, 1)]);
     }
 
     #[test]
     fn commands_are_summed_over_periods_and_sorted_by_calls() {
-        let get = find(b"get").unwrap().place;
+        let get = find(b"get").unwrap().index;
         let mut first = CommandCounts::default();
-        first.of(get).took(10, 3);
-        first.of(UNKNOWN.place).errors += 1;
-        first.of(UNKNOWN.place).calls += 1;
+        first.entry(get).record(10, 3);
+        first.entry(UNKNOWN.index).errors += 1;
+        first.entry(UNKNOWN.index).calls += 1;
         let mut second = CommandCounts::default();
-        second.of(get).took(10, 1);
-        second.of(get).took(1_000, 1);
-        second.of(find(b"set").unwrap().place).took(7, 2);
+        second.entry(get).record(10, 1);
+        second.entry(get).record(1_000, 1);
+        second.entry(find(b"set").unwrap().index).record(7, 2);
         let spans: Vec<Vec<_>> = [&first, &second]
-            .map(|span| span.each().map(|(place, counts)| (place, counts.sparse())).collect())
+            .map(|span| span.iter().map(|(index, counts)| (index, counts.sparse())).collect())
             .into();
-        let parts = || spans.iter().flatten().map(|(place, sparse)| (*place, sparse));
-        let metrics = joined(parts(), 9);
+        let parts = || spans.iter().flatten().map(|(index, sparse)| (*index, sparse));
+        let metrics = merge(parts(), 9);
         let names: Vec<_> =
             metrics.iter().map(|each| (each.name, each.calls, each.errors, each.micros)).collect();
         assert_eq!(names, [("get", 5, 0, 1_040), ("set", 2, 0, 14), ("unknown", 1, 1, 0)]);
         assert_eq!(metrics[0].latency, [(10, 4), (1_007, 1)]);
-        assert_eq!(joined(parts(), 1).len(), 1);
+        assert_eq!(merge(parts(), 1).len(), 1);
     }
 }

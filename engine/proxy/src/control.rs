@@ -3,7 +3,7 @@
 //! agent that reconnects misses no data, because counters and histograms are cumulative since the
 //! start of the process, and the newest outages are sent again.
 //!
-//! agent -> proxy ([`Order`]):
+//! agent -> proxy ([`AgentRequest`]):
 //!
 //! | `type` | meaning |
 //! |---|---|
@@ -42,7 +42,7 @@ pub const PROTOCOL: u32 = 1;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Order {
+pub enum AgentRequest {
     Apply(State),
     Threads {
         threads: usize,

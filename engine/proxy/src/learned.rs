@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Commands of the engine of one database.
 #[derive(Debug, Default)]
-pub struct Learned {
+pub struct LearnedCommands {
     commands: HashMap<Vec<u8>, &'static Command>,
     /// The server, version and modules in the HELLO reply for which the commands were learned.
     of: Option<Vec<Vec<u8>>>,
@@ -18,7 +18,7 @@ static ALL: Mutex<Vec<&'static Command>> = Mutex::new(Vec::new());
 /// More than any engine with all its modules has.
 const MOST: usize = 4096;
 
-impl Learned {
+impl LearnedCommands {
     /// Returns the learned command. An unknown one goes to the home shard, which returns the
     /// engine's error.
     #[cold]
@@ -40,7 +40,7 @@ impl Learned {
     }
 
     /// Repeats the query, because the shard was lost before it answered.
-    pub fn ask_again(&mut self) {
+    pub fn reset_query(&mut self) {
         self.of = None;
     }
 
@@ -91,7 +91,7 @@ fn parse(row: &[&[u8]]) -> Option<&'static Command> {
         () => Handling::Forward,
     };
     let arity = i32::try_from(resp::integer(arity)?).ok()?;
-    remember(name, |name| command(name, arity, class, keys, handling))
+    intern(name, |name| command(name, arity, class, keys, handling))
 }
 
 /// Returns the first key specification that counts keys or finds them after the word STREAMS.
@@ -117,7 +117,7 @@ fn field<'a>(pairs: &[&'a [u8]], name: &[u8]) -> Option<&'a [u8]> {
     pairs.chunks_exact(2).find(|pair| resp::text(pair[0]) == Some(name)).map(|pair| pair[1])
 }
 
-fn remember(name: String, make: impl FnOnce(&'static str) -> Command) -> Option<&'static Command> {
+fn intern(name: String, make: impl FnOnce(&'static str) -> Command) -> Option<&'static Command> {
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     // A command of the same name in another module may differ: names are shared, all other
     // properties are compared.
@@ -127,14 +127,14 @@ fn remember(name: String, make: impl FnOnce(&'static str) -> Command) -> Option<
         None => Box::leak(name.into_boxed_str()),
     };
     let command = make(name);
-    if let Some(known) = all.iter().find(|known| ***known == Command { place: known.place, ..command }) {
+    if let Some(known) = all.iter().find(|known| ***known == Command { index: known.index, ..command }) {
         return Some(known);
     }
     if all.len() >= MOST {
         return None;
     }
-    let place = command::FIRST_LEARNED + all.len() as u16;
-    let command = Box::leak(Box::new(Command { place, ..command }));
+    let index = command::FIRST_LEARNED + all.len() as u16;
+    let command = Box::leak(Box::new(Command { index, ..command }));
     all.push(command);
     Some(command)
 }
@@ -164,7 +164,7 @@ mod tests {
             row("m.set", &["admin"], 0, "*0\r\n"),
             row("m.any", &["movablekeys"], 0, "*0\r\n"),
         ];
-        let mut learned = Learned::default();
+        let mut learned = LearnedCommands::default();
         learned.learn(format!("*6\r\n{}", rows.concat()).as_bytes());
         let known = |name: &str| {
             let command = learned.find(name.as_bytes());
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(known("m.set"), (Class::Other, Keys::None, Handling::Refuse));
         assert_eq!(known("m.any"), (Class::Other, Keys::Unknown, Handling::Forward));
         assert_eq!(learned.find(b"nosuch").name, "");
-        assert_eq!(command::name_of(learned.find(b"m.run").place), "m.run");
+        assert_eq!(command::name_of(learned.find(b"m.run").index), "m.run");
         let before = ALL.lock().unwrap().len();
         learned.learn(format!("*6\r\n{}", rows.concat()).as_bytes());
         assert_eq!(ALL.lock().unwrap().len(), before);
@@ -185,14 +185,14 @@ mod tests {
 
     #[test]
     fn each_engine_version_is_queried_once() {
-        let mut learned = Learned::default();
+        let mut learned = LearnedCommands::default();
         let hello = |version: &str| format!("*4\r\n$7\r\nversion\r\n$5\r\n{version}\r\n$2\r\nid\r\n:1\r\n");
         assert!(learned.is_other_engine(hello("8.0.1").as_bytes()));
         assert!(!learned.is_other_engine(hello("8.0.1").as_bytes()));
         assert!(learned.is_other_engine(hello("9.1.2").as_bytes()));
         learned.learn(b"-NOPERM\r\n");
         assert!(learned.is_other_engine(hello("9.1.2").as_bytes()));
-        learned.ask_again();
+        learned.reset_query();
         assert!(learned.is_other_engine(hello("9.1.2").as_bytes()));
     }
 }

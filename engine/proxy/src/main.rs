@@ -7,7 +7,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    net::panic::ends_the_process();
+    net::panic::abort_on_panic();
     let mut args = std::env::args().skip(1);
     let path = match (args.next().as_deref(), args.next(), args.next()) {
         (Some("--control"), Some(path), None) => path,

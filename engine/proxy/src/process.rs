@@ -2,24 +2,24 @@
 //! reports every second.
 
 mod agents;
+mod control_socket;
 mod measure;
 mod outages;
-mod place;
 mod recent;
 mod takeover;
 
 use crate::acceptor::{self, Acceptor};
 use crate::budget::Budget;
-use crate::control::{Database, DatabaseError, Order, Report, State};
+use crate::control::{AgentRequest, Database, DatabaseError, Report, State};
 use crate::listeners::Listeners;
 use crate::resources;
 use crate::tls;
 use crate::worker::{self, Handle, Listing, Message};
 use agents::Agents;
-use measure::Measured;
+use control_socket::ControlSocket;
+use measure::MetricsCollector;
 use outages::Outages;
-pub use outages::{Outage, Part};
-use place::Place;
+pub use outages::{Outage, OutageObservation};
 pub use recent::Commands;
 use std::collections::BTreeMap;
 use std::io;
@@ -35,16 +35,16 @@ pub enum Event {
         agent: u64,
         stream: std::os::unix::net::UnixStream,
     },
-    Said {
+    LineReceived {
         agent: u64,
         line: String,
     },
-    Gone {
+    Disconnected {
         agent: u64,
     },
     Report(Report),
     /// A worker has lost a shard, or reached it again.
-    Outage(Part),
+    Outage(OutageObservation),
     /// A client has requested the list of all clients.
     List(Arc<Listing>),
     Terminate,
@@ -61,7 +61,7 @@ struct Process {
     retired: Vec<(Handle, JoinHandle<()>)>,
     started: usize,
     databases: Vec<Arc<Database>>,
-    measured: Measured,
+    measured: MetricsCollector,
     outages: Outages,
     budget: Arc<Budget>,
     memory_bytes: Option<u64>,
@@ -74,9 +74,9 @@ const MAX_THREADS: usize = 256;
 pub fn run(control: &Path) -> io::Result<()> {
     raise_descriptor_limit();
     let (sender, events) = channel();
-    let startup_lock = place::turn(control)?;
-    let predecessor = takeover::ask(control);
-    let (listener, place) = Place::take(control)?;
+    let startup_lock = control_socket::acquire_startup_lock(control)?;
+    let predecessor = takeover::request_takeover(control);
+    let (listener, socket) = ControlSocket::take(control)?;
     drop(startup_lock);
     agents::listen(listener, sender.clone())?;
     terminate_on_signal(sender.clone())?;
@@ -90,7 +90,7 @@ pub fn run(control: &Path) -> io::Result<()> {
         retired: Vec::new(),
         started: 0,
         databases: Vec::new(),
-        measured: Measured::new(),
+        measured: MetricsCollector::new(),
         outages: Outages::default(),
         budget: Budget::new(),
         memory_bytes: None,
@@ -98,11 +98,11 @@ pub fn run(control: &Path) -> io::Result<()> {
     };
     process.set_threads(1)?;
     if let Some(predecessor) = predecessor {
-        process.succeed(predecessor);
+        process.take_over(predecessor);
     }
     process.serve();
     // It is no error if the path has already been removed.
-    let _ = place.leave();
+    let _ = socket.remove();
     Ok(())
 }
 
@@ -158,56 +158,57 @@ impl Process {
     fn react(&mut self, event: Event) {
         match event {
             Event::Connected { agent, stream } => {
-                self.agents.welcome(agent, stream);
-                for outage in self.outages.told() {
-                    self.agents.tell(agent, &Report::Outage(outage.clone()));
+                self.agents.add(agent, stream);
+                for outage in self.outages.latest_reports() {
+                    self.agents.send(agent, &Report::Outage(outage.clone()));
                 }
             }
-            Event::Gone { agent } => self.agents.forget(agent),
-            Event::Said { agent, line } => match serde_json::from_str(&line) {
-                Ok(order) => self.obey(agent, order),
-                Err(error) => self.agents.tell(agent, &Report::Error { message: error.to_string() }),
+            Event::Disconnected { agent } => self.agents.remove(agent),
+            Event::LineReceived { agent, line } => match serde_json::from_str(&line) {
+                Ok(request) => self.execute_request(agent, request),
+                Err(error) => self.agents.send(agent, &Report::Error { message: error.to_string() }),
             },
-            Event::Report(report) => self.agents.tell_all(&report),
+            Event::Report(report) => self.agents.broadcast(&report),
             Event::Outage(part) => {
                 if let Some(outage) = self.outages.add(part) {
-                    self.agents.tell_all(&Report::Outage(outage));
+                    self.agents.broadcast(&Report::Outage(outage));
                 }
             }
-            Event::List(listing) => self.tell_workers(|| Message::List(Arc::clone(&listing))),
+            Event::List(listing) => self.send_to_workers(|| Message::List(Arc::clone(&listing))),
             Event::Terminate => self.drain(Duration::ZERO),
         }
     }
 
-    fn obey(&mut self, agent: u64, order: Order) {
-        match order {
+    fn execute_request(&mut self, agent: u64, request: AgentRequest) {
+        match request {
             // A draining process would never stop what it starts now.
-            Order::Apply(_) | Order::Threads { .. } if self.draining => {
-                self.agents.tell(agent, &Report::Error { message: "this process is stopping".into() });
+            AgentRequest::Apply(_) | AgentRequest::Threads { .. } if self.draining => {
+                self.agents.send(agent, &Report::Error { message: "this process is stopping".into() });
             }
-            Order::Apply(state) => {
+            AgentRequest::Apply(state) => {
                 let failures = self.apply(state);
                 self.applied(agent, failures);
             }
-            Order::Threads { threads } => {
+            AgentRequest::Threads { threads } => {
                 if let Err(error) = self.set_threads(threads) {
-                    self.agents.tell(agent, &Report::Error { message: error.to_string() });
+                    self.agents.send(agent, &Report::Error { message: error.to_string() });
                 }
                 self.applied(agent, Vec::new());
             }
-            Order::Drain { seconds } => self.drain(Duration::from_secs(seconds)),
-            Order::Commands { uids } => {
+            AgentRequest::Drain { seconds } => self.drain(Duration::from_secs(seconds)),
+            AgentRequest::Commands { uids } => {
                 let all = || self.databases.iter().map(|database| database.uid).collect();
-                let (seconds, databases) = self.measured.recent.of(&uids.unwrap_or_else(all), Instant::now());
-                self.agents.tell(agent, &Report::Commands { seconds, databases });
+                let (seconds, databases) =
+                    self.measured.recent.commands_of(&uids.unwrap_or_else(all), Instant::now());
+                self.agents.send(agent, &Report::Commands { seconds, databases });
             }
-            Order::Takeover => self.hand_over(agent),
+            AgentRequest::Takeover => self.hand_over(agent),
         }
     }
 
     fn applied(&mut self, agent: u64, failures: Vec<DatabaseError>) {
         let databases = self.databases.iter().map(|database| database.uid).collect();
-        self.agents.tell(agent, &Report::Applied { threads: self.workers.len(), databases, failures });
+        self.agents.send(agent, &Report::Applied { threads: self.workers.len(), databases, failures });
     }
 
     fn apply(&mut self, state: State) -> Vec<DatabaseError> {
@@ -218,9 +219,9 @@ impl Process {
         let databases: Vec<_> = state.databases.into_iter().map(Arc::new).collect();
         for old in &self.databases {
             if !databases.iter().any(|new| new.uid == old.uid) {
-                self.outages.forget(old.uid);
-                self.measured.recent.forget(old.uid);
-                self.tell_workers(|| Message::Remove { uid: old.uid });
+                self.outages.remove(old.uid);
+                self.measured.recent.remove(old.uid);
+                self.send_to_workers(|| Message::Remove { uid: old.uid });
             }
         }
         self.databases = databases;
@@ -231,7 +232,7 @@ impl Process {
                 failures.push(DatabaseError { uid: database.uid, message });
             }
             let connections = self.listeners.connections(database.uid);
-            self.tell_workers(|| Message::Apply {
+            self.send_to_workers(|| Message::Apply {
                 database: Arc::clone(database),
                 connections: Arc::clone(&connections),
             });
@@ -241,7 +242,7 @@ impl Process {
         failures
     }
 
-    fn tell_workers(&self, message: impl Fn() -> Message) {
+    fn send_to_workers(&self, message: impl Fn() -> Message) {
         for (worker, _) in self.workers.iter().chain(&self.retired) {
             worker.send(message());
         }
@@ -267,7 +268,7 @@ impl Process {
         }
         let retiring = self.workers.split_off(threads);
         let all: Vec<_> = self.workers.iter().map(|(handle, _)| handle.clone()).collect();
-        self.acceptor.deal_to(all.clone());
+        self.acceptor.assign_to(all.clone());
         if before > 0 && before < threads {
             let fresh = all[before..].to_vec();
             for (handle, _) in &self.workers[..before] {
@@ -282,13 +283,13 @@ impl Process {
     }
 
     /// Starts to serve the databases of the predecessor before the predecessor stops.
-    fn succeed(&mut self, mut predecessor: takeover::Predecessor) {
+    fn take_over(&mut self, mut predecessor: takeover::Predecessor) {
         self.listeners.inherit(std::mem::take(&mut predecessor.sockets));
         for failure in self.apply(std::mem::take(&mut predecessor.state)) {
             eprintln!("takeover: database {}: {}", failure.uid, failure.message);
         }
         self.listeners.inherit(BTreeMap::new());
-        predecessor.dismiss();
+        predecessor.send_drain();
     }
 
     fn hand_over(&mut self, successor: u64) {
@@ -299,7 +300,7 @@ impl Process {
     }
 
     fn drain(&mut self, patience: Duration) {
-        self.tell_workers(|| Message::Drain { patience });
+        self.send_to_workers(|| Message::Drain { patience });
         if std::mem::replace(&mut self.draining, true) {
             return;
         }
@@ -307,7 +308,7 @@ impl Process {
         self.acceptor.listen(Vec::new());
         let connections = self.databases.iter().map(|database| self.listeners.connections(database.uid));
         let connections = connections.map(|c| c.now.load(std::sync::atomic::Ordering::Relaxed)).sum();
-        self.agents.tell_all(&Report::Draining { connections });
+        self.agents.broadcast(&Report::Draining { connections });
     }
 
     fn report(&mut self) {
@@ -317,7 +318,7 @@ impl Process {
         self.measured.collect(&all);
         let metrics =
             self.measured.metrics(self.workers.len(), &self.databases, &mut self.listeners, self.draining);
-        self.agents.tell_all(&Report::Metrics(Box::new(metrics)));
+        self.agents.broadcast(&Report::Metrics(Box::new(metrics)));
         self.renew_certificates();
     }
 

@@ -11,7 +11,7 @@ use resp::Args;
 
 /// Known safety of the replies to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
+pub enum ReplySafety {
     /// No reply of the engine contains line breaks of the request outside a value.
     Safe,
     /// Runs or loads a script. The engine quotes the first line of the script verbatim, and in some
@@ -37,31 +37,31 @@ pub enum Risk {
 }
 
 /// Returns the proof for commands of the table.
-pub const fn proof(handling: Handling) -> Proof {
+pub const fn proof(handling: Handling) -> ReplySafety {
     match handling {
-        Handling::Run | Handling::Script => Proof::Script,
-        Handling::Function => Proof::Unsafe,
-        _ => Proof::Safe,
+        Handling::Run | Handling::Script => ReplySafety::Script,
+        Handling::Function => ReplySafety::Unsafe,
+        _ => ReplySafety::Safe,
     }
 }
 
 #[inline]
-pub fn risk(proof: Proof, args: &Args<'_>) -> Risk {
+pub fn risk(proof: ReplySafety, args: &Args<'_>) -> Risk {
     match proof {
-        Proof::Safe => Risk::None,
+        ReplySafety::Safe => Risk::None,
         proof => risk_of_arguments(proof, args),
     }
 }
 
 #[cold]
-fn risk_of_arguments(proof: Proof, args: &Args<'_>) -> Risk {
+fn risk_of_arguments(proof: ReplySafety, args: &Args<'_>) -> Risk {
     let has_line_break = |arg: &[u8]| arg.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
     match proof {
-        Proof::Safe => Risk::None,
+        ReplySafety::Safe => Risk::None,
         // The script is the first argument of EVAL and the second of SCRIPT LOAD.
-        Proof::Script if args.iter().skip(1).take(2).all(has_plain_first_line) => Risk::Script,
-        Proof::Unknown if !args.iter().any(has_line_break) => Risk::Unknown,
-        Proof::Script | Proof::Unsafe | Proof::Unknown => Risk::Unsafe,
+        ReplySafety::Script if args.iter().skip(1).take(2).all(has_plain_first_line) => Risk::Script,
+        ReplySafety::Unknown if !args.iter().any(has_line_break) => Risk::Unknown,
+        ReplySafety::Script | ReplySafety::Unsafe | ReplySafety::Unknown => Risk::Unsafe,
     }
 }
 
@@ -186,7 +186,7 @@ mod tests {
             .collect();
         assert!(leaks.contains(&"function") && leaks.contains(&"eval"), "{leaks:?}");
         let tried = sweep["9.1"]["tried"].as_array().unwrap();
-        for command in TABLE.iter().filter(|command| command.proof == Proof::Safe) {
+        for command in TABLE.iter().filter(|command| command.proof == ReplySafety::Safe) {
             assert!(!leaks.contains(&command.name), "{} quotes requests", command.name);
             let is_tried =
                 tried.iter().any(|name| name.as_str().unwrap().split('|').next() == Some(command.name));

@@ -1,7 +1,7 @@
 //! Counters of one worker for one database since the last report. Plain numbers, because the worker
 //! is the only writer.
 
-use crate::budget::Used;
+use crate::budget::DatabaseMemory;
 use crate::command::{CLASSES, Class};
 use crate::command_counts::CommandCounts;
 use hdrhistogram::Histogram;
@@ -76,12 +76,12 @@ pub struct Stats {
 
 /// Replies to one command that arrived together and were written together.
 #[derive(Debug, Clone, Copy)]
-pub struct Replies {
+pub struct ReplyBatch {
     /// Microseconds of the worker's clock.
     pub arrived: u64,
     pub class: Class,
     /// Index of the command.
-    pub place: u16,
+    pub command_index: u16,
     pub served: u64,
     /// Created by the proxy without a shard, so they have no latency.
     pub unserved: u64,
@@ -93,13 +93,13 @@ const MAX_LATENCY_US: u64 = 60_000_000;
 
 impl Stats {
     #[inline]
-    pub fn replied(&mut self, replies: &Replies, now: u64) {
+    pub fn replied(&mut self, replies: &ReplyBatch, now: u64) {
         let micros = now.saturating_sub(replies.arrived);
-        let counts = self.commands.of(replies.place);
+        let counts = self.commands.entry(replies.command_index);
         counts.calls += replies.unserved;
         counts.errors += replies.errors;
         if replies.served > 0 {
-            counts.took(micros, replies.served);
+            counts.record(micros, replies.served);
             self.served(replies.class, micros, replies.served);
         }
     }
@@ -152,13 +152,13 @@ fn new_histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three significant digits are allowed")
 }
 
-/// Connections of one database: see `worker/seat.rs`.
+/// Connections of one database: see `worker/connection_count.rs`.
 #[derive(Debug, Default)]
 pub struct Connections {
     pub now: AtomicU32,
     pub total: AtomicU64,
     pub rejected: AtomicU64,
-    pub memory: Used,
+    pub memory: DatabaseMemory,
 }
 
 impl Class {

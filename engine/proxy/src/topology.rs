@@ -20,7 +20,7 @@ pub struct Target {
 }
 
 pub type TargetNumber = u16;
-const NOBODY: TargetNumber = u16::MAX;
+const NO_OWNER: TargetNumber = u16::MAX;
 
 #[derive(Debug, Clone)]
 pub struct Topology {
@@ -41,7 +41,7 @@ impl Default for Topology {
         Self {
             version: None,
             targets: Vec::new(),
-            slots: vec![NOBODY; usize::from(SLOTS)].into(),
+            slots: vec![NO_OWNER; usize::from(SLOTS)].into(),
             representatives: Vec::new(),
             local_proxy: None,
             proxies: Vec::new(),
@@ -65,7 +65,7 @@ impl Topology {
         self.is_cluster = database.mode == Mode::OssCluster;
         self.local_proxy = database.proxies.iter().position(|proxy| proxy.local);
         self.proxies = database.proxies.iter().map(|proxy| proxy.address.clone()).collect();
-        self.slots.fill(NOBODY);
+        self.slots.fill(NO_OWNER);
         for target in &mut self.targets {
             target.primary = false;
             target.listed = false;
@@ -79,14 +79,14 @@ impl Topology {
             target.listed = true;
             target.proxy = database.proxies.iter().position(|proxy| Some(&proxy.id) == shard.proxy.as_ref());
             if shard.role == Role::Primary {
-                self.own(number, if database.sharded { &shard.slots } else { &[(0, SLOTS - 1)] });
+                self.assign_slots(number, if database.sharded { &shard.slots } else { &[(0, SLOTS - 1)] });
             }
         }
-        self.represent();
+        self.update_representatives();
         true
     }
 
-    fn own(&mut self, number: TargetNumber, ranges: &[(u16, u16)]) {
+    fn assign_slots(&mut self, number: TargetNumber, ranges: &[(u16, u16)]) {
         for &(first, last) in ranges {
             let last = usize::from(last.min(SLOTS - 1));
             if usize::from(first) <= last {
@@ -119,15 +119,15 @@ impl Topology {
         }
         *owner = number;
         self.targets[usize::from(number)].primary = true;
-        self.represent();
+        self.update_representatives();
         true
     }
 
-    fn represent(&mut self) {
+    fn update_representatives(&mut self) {
         let mut seen = vec![false; self.targets.len()];
         self.representatives.clear();
         for (slot, &owner) in self.slots.iter().enumerate() {
-            if owner != NOBODY && !std::mem::replace(&mut seen[usize::from(owner)], true) {
+            if owner != NO_OWNER && !std::mem::replace(&mut seen[usize::from(owner)], true) {
                 self.representatives.push(slot as u16);
             }
         }
@@ -136,13 +136,13 @@ impl Topology {
     #[inline]
     pub fn owner(&self, slot: u16) -> Option<TargetNumber> {
         let number = self.slots[usize::from(slot)];
-        (number != NOBODY).then_some(number)
+        (number != NO_OWNER).then_some(number)
     }
 
     /// Returns one slot of every primary that this endpoint represents: all primaries, or in
     /// cluster mode those assigned to it.
     pub fn representatives(&self) -> impl Iterator<Item = u16> {
-        self.representatives.iter().copied().filter(|&slot| self.is_ours(slot))
+        self.representatives.iter().copied().filter(|&slot| self.is_local_slot(slot))
     }
 
     /// Returns the slot for commands without a key. In cluster mode on a node without primaries,
@@ -154,7 +154,7 @@ impl Topology {
     /// Whether a client may use this slot here. Always true for clients that do not use the cluster
     /// protocol.
     #[inline]
-    pub fn is_ours(&self, slot: u16) -> bool {
+    pub fn is_local_slot(&self, slot: u16) -> bool {
         !self.is_cluster || self.proxy_of(slot).is_none_or(|proxy| Some(proxy) == self.local_proxy)
     }
 

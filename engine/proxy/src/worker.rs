@@ -11,25 +11,25 @@ mod client;
 mod client_command;
 mod clock;
 mod cluster;
+mod connection_count;
 mod db;
+mod dedicated;
 mod dispatch;
-mod doubt;
-mod exclusive;
 mod fanout;
 mod info;
 mod intake;
 mod join;
 mod listing;
+mod long_replies;
 mod memory;
 mod moving;
 mod outage;
 mod output;
-mod parked;
-mod passing;
+mod parked_requests;
 mod pubsub;
 mod redirect;
 mod replies;
-mod seat;
+mod script_verification;
 mod send;
 mod session;
 #[cfg(test)]
@@ -48,14 +48,14 @@ use crate::process::Event;
 use crate::stats::{Connections, Stats};
 use crate::stream::Stream;
 use backend::Backend;
-use client::Asker;
 use client::Client;
+use client::ReplyTarget;
 use clock::Clock;
+pub use connection_count::ConnectionCount;
 use db::Db;
 pub use listing::Listing;
-use moving::Traveller;
+use moving::MovingClient;
 use resp::RequestParser;
-pub use seat::Seat;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -70,45 +70,30 @@ pub type Counts = Vec<(u64, Stats)>;
 /// Messages of other threads to a worker.
 pub enum Message {
     /// Serve this database, or change how it is served.
-    Apply {
-        database: Arc<Database>,
-        connections: Arc<Connections>,
-    },
+    Apply { database: Arc<Database>, connections: Arc<Connections> },
     /// Stop serving this database. Its clients are disconnected after their pending requests.
-    Remove {
-        uid: u64,
-    },
+    Remove { uid: u64 },
     Accepted {
         uid: u64,
         stream: Box<Stream>,
         peer: Option<SocketAddr>,
         number: u64,
-        seat: Seat,
+        connection_count: ConnectionCount,
     },
     /// Send the counters since the last report.
     Measure,
     /// Describe the clients of a database.
     List(Arc<Listing>),
     /// All workers have described theirs, for a client of this worker.
-    Listed {
-        asker: Asker,
-        lines: Vec<(u64, String)>,
-    },
+    Listed { reply_to: ReplyTarget, lines: Vec<(u64, String)> },
     /// Take over a client of another worker.
-    Adopt(Box<Traveller>),
+    Adopt(Box<MovingClient>),
     /// Pass a share of the clients to these new workers. The total number of workers is now `of`.
-    Share {
-        with: Vec<Handle>,
-        of: usize,
-    },
+    Share { with: Vec<Handle>, of: usize },
     /// Pass all clients to these workers, then end.
-    Retire {
-        to: Vec<Handle>,
-    },
+    Retire { to: Vec<Handle> },
     /// Complete the requests of all clients, then end. Idle clients may stay for `patience`.
-    Drain {
-        patience: Duration,
-    },
+    Drain { patience: Duration },
     /// Panic, for tests of the behaviour after a panic.
     #[cfg(test)]
     Fail,
@@ -154,12 +139,12 @@ pub struct Worker {
     gathered: u32,
     resume: Vec<Id>,
     /// Clients whose time slice ended before all their input was handled.
-    later: Vec<Id>,
+    yielded_clients: Vec<Id>,
     /// Databases with a shard that serves again.
-    released: Vec<usize>,
+    recovered_dbs: Vec<usize>,
     scratch: Vec<u8>,
     /// For each slot, the part of the last request that was split.
-    places: Vec<u16>,
+    part_by_slot: Vec<u16>,
     parser: RequestParser,
     next_tick: u64,
     /// Time at which idle clients are closed because the worker ends.
@@ -224,10 +209,10 @@ impl Worker {
             deferrals: 0,
             gathered: 0,
             resume: Vec::new(),
-            later: Vec::new(),
-            released: Vec::new(),
+            yielded_clients: Vec::new(),
+            recovered_dbs: Vec::new(),
             scratch: vec![0; SCRATCH],
-            places: vec![0; usize::from(resp::slot::SLOTS)],
+            part_by_slot: vec![0; usize::from(resp::slot::SLOTS)],
             parser: RequestParser::default(),
             next_tick: TICK,
             draining: None,
@@ -241,22 +226,22 @@ impl Worker {
             let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.clock()));
             self.round(&mut ready, until_tick)?;
         }
-        self.tell_counts();
+        self.send_counts();
         Ok(())
     }
 
     /// Waits for sockets for at most `patience`, then handles ready sockets and due work.
     fn round(&mut self, ready: &mut Vec<Ready>, patience: Duration) -> io::Result<()> {
         let more_first =
-            !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.later.is_empty();
+            !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.yielded_clients.is_empty();
         let timeout = if more_first { Duration::ZERO } else { patience };
         self.poll.wait(ready, timeout)?;
         self.clock();
-        self.resume.append(&mut self.later);
+        self.resume.append(&mut self.yielded_clients);
         for event in ready.iter() {
             self.react(*event);
         }
-        while let Some(db) = self.released.pop() {
+        while let Some(db) = self.recovered_dbs.pop() {
             self.retry_parked(db);
         }
         self.settle();
@@ -315,13 +300,13 @@ impl Worker {
             match message {
                 Message::Apply { database, connections } => self.apply(database, connections),
                 Message::Remove { uid } => self.remove(uid),
-                Message::Accepted { uid, stream, peer, number, seat } => {
-                    self.accepted(uid, *stream, peer, number, seat)
+                Message::Accepted { uid, stream, peer, number, connection_count } => {
+                    self.accepted(uid, *stream, peer, number, connection_count)
                 }
-                Message::Measure => self.tell_counts(),
+                Message::Measure => self.send_counts(),
                 Message::List(listing) => self.list(&listing),
-                Message::Listed { asker, lines } => self.listed(asker, lines),
-                Message::Adopt(traveller) => self.adopt(*traveller),
+                Message::Listed { reply_to, lines } => self.listed(reply_to, lines),
+                Message::Adopt(moving_client) => self.adopt(*moving_client),
                 Message::Share { with, of } => self.share(&with, of),
                 Message::Retire { to } => self.retire(to),
                 Message::Drain { patience } => self.drain(patience),
@@ -331,7 +316,7 @@ impl Worker {
         }
     }
 
-    fn tell_counts(&mut self) {
+    fn send_counts(&mut self) {
         let counts = self
             .dbs
             .iter_mut()
@@ -359,13 +344,13 @@ impl Worker {
                     self.dbs.len() - 1
                 }
             };
-            self.warm(db);
+            self.preconnect(db);
             return;
         };
         self.dbs[db].leaving = false;
         let is_sealed = self.dbs[db].config.tls.is_none() && database.tls.is_some();
         if self.dbs[db].config.access != database.access {
-            self.greet_anew(db);
+            self.discard_anonymous_connections(db);
         }
         if self.dbs[db].configure(database) {
             self.demote_backends(db);
@@ -375,7 +360,7 @@ impl Worker {
             // No further data of this database may be sent unencrypted.
             self.finish_clients(|client| client.db == db && !client.stream.is_tls());
         }
-        self.warm(db);
+        self.preconnect(db);
     }
 
     fn remove(&mut self, uid: u64) {
@@ -397,12 +382,19 @@ impl Worker {
         }
     }
 
-    fn accepted(&mut self, uid: u64, stream: Stream, peer: Option<SocketAddr>, number: u64, seat: Seat) {
+    fn accepted(
+        &mut self,
+        uid: u64,
+        stream: Stream,
+        peer: Option<SocketAddr>,
+        number: u64,
+        connection_count: ConnectionCount,
+    ) {
         let Some(db) = self.db_of(uid) else { return };
         if self.dbs[db].config.tls.is_some() && !stream.is_tls() {
             return; // Accepted before the listener was replaced.
         }
-        let id = self.welcome(Client::new(seat, stream, peer, db, number, self.now));
+        let id = self.add_client(Client::new(connection_count, stream, peer, db, number, self.now));
         if let Some(to) = self.retiring.clone() {
             // Assigned to this worker before the acceptor knew the new list.
             self.retire(to);
@@ -413,7 +405,7 @@ impl Worker {
         );
     }
 
-    fn welcome(&mut self, mut client: Client) -> Id {
+    fn add_client(&mut self, mut client: Client) -> Id {
         let db = &mut self.dbs[client.db];
         client.topology_version = db.topology_version;
         db.identities[client.identity].clients += 1;

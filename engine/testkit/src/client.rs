@@ -1,7 +1,7 @@
 //! A test client that sends exactly the given bytes on one connection and returns replies as they
 //! were received.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub struct Client {
 impl Client {
     pub fn connect(address: SocketAddr) -> std::io::Result<Self> {
         let stream = TcpStream::connect(address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(WAIT_TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, input: Vec::new() })
     }
@@ -46,7 +46,7 @@ impl Client {
     }
 
     /// Returns `None` if the connection was closed.
-    pub fn try_ask(&mut self, args: &[&[u8]]) -> Option<String> {
+    pub fn try_command(&mut self, args: &[&[u8]]) -> Option<String> {
         let mut request = Vec::new();
         resp::encode::command(&mut request, args.iter().copied());
         self.try_send_raw(&request).then(|| self.try_reply()).flatten()
@@ -75,14 +75,14 @@ impl Client {
 
     /// Sends a command and returns the reply, or `None` if the peer does not return a simple
     /// string.
-    pub fn try_speak(&mut self, line: &str) -> Option<String> {
+    pub fn try_simple_command(&mut self, line: &str) -> Option<String> {
         self.send(line);
         let mut bytes = [0; 256];
         let n = self.stream.read(&mut bytes).unwrap_or(0);
         bytes[..n].starts_with(b"+").then(|| String::from_utf8_lossy(&bytes[..n]).into_owned())
     }
 
-    pub fn ask(&mut self, line: &str) -> String {
+    pub fn command(&mut self, line: &str) -> String {
         self.send(line);
         self.reply()
     }
@@ -91,7 +91,7 @@ impl Client {
     pub fn is_quiet(&mut self) -> bool {
         self.stream.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
         let quiet = self.input.is_empty() && self.stream.peek(&mut [0]).is_err();
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        self.stream.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
         quiet
     }
 }

@@ -16,10 +16,10 @@ static TESTS: AtomicU16 = AtomicU16::new(0);
 const CLAIM: u16 = 64999;
 
 /// Timeout for events that are expected. No event takes this long unless it never happens.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + WAIT_TIMEOUT;
     while !condition() {
         assert!(Instant::now() < until, "waited too long for {what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -56,7 +56,7 @@ impl Servers {
 
     /// Returns the directory of the server on this port, and creates it if the server has not been
     /// started yet.
-    pub fn home(&self, port: u16) -> PathBuf {
+    pub fn server_directory(&self, port: u16) -> PathBuf {
         let home = self.directory.join(port.to_string());
         std::fs::create_dir_all(&home).unwrap();
         home
@@ -64,7 +64,7 @@ impl Servers {
 
     /// Starts a server without persistence and waits until it replies, even if only with an error.
     pub fn server(&mut self, port: u16, options: &[&str]) {
-        let home = self.home(port);
+        let home = self.server_directory(port);
         let log = std::fs::File::create(home.join("log")).unwrap();
         let server = Command::new("valkey-server")
             .args(["--bind", &self.ip, "--port", &port.to_string(), "--dir", home.to_str().unwrap()])
@@ -75,14 +75,14 @@ impl Servers {
             .expect("valkey-server is installed");
         self.running.push((port, server));
         wait("the server", || {
-            let reply = self.try_direct(port).and_then(|mut client| client.try_ask(&[b"PING"]));
+            let reply = self.try_direct(port).and_then(|mut client| client.try_command(&[b"PING"]));
             reply.is_some_and(|reply| reply.starts_with(['+', '-']))
         });
     }
 
     /// Starts a server in cluster mode. `nodes_conf` is the initial content of its nodes.conf.
     pub fn member(&mut self, port: u16, nodes_conf: &str, options: &[&str]) {
-        std::fs::write(self.home(port).join("nodes.conf"), nodes_conf).unwrap();
+        std::fs::write(self.server_directory(port).join("nodes.conf"), nodes_conf).unwrap();
         let bus = (port + 5000).to_string();
         let ip = self.ip.clone();
         let mut all = vec!["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-announce-ip", &ip];
@@ -103,12 +103,12 @@ impl Servers {
         self.try_direct(port).expect("the server listens")
     }
 
-    /// Suspends the process until `thaw`. Data that is sent to it waits in its sockets.
+    /// Suspends the process until `resume`. Data that is sent to it waits in its sockets.
     pub fn freeze(&self, port: u16) {
         self.signal(port, rustix::process::Signal::STOP);
     }
 
-    pub fn thaw(&self, port: u16) {
+    pub fn resume(&self, port: u16) {
         self.signal(port, rustix::process::Signal::CONT);
     }
 

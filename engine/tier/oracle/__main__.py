@@ -31,7 +31,7 @@ def main() -> int:
                     print(f"seed {seed}, round {number}, {'cluster' if cluster else 'no cluster'}:")
                     print("\n".join(wrong[:20]))
                     return 1
-            print(f"seed {seed}, {'cluster' if cluster else 'no cluster'}: {world.told()}")
+            print(f"seed {seed}, {'cluster' if cluster else 'no cluster'}: {world.summary()}")
         finally:
             world.close()
     return 0

@@ -3,7 +3,7 @@
 from typing import Any
 
 from commands import comparable
-from wire import Wire
+from wire import Connection
 
 READS: dict[bytes, tuple[Any, ...]] = {
     b"string": ("GET",),
@@ -17,31 +17,31 @@ READS: dict[bytes, tuple[Any, ...]] = {
 
 def state(address: tuple[str, int], databases: int, readonly: bool = False) -> dict[Any, Any]:
     """Return every key of every database with its type, value and expiry time."""
-    wire = Wire(address)
+    wire = Connection(address)
     if readonly:
-        wire.say("READONLY")
+        wire.execute("READONLY")
     found: dict[Any, Any] = {}
     for number in range(databases):
         if databases > 1:
-            wire.say("SELECT", number)
+            wire.execute("SELECT", number)
         names = scan(wire)
         for kind in READS:
             typed = scan(wire, "TYPE", kind)
             for name in typed:
                 found[number, name, "scanned"] = kind
         for name in names:
-            kind = wire.say("TYPE", name)
+            kind = wire.execute("TYPE", name)
             asked = (READS[kind][0], name, *READS[kind][1:])
-            found[number, name] = (kind, comparable(asked, wire.say(*asked)), wire.say("PEXPIRETIME", name))
+            found[number, name] = (kind, comparable(asked, wire.execute(*asked)), wire.execute("PEXPIRETIME", name))
     wire.close()
     return found
 
 
-def scan(wire: Wire, *options: Any) -> list[bytes]:
+def scan(wire: Connection, *options: Any) -> list[bytes]:
     """Return all key names that SCAN finds."""
     names, cursor = [], b"0"
     while True:
-        cursor, some = wire.say("SCAN", cursor, "COUNT", 100, *options)
+        cursor, some = wire.execute("SCAN", cursor, "COUNT", 100, *options)
         names += some
         if cursor == b"0":
             return sorted(names)

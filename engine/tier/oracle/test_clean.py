@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import Lab, wait_for
 from tiered import info, options
-from wire import Wire
+from wire import Connection
 
 from shardboard.local.loopback import claim_network
 
@@ -20,25 +20,25 @@ PORT = 21812
 
 
 @pytest.fixture
-def wire(tmp_path: Path) -> Iterator[Wire]:
+def wire(tmp_path: Path) -> Iterator[Connection]:
     lab = Lab(f"{claim_network()}.2")
     try:
         lab.server(PORT, *options(tmp_path, ram_limit=1))  # keeps no value in RAM
-        yield Wire((lab.address, PORT))
+        yield Connection((lab.address, PORT))
     finally:
         lab.close()
 
 
-def told(wire: Wire) -> dict[str, int]:
+def told(wire: Connection) -> dict[str, int]:
     return {name.removeprefix("tier_"): int(value) for name, value in info(wire).items() if value.isdigit()}
 
 
-def all_on_flash(wire: Wire) -> dict[str, int]:
+def all_on_flash(wire: Connection) -> dict[str, int]:
     wait_for(lambda: told(wire)["values_flash"] == KEYS, "all values on flash")
     return told(wire)
 
 
-def test_values_only_read_are_not_written_again(wire: Wire) -> None:
+def test_values_only_read_are_not_written_again(wire: Connection) -> None:
     values = {f"key:{number}": [f"{number}-{index}" * 20 for index in range(10)] for number in range(KEYS)}
     wire.batch([("RPUSH", key, *value) for key, value in values.items()])
     before = all_on_flash(wire)
@@ -57,4 +57,4 @@ def test_values_only_read_are_not_written_again(wire: Wire) -> None:
     assert last["flash_writes"] - after["flash_writes"] == KEYS
     for key, value in values.items():
         wanted = [*value[:3], "changed", *value[4:]]
-        assert wire.say("LRANGE", key, "0", "-1") == [element.encode() for element in wanted]
+        assert wire.execute("LRANGE", key, "0", "-1") == [element.encode() for element in wanted]

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import wait_for
 from tiered import TieredLab, info
-from wire import Wire
+from wire import Connection
 
 from shardboard.local.loopback import claim_network
 
@@ -21,7 +21,7 @@ KILLS = int(os.environ.get("SHARDBOARD_KILLS", "6"))
 AT_ONCE = 20
 
 
-def write_until_killed(wire: Wire, random: Random, held: dict[str, bytes]) -> dict[str, list[bytes]]:
+def write_until_killed(wire: Connection, random: Random, held: dict[str, bytes]) -> dict[str, list[bytes]]:
     """Write until the server is killed. Record acknowledged values in `held`.
 
     Return the unacknowledged values of each key, in the order in which they were sent. Any of them may be stored."""
@@ -50,17 +50,17 @@ def test_server_killed_at_random_moments_keeps_acknowledged_writes() -> None:
     try:
         lab.server(PORT)
         for _ in range(KILLS):
-            wire = Wire((lab.address, PORT))
+            wire = Connection((lab.address, PORT))
             # The delay ensures that some values have been written.
             killer = threading.Timer(random.uniform(0.05, 0.4), lambda: lab.kill(PORT))
             killer.start()
             open_ = write_until_killed(wire, random, held)
             killer.join()
             lab.server(PORT)
-            wire = Wire((lab.address, PORT))
+            wire = Connection((lab.address, PORT))
             wait_for(lambda wire=wire: info(wire, "persistence")["loading"] == "0", "the file to be loaded")  # type: ignore[misc]
             for name in {*held, *open_}:
-                found = wire.say("GET", name)
+                found = wire.execute("GET", name)
                 assert found in [held.get(name), *open_.get(name, [])], f"{name}: {str(found)[:50]}"
                 if found is not None:
                     held[name] = found

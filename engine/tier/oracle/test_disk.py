@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import Lab, wait_for
 from tiered import ALL_ON_FLASH, all_on_flash, info, is_cold, options
-from wire import Failure, Wire
+from wire import Failure, Connection
 
 from shardboard.local.loopback import claim_network
 
@@ -45,19 +45,19 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture
-def with_disk(lab: Lab, failing: Path) -> Callable[..., tuple[Wire, Callable[[], None]]]:
+def with_disk(lab: Lab, failing: Path) -> Callable[..., tuple[Connection, Callable[[], None]]]:
     """Return a function that starts a server and returns a connection and a function that breaks or repairs its disk."""
 
-    def start(port: int = PORT, *more: str) -> tuple[Wire, Callable[[], None]]:
+    def start(port: int = PORT, *more: str) -> tuple[Connection, Callable[[], None]]:
         disk = lab.directory / f"flash-{port}"
         through = ["env", f"LD_PRELOAD={failing}", f"FAILING_DISK={disk}"]
         process = lab.server(port, *all_on_flash(lab, port), *more, through=through)
-        return Wire((lab.address, port)), lambda: os.kill(process.pid, signal.SIGRTMIN)
+        return Connection((lab.address, port)), lambda: os.kill(process.pid, signal.SIGRTMIN)
 
     return start
 
 
-def fill(wire: Wire) -> dict[str, bytes]:
+def fill(wire: Connection) -> dict[str, bytes]:
     """Write values and wait until all of them are on flash. Return the values."""
     values = {f"key:{number}": str(number).encode() * 300 for number in range(KEYS)}
     wire.batch([("SET", *pair) for pair in values.items()])
@@ -65,7 +65,7 @@ def fill(wire: Wire) -> dict[str, bytes]:
     return values
 
 
-def read(wire: Wire, values: dict[str, bytes]) -> tuple[int, list[str]]:
+def read(wire: Connection, values: dict[str, bytes]) -> tuple[int, list[str]]:
     """Read all values. Return the number of unreadable values and a list of wrong replies."""
     replies = wire.batch([("GET", name) for name in values])
     wrong = []
@@ -75,21 +75,21 @@ def read(wire: Wire, values: dict[str, bytes]) -> tuple[int, list[str]]:
     return sum(isinstance(reply, Failure) for reply in replies), wrong
 
 
-def test_failed_disk_is_used_again_after_repair(with_disk: Callable[..., tuple[Wire, Callable[[], None]]]) -> None:
+def test_failed_disk_is_used_again_after_repair(with_disk: Callable[..., tuple[Connection, Callable[[], None]]]) -> None:
     wire, break_or_mend = with_disk()
     values = fill(wire)
     old = next(iter(values))
-    assert wire.say("SAVE") == b"OK"
-    home = Path(wire.say("CONFIG", "GET", "dir")[1].decode())
+    assert wire.execute("SAVE") == b"OK"
+    home = Path(wire.execute("CONFIG", "GET", "dir")[1].decode())
     saved = (home / "dump.rdb").read_bytes()
 
     break_or_mend()
     unreadable, wrong = read(wire, values)
     assert wrong == []
     assert unreadable > KEYS / 2  # the newest values may still be in the write buffer
-    assert str(wire.say("GETRANGE", old, 0, 10)).startswith("IOERR")
-    assert str(wire.say("APPEND", old, "x")).startswith("IOERR")
-    assert str(wire.say("EVAL", "return redis.call('GET', KEYS[1])", 1, old)).startswith("IOERR")
+    assert str(wire.execute("GETRANGE", old, 0, 10)).startswith("IOERR")
+    assert str(wire.execute("APPEND", old, "x")).startswith("IOERR")
+    assert str(wire.execute("EVAL", "return redis.call('GET', KEYS[1])", 1, old)).startswith("IOERR")
     transaction = wire.batch([("MULTI",), ("APPEND", old, "x"), ("EXEC",)])
     assert str(transaction[-1][0]).startswith("IOERR")
 
@@ -101,8 +101,8 @@ def test_failed_disk_is_used_again_after_repair(with_disk: Callable[..., tuple[W
     assert int(info(wire)["tier_read_errors"]) >= unreadable
 
     # An incomplete snapshot must not replace the last complete one.
-    assert isinstance(wire.say("SAVE"), Failure)
-    wire.say("BGSAVE")
+    assert isinstance(wire.execute("SAVE"), Failure)
+    wire.execute("BGSAVE")
     wait_for(lambda: info(wire, "persistence")["rdb_bgsave_in_progress"] == "0", "the snapshot to end")
     assert info(wire, "persistence")["rdb_last_bgsave_status"] == "err"
     assert (home / "dump.rdb").read_bytes() == saved
@@ -110,26 +110,26 @@ def test_failed_disk_is_used_again_after_repair(with_disk: Callable[..., tuple[W
     break_or_mend()
     wait_for(lambda: info(wire)["tier_flash_state"] == "ok", "the disk to be used again")
     assert read(wire, {**values, **fresh}) == (0, [])
-    assert wire.say("SAVE") == b"OK"
-    assert wire.say("DEBUG", "RELOAD") == b"OK"
+    assert wire.execute("SAVE") == b"OK"
+    assert wire.execute("DEBUG", "RELOAD") == b"OK"
     assert read(wire, {**values, **fresh}) == (0, [])
 
 
 def test_values_lost_on_one_disk_are_on_the_replica(
-    lab: Lab, with_disk: Callable[..., tuple[Wire, Callable[[], None]]]
+    lab: Lab, with_disk: Callable[..., tuple[Connection, Callable[[], None]]]
 ) -> None:
     wire, break_disk = with_disk()
     lab.server(REPLICA, *all_on_flash(lab, REPLICA), "--replicaof", f"{lab.address} {PORT}")
-    replica = Wire((lab.address, REPLICA))
+    replica = Connection((lab.address, REPLICA))
     values = fill(wire)
-    assert wire.say("WAIT", 1, 0) == 1
+    assert wire.execute("WAIT", 1, 0) == 1
     break_disk()
     assert read(wire, values)[0] > KEYS / 2
     # Successful writes reach the replica, failed writes do not.
-    assert wire.say("SET", "key:0", "new") == b"OK"
-    assert isinstance(wire.say("APPEND", "key:1", "x"), Failure)
-    assert wire.say("WAIT", 1, 0) == 1
-    assert replica.say("REPLICAOF", "NO", "ONE") == b"OK"
+    assert wire.execute("SET", "key:0", "new") == b"OK"
+    assert isinstance(wire.execute("APPEND", "key:1", "x"), Failure)
+    assert wire.execute("WAIT", 1, 0) == 1
+    assert replica.execute("REPLICAOF", "NO", "ONE") == b"OK"
     assert read(replica, {**values, "key:0": b"new"}) == (0, [])
 
 
@@ -138,18 +138,18 @@ def test_full_disk_is_used_again_after_space_is_freed(lab: Lab, tmp_path: Path) 
     mount = f"mount --types tmpfs --options size=4m flash {tmp_path} && exec \"$@\""
     through = ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh"]
     lab.server(PORT, *options(tmp_path, **ALL_ON_FLASH), through=through)
-    wire = Wire((lab.address, PORT))
+    wire = Connection((lab.address, PORT))
     value = Random(1).randbytes(4000)
     values = {f"key:{number}": b"%d:%b" % (number, value) for number in range(2_000)}
     assert wire.batch([("SET", *pair) for pair in values.items()]) == [b"OK"] * len(values)
     wait_for(lambda: info(wire)["tier_flash_state"] == "full", "the disk to be full")
     assert int(info(wire)["tier_values_ram"]) > 500
     assert read(wire, values) == (0, [])
-    assert wire.say("DEBUG", "RELOAD") == b"OK"
+    assert wire.execute("DEBUG", "RELOAD") == b"OK"
     assert read(wire, values) == (0, [])
 
     gone = [f"key:{number}" for number in range(2_000) if number % 3]
-    assert wire.say("DEL", *gone) == len(gone)
+    assert wire.execute("DEL", *gone) == len(gone)
     left = {name: value for name, value in values.items() if name not in set(gone)}
     wait_for(lambda: info(wire)["tier_values_flash"] == str(len(left)), "the rest to be on flash")
     assert info(wire)["tier_flash_state"] == "ok"
@@ -160,7 +160,7 @@ def test_values_are_readable_without_io_uring(lab: Lab, failing: Path) -> None:
     process = lab.server(
         PORT, *all_on_flash(lab, PORT), through=["env", f"LD_PRELOAD={failing}", "REFUSE_IO_URING=1"]
     )
-    wire = Wire((lab.address, PORT))
+    wire = Connection((lab.address, PORT))
     values = fill(wire)
     assert read(wire, values) == (0, [])
     assert "cmdstat_tier.get" not in info(wire, "commandstats")
@@ -171,7 +171,7 @@ def test_values_are_readable_without_io_uring(lab: Lab, failing: Path) -> None:
 
 def test_damaged_files_give_errors_and_never_other_values(lab: Lab) -> None:
     lab.server(PORT, *all_on_flash(lab, PORT))
-    wire = Wire((lab.address, PORT))
+    wire = Connection((lab.address, PORT))
     values = fill(wire)
     flash = lab.directory / f"flash-{PORT}"
     random = Random(2)
@@ -190,5 +190,5 @@ def test_damaged_files_give_errors_and_never_other_values(lab: Lab) -> None:
     assert int(info(wire)["tier_checksum_errors"]) > 0
     # The affected keys can be overwritten and deleted.
     assert wire.batch([("SET", name, "anew") for name in values]) == [b"OK"] * KEYS
-    assert wire.say("DEL", *values) == KEYS
+    assert wire.execute("DEL", *values) == KEYS
     assert not is_cold(wire, "key:0")

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import Lab
 from tiered import info, options
-from wire import Failure, Wire
+from wire import Failure, Connection
 
 from shardboard.local.loopback import claim_network
 
@@ -24,17 +24,17 @@ PORT = 21810
 
 
 @pytest.fixture
-def wire(tmp_path: Path) -> Iterator[Wire]:
+def wire(tmp_path: Path) -> Iterator[Connection]:
     lab = Lab(f"{claim_network()}.2")
     try:
         tier = options(tmp_path, ram_limit=LIMIT, flash_limit=256 * MIB, segment_size=4 * MIB)
         lab.server(PORT, "--maxmemory", str(MOST), *tier)
-        yield Wire((lab.address, PORT))
+        yield Connection((lab.address, PORT))
     finally:
         lab.close()
 
 
-def test_writes_beyond_ram_limit_all_succeed(wire: Wire) -> None:
+def test_writes_beyond_ram_limit_all_succeed(wire: Connection) -> None:
     value = Random(1).randbytes(SIZE)
     refused = []
     for first in range(0, KEYS, AT_ONCE):

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from cases import calls
 from lab import Lab, wait_for
 from tiered import TieredLab, is_cold
-from wire import Failure, Wire
+from wire import Failure, Connection
 
 from shardboard.local.loopback import claim_network
 
@@ -34,21 +34,21 @@ def lab() -> Iterator[tuple[Lab, list[dict[str, object]]]]:
 def test_waiting_client_gets_value_and_later_client_is_redirected(lab: tuple[Lab, list[dict[str, object]]]) -> None:
     """The value at the time of the request is a correct reply. A reply that the key does not exist would be wrong."""
     servers, (_, target) = lab
-    wire, mover, idler = (Wire((servers.address, PORTS[0])) for _ in range(3))
+    wire, mover, idler = (Connection((servers.address, PORTS[0])) for _ in range(3))
     names = [
-        name for name in (f"moved:{number}" for number in range(1_000)) if wire.say("CLUSTER", "KEYSLOT", name) < 8_192
+        name for name in (f"moved:{number}" for number in range(1_000)) if wire.execute("CLUSTER", "KEYSLOT", name) < 8_192
     ][:TRIES]
     others = [
         name
         for name in (f"o:{number}" for number in range(2 * OTHERS + 200))
-        if wire.say("CLUSTER", "KEYSLOT", name) < 8_192
+        if wire.execute("CLUSTER", "KEYSLOT", name) < 8_192
     ]
     wire.batch([("SET", name, name.encode() * 60) for name in [*names, *others]])
     for name in (*names, *others[-1:]):
         wait_for(lambda name=name: is_cold(wire, name), "the key to be cold")  # type: ignore[misc]
     waited = []
     for name in names:
-        slot, before = mover.say("CLUSTER", "KEYSLOT", name), calls(wire, "tier.get")
+        slot, before = mover.execute("CLUSTER", "KEYSLOT", name), calls(wire, "tier.get")
         # Both commands arrive during the sleep, so the server processes both before any read completes.
         idler.send("DEBUG", "SLEEP", "0.2")
         wire.send("GET", name)
@@ -56,7 +56,7 @@ def test_waiting_client_gets_value_and_later_client_is_redirected(lab: tuple[Lab
         assert gone == [1, b"OK"]
         reply = wire.reply()
         assert idler.reply() == b"OK"
-        assert str(wire.say("GET", name)).startswith("MOVED")
+        assert str(wire.execute("GET", name)).startswith("MOVED")
         if isinstance(reply, Failure):
             assert reply.startswith("MOVED")  # the server processed the move first
             continue

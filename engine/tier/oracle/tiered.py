@@ -9,7 +9,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
 from lab import Lab
-from wire import Wire
+from wire import Connection
 
 MODULE = Path(__file__).resolve().parents[2] / "target/release/libshardboard_tier.so"
 ALL_ON_FLASH = {"ram-limit": 1, "min-value": 64, "segment-size": 65536}
@@ -28,15 +28,15 @@ def all_on_flash(lab: Lab, port: int) -> list[str]:
     return options(lab.directory / f"flash-{port}", **ALL_ON_FLASH)
 
 
-def info(wire: Wire, section: str = "tier") -> dict[str, str]:
+def info(wire: Connection, section: str = "tier") -> dict[str, str]:
     """Return the fields of an INFO section."""
-    lines = wire.say("INFO", section).decode().splitlines()
+    lines = wire.execute("INFO", section).decode().splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
-def is_cold(wire: Wire, name: str) -> bool:
+def is_cold(wire: Connection, name: str) -> bool:
     """Return whether the value is on flash."""
-    return bool(wire.say("TIER.WHERE", name) == b"flash")
+    return bool(wire.execute("TIER.WHERE", name) == b"flash")
 
 
 class TieredLab(Lab):

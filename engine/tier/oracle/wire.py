@@ -15,7 +15,7 @@ class Failure(str):
     __hash__ = str.__hash__
 
 
-class Wire:
+class Connection:
     """A client connection to a server."""
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -27,7 +27,7 @@ class Wire:
         """Send a command without reading its reply."""
         self.socket.sendall(command(*args))
 
-    def say(self, *args: Any) -> Any:
+    def execute(self, *args: Any) -> Any:
         """Send a command. Return its reply."""
         self.send(*args)
         return self.reply()

@@ -9,7 +9,7 @@ from lab import wait_for
 from moving import move_slot
 from state import differences, scan, state
 from tiered import TieredLab, info, is_cold
-from wire import Wire
+from wire import Connection
 
 from shardboard.local.loopback import claim_network
 
@@ -21,7 +21,7 @@ PAIRS = [(21801, 21802), (21803, 21804), (21805, 21806)]
 SLOT_OF_ALL = 15891
 """Slot of the hash tag `{t}`, which all keys have."""
 BATCHES = 60
-ORDER_LASTS = 6.0
+FAILOVER_TIMEOUT = 6.0
 """Seconds. CLUSTER FAILOVER times out after five."""
 
 
@@ -34,7 +34,7 @@ class World:
         more = ["--databases", str(self.databases), "--appendonly", "yes", "--repl-backlog-size", "16mb"]
         self.lab = TieredLab(ADDRESS, *more, plain={PLAIN})
         self.commands = Commands(random, self.databases)
-        self.events = [self.failover, self.full_resync, self.restart, self.reload_aof, self.crash, self.cut]
+        self.events = [self.failover, self.full_resync, self.restart, self.reload_aof, self.crash, self.disconnect_replica]
         self.events += [self.crash_and_promotion, self.move] if cluster else []
         self.counts = dict.fromkeys(["commands", "promotions", *(event.__name__ for event in self.events)], 0)
         self.lab.server(PLAIN, "--databases", str(self.databases))
@@ -47,8 +47,8 @@ class World:
         else:
             for port in self.pairs[0]:
                 self.lab.server(port)
-            Wire((ADDRESS, self.replica)).say("REPLICAOF", ADDRESS, self.primary)
-        self.plain_wire = Wire((ADDRESS, PLAIN))
+            Connection((ADDRESS, self.replica)).execute("REPLICAOF", ADDRESS, self.primary)
+        self.plain_wire = Connection((ADDRESS, PLAIN))
         self.connect()
 
     @property
@@ -63,10 +63,10 @@ class World:
 
     def connect(self) -> None:
         """Connect to the primary. Select the same database there and on the plain server."""
-        self.wire = Wire((ADDRESS, self.primary))
+        self.wire = Connection((ADDRESS, self.primary))
         if self.databases > 1:
-            self.wire.say("SELECT", 0)
-            self.plain_wire.say("SELECT", 0)
+            self.wire.execute("SELECT", 0)
+            self.plain_wire.execute("SELECT", 0)
 
     def round(self, number: int) -> list[str]:
         """Execute commands and one event, then compare everything. Return the differences."""
@@ -74,7 +74,7 @@ class World:
             wrong = self.batch()
             if wrong:
                 return wrong
-        wrong = self.watched() or cases((ADDRESS, self.primary), (ADDRESS, self.replica), self.full_resync)
+        wrong = self.check_watch() or cases((ADDRESS, self.primary), (ADDRESS, self.replica), self.full_resync)
         event = self.events[number % len(self.events)]
         wrong = wrong or self.compare("before " + event.__name__)
         if not wrong:
@@ -96,37 +96,37 @@ class World:
             if left != right
         ]
 
-    def watched(self) -> list[str]:
+    def check_watch(self) -> list[str]:
         """Check WATCH with a cold key.
 
         A demotion or promotion does not count as a change of the key. A write by another client does."""
         wrong = []
         if self.databases > 1:
-            self.wire.say("SELECT", 0)
-            self.plain_wire.say("SELECT", 0)
+            self.wire.execute("SELECT", 0)
+            self.plain_wire.execute("SELECT", 0)
         for changed in (False, True):
-            other = Wire((ADDRESS, self.primary))
+            other = Connection((ADDRESS, self.primary))
             self.wire.batch([("SET", "{t}w", "w" * 500), ("WATCH", "{t}w")])
             before = self.promotions()
             wait_for(lambda: is_cold(other, "{t}w"), "the key to be cold")  # noqa: B023
-            other.say("APPEND" if changed else "GET", "{t}w", *(["x"] if changed else []))
+            other.execute("APPEND" if changed else "GET", "{t}w", *(["x"] if changed else []))
             reply = self.wire.batch([("MULTI",), ("STRLEN", "{t}w"), ("EXEC",)])[-1]
             if reply != (None if changed else [500]) or self.promotions() <= before:
                 wrong.append(f"watched, changed {changed}: {reply}")
-            self.wire.say("DEL", "{t}w")
+            self.wire.execute("DEL", "{t}w")
             other.close()
         return wrong
 
     def promotions(self) -> int:
         """Return the number of promotions of the primary."""
-        wire = Wire((ADDRESS, self.primary))
+        wire = Connection((ADDRESS, self.primary))
         told = int(info(wire)["tier_promotions"])
         wire.close()
         return told
 
     def compare(self, when: str) -> list[str]:
         """Compare the contents of the plain server, the primary and the replica. Return the differences."""
-        self.in_sync()
+        self.wait_for_replica()
         self.counts["promotions"] += self.promotions()
         expected = state((ADDRESS, PLAIN), self.databases)
         wrong = []
@@ -135,9 +135,9 @@ class World:
             wrong += [f"{when}, {role}: {one}" for one in differences(expected, found)]
         return wrong
 
-    def in_sync(self) -> None:
+    def wait_for_replica(self) -> None:
         """Wait until the replica has received everything."""
-        primary, replica = Wire((ADDRESS, self.primary)), Wire((ADDRESS, self.replica))
+        primary, replica = Connection((ADDRESS, self.primary)), Connection((ADDRESS, self.replica))
 
         def reached() -> bool:
             left, right = info(primary, "replication"), info(replica, "replication")
@@ -153,55 +153,55 @@ class World:
         if self.cluster:
             self.take_over("CLUSTER", "FAILOVER")
         else:
-            replica = Wire((ADDRESS, self.replica))
-            replica.say("REPLICAOF", "NO", "ONE")
-            self.wire.say("REPLICAOF", ADDRESS, self.replica)
+            replica = Connection((ADDRESS, self.replica))
+            replica.execute("REPLICAOF", "NO", "ONE")
+            self.wire.execute("REPLICAOF", ADDRESS, self.replica)
             replica.close()
             self.pairs[self.at].reverse()
             self.connect()
 
     def take_over(self, *order: str) -> None:
         """Promote the replica of a cluster with the given command."""
-        replica = Wire((ADDRESS, self.replica))
-        last_order = -ORDER_LASTS
+        replica = Connection((ADDRESS, self.replica))
+        last_order = -FAILOVER_TIMEOUT
 
         def has_taken_over() -> bool:
             # Voters reject a second election for the same primary within some seconds, and a failover without a majority times
             # out, so the command is repeated.
             nonlocal last_order
-            if time.monotonic() > last_order + ORDER_LASTS:
+            if time.monotonic() > last_order + FAILOVER_TIMEOUT:
                 last_order = time.monotonic()
-                replica.say(*order)
+                replica.execute(*order)
             return info(replica, "replication")["role"] == "master"
 
         wait_for(has_taken_over, "the failover")
         self.pairs[self.at].reverse()
-        self.serve(replica)
+        self.wait_until_writable(replica)
         replica.close()
         self.connect()
 
-    def serve(self, primary: Wire) -> None:
+    def wait_until_writable(self, primary: Connection) -> None:
         """Wait until the primary accepts writes."""
-        wait_for(lambda: primary.say("SET", "{t}served", "1") == b"OK", "the primary to serve")
-        primary.say("DEL", "{t}served")
+        wait_for(lambda: primary.execute("SET", "{t}served", "1") == b"OK", "the primary to serve")
+        primary.execute("DEL", "{t}served")
 
     def full_resync(self) -> None:
         """Disconnect the replica and change the replication id, so that it needs a full resync."""
-        primary, replica = Wire((ADDRESS, self.primary)), Wire((ADDRESS, self.replica))
+        primary, replica = Connection((ADDRESS, self.primary)), Connection((ADDRESS, self.replica))
         before = int(info(primary, "stats")["sync_full"])
-        primary.say("DEBUG", "CHANGE-REPL-ID")
-        replica.say("CLIENT", "KILL", "TYPE", "primary")
+        primary.execute("DEBUG", "CHANGE-REPL-ID")
+        replica.execute("CLIENT", "KILL", "TYPE", "primary")
         wait_for(lambda: int(info(primary, "stats")["sync_full"]) > before, "a full resync")
         primary.close()
         replica.close()
 
-    def cut(self) -> list[str]:
+    def disconnect_replica(self) -> list[str]:
         """Disconnect the replica repeatedly during commands. It must resume with a partial resync."""
-        primary = Wire((ADDRESS, self.primary))
+        primary = Connection((ADDRESS, self.primary))
         before = int(info(primary, "stats")["sync_partial_ok"])
         wrong = []
         for _ in range(5):
-            primary.say("CLIENT", "KILL", "TYPE", "replica")
+            primary.execute("CLIENT", "KILL", "TYPE", "replica")
             wrong += self.batch()
         wait_for(lambda: int(info(primary, "stats")["sync_partial_ok"]) > before, "a partial resync")
         primary.close()
@@ -217,7 +217,7 @@ class World:
 
     def reload(self, what: str) -> None:
         """Execute the given DEBUG subcommand on the primary."""
-        answer = self.wire.say("DEBUG", what)
+        answer = self.wire.execute("DEBUG", what)
         if answer != b"OK":
             raise RuntimeError(str(answer))
 
@@ -225,8 +225,8 @@ class World:
         """Kill and restart the primary. Its append-only file must contain all acknowledged writes."""
         self.lab.kill(self.primary)
         self.start(self.primary)
-        primary = Wire((ADDRESS, self.primary))
-        self.serve(primary)
+        primary = Connection((ADDRESS, self.primary))
+        self.wait_until_writable(primary)
         primary.close()
         self.connect()
 
@@ -236,7 +236,7 @@ class World:
 
     def crash_and_promotion(self) -> None:
         """Kill the primary, promote its replica and restart the killed server as a replica."""
-        self.in_sync()
+        self.wait_for_replica()
         dead = self.primary
         self.lab.kill(dead)
         self.take_over("CLUSTER", "FAILOVER", "FORCE")
@@ -249,16 +249,16 @@ class World:
         others = [(ADDRESS, port) for number, port in enumerate(ports) if number not in (self.at, to)]
         # DBSIZE differs while keys are on two servers, and PEXPIRETIME because MIGRATE sends the remaining lifetime.
         asked = (one for one in iter(self.commands.next, None) if one[0] not in ("DBSIZE", "PEXPIRETIME"))
-        commands = ((one, self.plain_wire.say(*one)) for one in asked)
+        commands = ((one, self.plain_wire.execute(*one)) for one in asked)
         wrong = move_slot(SLOT_OF_ALL, (ADDRESS, self.primary), (ADDRESS, ports[to]), others, commands)
         self.at = to
         self.connect()
         for name in scan(self.plain_wire):
             for wire in (self.plain_wire, self.wire):
-                wire.say("PEXPIREAT", name, 4_000_000_000_000, "XX")
+                wire.execute("PEXPIREAT", name, 4_000_000_000_000, "XX")
         return wrong
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return a summary of the executed commands and events."""
         return ", ".join(f"{count} {name}" for name, count in self.counts.items())
 

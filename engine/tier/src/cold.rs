@@ -1,7 +1,7 @@
 //! Cold values: the data type that represents a value on flash, promotion and demotion.
 
 use crate::ffi::*;
-use crate::log::{Fault, Place};
+use crate::log::{Place, ReadError};
 use crate::tier::{Tier, tier};
 use crate::value;
 use std::ffi::{c_int, c_void};
@@ -17,21 +17,21 @@ const LOST: u8 = 0;
 pub static COLD: AtomicI64 = AtomicI64::new(0);
 
 /// A value from an RDB file that the log could not accept.
-struct Held {
+struct InMemoryValue {
     kind: u8,
     value: Vec<u8>,
 }
 
 /// Content of the value pointer of a cold key: a place in the log, with the kind in the highest
 /// bits, or an address.
-enum Stub {
+enum ColdValue {
     Flash(Place),
-    Held(*mut Held),
+    Held(*mut InMemoryValue),
 }
 
-fn stub(value: *mut c_void) -> Stub {
+fn stub(value: *mut c_void) -> ColdValue {
     let place = Place::from_word(value as u64);
-    if place.kind() == 0 { Stub::Held(value.cast()) } else { Stub::Flash(place) }
+    if place.kind() == 0 { ColdValue::Held(value.cast()) } else { ColdValue::Flash(place) }
 }
 
 /// Registers the data type with the server.
@@ -65,24 +65,24 @@ pub fn is_cold(key: &Open) -> bool {
 pub fn place_of(key: &Open) -> Option<Place> {
     // SAFETY: the key is open and cold.
     match stub(unsafe { (api().ModuleTypeGetValue)(key.0) }) {
-        Stub::Flash(place) => Some(place),
-        Stub::Held(_) => None,
+        ColdValue::Flash(place) => Some(place),
+        ColdValue::Held(_) => None,
     }
 }
 
-fn read(tier: &mut Tier, at: *mut c_void, name: &[u8]) -> Result<(u8, Vec<u8>), Fault> {
+fn read(tier: &mut Tier, at: *mut c_void, name: &[u8]) -> Result<(u8, Vec<u8>), ReadError> {
     match stub(at) {
-        Stub::Flash(place) => Ok((place.kind(), tier.log.read(place, name)?)),
-        Stub::Held(held) => {
+        ColdValue::Flash(place) => Ok((place.kind(), tier.log.read(place, name)?)),
+        ColdValue::Held(held) => {
             // SAFETY: the key owns it, and only the main thread or a forked child runs this code.
             let held = unsafe { &*held };
-            if held.kind == LOST { Err(Fault::Checksum) } else { Ok((held.kind, held.value.clone())) }
+            if held.kind == LOST { Err(ReadError::Checksum) } else { Ok((held.kind, held.value.clone())) }
         }
     }
 }
 
 /// Returns the value of an open, cold key. Blocks the server.
-pub fn read_at(key: &Open, name: &[u8]) -> Result<Vec<u8>, Fault> {
+pub fn read_at(key: &Open, name: &[u8]) -> Result<Vec<u8>, ReadError> {
     // SAFETY: the key is open and cold.
     let at = unsafe { (api().ModuleTypeGetValue)(key.0) };
     read(tier(), at, name).map(|(_, value)| value)
@@ -90,13 +90,13 @@ pub fn read_at(key: &Open, name: &[u8]) -> Result<Vec<u8>, Fault> {
 
 /// Properties that are lost when a value is replaced, and restored afterwards: time to live and
 /// last use.
-struct Kept {
+struct KeyMetadata {
     expires: i64,
     idle: Option<i64>,
     frequency: Option<i64>,
 }
 
-impl Kept {
+impl KeyMetadata {
     fn of(key: &Open) -> Self {
         let (mut idle, mut frequency) = (0, 0);
         // SAFETY: the key is open.
@@ -110,7 +110,7 @@ impl Kept {
         }
     }
 
-    fn put_back(self, key: &Open) {
+    fn restore(self, key: &Open) {
         // SAFETY: the key is open for writing.
         unsafe {
             if self.expires != NO_EXPIRE {
@@ -128,7 +128,7 @@ impl Kept {
 
 /// Promotes a cold value. Returns the number of bytes that it occupies. Must not be called for hot
 /// keys.
-pub fn promote(ctx: *mut Ctx, name: *mut Str) -> Result<usize, Fault> {
+pub fn promote(ctx: *mut Ctx, name: *mut Str) -> Result<usize, ReadError> {
     let Some(key) = Open::new(ctx, name, READ | WRITE) else { return Ok(0) };
     // SAFETY: name and key are live.
     let (at, name_bytes) = unsafe { ((api().ModuleTypeGetValue)(key.0), bytes(name)) };
@@ -145,12 +145,12 @@ pub fn promote_string(ctx: *mut Ctx, name: *mut Str, found: &[u8]) {
 }
 
 fn bring_back(ctx: *mut Ctx, name: *mut Str, key: Open, kind: u8, found: &[u8]) {
-    let (kept, left) = (Kept::of(&key), place_of(&key));
-    value::give(&key, kind, found);
+    let (kept, left) = (KeyMetadata::of(&key), place_of(&key));
+    value::restore(&key, kind, found);
     drop(key);
     // The value was rebuilt, so the key is reopened: the old handle may not refer to the new value.
     if let Some(key) = Open::new(ctx, name, READ | WRITE) {
-        kept.put_back(&key);
+        kept.restore(&key);
     }
     let tier = tier();
     tier.promotions += 1;
@@ -158,7 +158,7 @@ fn bring_back(ctx: *mut Ctx, name: *mut Str, key: Open, kind: u8, found: &[u8]) 
     let (database, key) = unsafe { ((api().GetSelectedDb)(ctx), bytes(name)) };
     tier.hot.add(database as u32, key);
     if let Some(place) = left {
-        tier.log.leave(place, tier.tokens[database as usize], key, found);
+        tier.log.remember_record(place, tier.tokens[database as usize], key, found);
     }
 }
 
@@ -175,17 +175,17 @@ pub fn demote(ctx: *mut Ctx, database: u32, name: *mut Str) -> Option<usize> {
     let key = Open::new(ctx, name, READ | WRITE)?;
     let kind = value::kind_of(&key)?;
     let most = tier.log.segment_size as usize;
-    let found = value::take(&key, kind, tier.min_value, most)?;
+    let found = value::serialize(&key, kind, tier.min_value, most)?;
     if !tier.log.fits(name_bytes.len(), found.len()) {
         return None;
     }
     let token = tier.tokens[database as usize];
-    let left = tier.log.reuse(kind, token, name_bytes, &found);
+    let left = tier.log.reuse_record(kind, token, name_bytes, &found);
     let place = match left {
         Some(place) => place,
         None => tier.log.append(kind, token, name_bytes, &found)?,
     };
-    let kept = Kept::of(&key);
+    let kept = KeyMetadata::of(&key);
     // Reading the value may have left an iterator in the handle.
     drop(key);
     let key = Open::new(ctx, name, READ | WRITE)?;
@@ -196,7 +196,7 @@ pub fn demote(ctx: *mut Ctx, database: u32, name: *mut Str) -> Option<usize> {
         return None;
     }
     COLD.fetch_add(1, Relaxed);
-    kept.put_back(&key);
+    kept.restore(&key);
     *(if left.is_some() { &mut tier.demotions_clean } else { &mut tier.demotions_dirty }) += 1;
     Some(found.len())
 }
@@ -206,8 +206,8 @@ pub fn kind_at(key: &Open) -> u8 {
     // SAFETY: the key is open and cold. It owns its value in memory, if any.
     unsafe {
         match stub((api().ModuleTypeGetValue)(key.0)) {
-            Stub::Flash(place) => place.kind(),
-            Stub::Held(held) => (*held).kind,
+            ColdValue::Flash(place) => place.kind(),
+            ColdValue::Held(held) => (*held).kind,
         }
     }
 }
@@ -234,9 +234,9 @@ pub fn relocate(ctx: *mut Ctx, name: *mut Str, from: Place, to: Place) -> bool {
 unsafe extern "C" fn free(value: *mut c_void) {
     COLD.fetch_sub(1, Relaxed);
     match stub(value) {
-        Stub::Flash(place) => place.release(),
+        ColdValue::Flash(place) => place.release(),
         // SAFETY: made by `rdb_load`, owned by the key that is being freed.
-        Stub::Held(held) => drop(unsafe { Box::from_raw(held) }),
+        ColdValue::Held(held) => drop(unsafe { Box::from_raw(held) }),
     }
 }
 
@@ -310,7 +310,7 @@ unsafe extern "C" fn rdb_load(io: *mut Io, encoding: c_int) -> *mut c_void {
         let name = (api().GetKeyNameFromIO)(io);
         let database = usize::try_from((api().GetDbIdFromIO)(io)).unwrap_or(0);
         let tier = tier();
-        tier.log.retry_now_and_then();
+        tier.log.retry_rate_limited();
         let mut at = None;
         if kind != LOST && !name.is_null() && tier.log.fits(bytes(name).len(), length) {
             let token = tier.tokens.get(database).copied().unwrap_or(0);
@@ -318,7 +318,7 @@ unsafe extern "C" fn rdb_load(io: *mut Io, encoding: c_int) -> *mut c_void {
         }
         let result = match at {
             Some(place) => place.word() as *mut c_void,
-            None => Box::into_raw(Box::new(Held { kind, value: found.to_vec() })).cast(),
+            None => Box::into_raw(Box::new(InMemoryValue { kind, value: found.to_vec() })).cast(),
         };
         (api().Free)(buffer.cast());
         COLD.fetch_add(1, Relaxed);

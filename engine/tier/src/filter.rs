@@ -12,7 +12,7 @@ mod transaction;
 use crate::cold;
 use crate::ffi::*;
 use crate::limit;
-use crate::log::Fault;
+use crate::log::ReadError;
 use crate::reads;
 use crate::tier::{Access, Client, Kind, tier};
 use caller::{Caller, select};
@@ -24,10 +24,10 @@ use transaction::{before_exec, pin, refuse};
 pub unsafe extern "C" fn run(filter: *mut FilterCtx) {
     // SAFETY: the server's filter context lives during the call.
     let id = unsafe { (api().CommandFilterGetClientId)(filter) };
-    if tier().plain == Some(id) && is_done_in_ram(filter) {
+    if tier().last_plain_client == Some(id) && is_done_in_ram(filter) {
         return;
     }
-    tier().plain = None;
+    tier().last_plain_client = None;
     let Some(mut request) = Request::new(filter) else { return };
     let caller = Caller::new(id);
     tier().database = caller.database;
@@ -51,11 +51,11 @@ pub unsafe extern "C" fn run(filter: *mut FilterCtx) {
             touch_keys(&mut request, &caller);
         }
         Kind::Get if caller.top && !caller.in_multi && request.argv.len() == 2 => {
-            tier().plain = Some(id);
+            tier().last_plain_client = Some(id);
             get(&mut request, &caller);
         }
         Kind::Set if caller.top && !caller.in_multi && request.argv.len() == 3 => {
-            tier().plain = Some(id);
+            tier().last_plain_client = Some(id);
             touch_keys(&mut request, &caller);
         }
         _ => touch_keys(&mut request, &caller),
@@ -157,7 +157,7 @@ fn touch(
     needs_value: bool,
     request: &Request,
     access: Access,
-) -> Result<Option<bool>, Fault> {
+) -> Result<Option<bool>, ReadError> {
     let mut result = None;
     let current = tier().database;
     let range =
@@ -167,16 +167,16 @@ fn touch(
         select_database(number);
         let Some(key) = Open::new(ctx, name, READ) else {
             if access == Access::Write && number == current {
-                grow(request, None);
+                estimate_growth(request, None);
                 // SAFETY: the name lives during the call.
-                tier().reuse.came(number, unsafe { bytes(name) });
+                tier().reuse.record_creation(number, unsafe { bytes(name) });
                 become_hot(name, request);
             }
             continue;
         };
         let cold = cold::is_cold(&key);
         if access == Access::Write && number == current {
-            grow(request, Some(&key));
+            estimate_growth(request, Some(&key));
             if cold && !needs_value {
                 become_hot(name, request);
             }
@@ -186,12 +186,12 @@ fn touch(
             result = Some(cold);
         }
         if cold && needs_value {
-            if may_not_tell(ctx) {
-                return Err(Fault::Paused);
+            if must_not_propagate(ctx) {
+                return Err(ReadError::Paused);
             }
             let size = cold::promote(ctx, name)?;
             tier().used += size as i64;
-            tell_append_only_file(ctx, name);
+            propagate_promotion(ctx, name);
         }
     }
     Ok(result)
@@ -208,7 +208,7 @@ fn become_hot(name: *mut Str, request: &Request) {
 }
 
 /// Estimates the growth of used memory until the next measurement.
-fn grow(request: &Request, key: Option<&Open>) {
+fn estimate_growth(request: &Request, key: Option<&Open>) {
     let mut size: i64 = (2..request.argv.len()).map(|index| request.arg(index).len() as i64).sum();
     if let Some(key) = key
         && request.command.kind == Kind::Set
@@ -221,7 +221,7 @@ fn grow(request: &Request, key: Option<&Open>) {
 }
 
 /// Writes a promotion to the append-only file, because no filter runs when the file is loaded.
-pub fn tell_append_only_file(ctx: *mut Ctx, name: *mut Str) {
+pub fn propagate_promotion(ctx: *mut Ctx, name: *mut Str) {
     // SAFETY: the context of the module; the call flushes what it propagates when it ends.
     unsafe {
         if (api().GetContextFlags)(ctx) & CTX_AOF != 0 {
@@ -235,7 +235,7 @@ pub fn tell_append_only_file(ctx: *mut Ctx, name: *mut Str) {
 
 /// Whether a promotion must not be propagated now: the server aborts if something is propagated
 /// while clients are paused.
-pub fn may_not_tell(ctx: *mut Ctx) -> bool {
+pub fn must_not_propagate(ctx: *mut Ctx) -> bool {
     // SAFETY: the context of the module; both calls read flags.
     unsafe { (api().GetContextFlags)(ctx) & CTX_AOF != 0 && (api().AvoidReplicaTraffic)() != 0 }
 }

@@ -15,13 +15,13 @@ pub struct Name {
 }
 
 #[derive(Default)]
-pub struct Hot {
+pub struct HotNames {
     names: Vec<Name>,
     bytes: usize,
     random: u64,
 }
 
-impl Hot {
+impl HotNames {
     pub fn add(&mut self, database: u32, key: &[u8]) {
         self.bytes += OF_A_NAME + key.len();
         self.names.push(Name { database, key: key.into() });
@@ -45,7 +45,7 @@ impl Hot {
     }
 
     /// Returns a random name and its index, which is valid until the next `remove`.
-    pub fn draw(&mut self) -> Option<(usize, &Name)> {
+    pub fn random_name(&mut self) -> Option<(usize, &Name)> {
         // SplitMix64: sufficiently uniform, and its only state is a counter.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;
@@ -78,19 +78,19 @@ mod tests {
 
     #[test]
     fn all_names_are_drawn_and_removed_names_are_not() {
-        let mut hot = Hot::default();
-        assert!(hot.draw().is_none());
+        let mut hot = HotNames::default();
+        assert!(hot.random_name().is_none());
         for number in 0..100u32 {
             hot.add(number % 3, &number.to_le_bytes());
         }
         let bytes = hot.bytes();
         let mut seen = std::collections::HashSet::new();
         for _ in 0..5000 {
-            seen.insert(hot.draw().expect("there are names").1.key.clone());
+            seen.insert(hot.random_name().expect("there are names").1.key.clone());
         }
         assert_eq!(seen.len(), 100);
         while hot.len() > 1 {
-            let place = hot.draw().expect("there are names").0;
+            let place = hot.random_name().expect("there are names").0;
             hot.remove(place);
         }
         assert_eq!(hot.bytes(), bytes / 100);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_when_keys_are_created_and_deleted() {
-        let mut hot = Hot::default();
+        let mut hot = HotNames::default();
         for number in 0..10 * MOST_GONE as u32 {
             hot.add(0, &number.to_le_bytes());
             hot.bound(10);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn names_follow_their_databases() {
-        let mut hot = Hot::default();
+        let mut hot = HotNames::default();
         (0..3).for_each(|database| hot.add(database, &[database as u8]));
         hot.swap(0, 2);
         let found: Vec<_> = hot.names.iter().map(|name| (name.database, name.key[0])).collect();

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn add(info: *mut InfoCtx, crash: c_int) {
         ("promotions", tier.promotions),
         ("demotions_clean", tier.demotions_clean),
         ("demotions_dirty", tier.demotions_dirty),
-        ("queue_length", tier.ring.as_ref().map_or(0, |ring| ring.under_way() as u64)),
+        ("queue_length", tier.ring.as_ref().map_or(0, |ring| ring.in_flight() as u64)),
         ("ram_limit_bytes", tier.ram_limit),
         ("read_errors", log.read_errors),
         ("checksum_errors", log.checksum_errors),

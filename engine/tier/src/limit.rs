@@ -71,16 +71,16 @@ unsafe extern "C" fn tick(ctx: *mut Ctx, work: *mut c_void) {
     }
     measure(ctx);
     tier().holds = state.quiet == 0 && flags & CTX_LOADING == 0;
-    tier().is_barren = false;
+    tier().has_no_candidates = false;
     let (in_ram, _) = values(ctx);
     tier().admission.tick(in_ram);
     tier().hot.bound(in_ram);
-    tier().log.clean.fit(in_ram);
+    tier().log.clean.resize(in_ram);
     tier().reuse.tick();
     if state.quiet > 0 {
         state.quiet -= 1;
     } else if flags & CTX_LOADING == 0 {
-        hold(ctx);
+        enforce_limit(ctx);
         compact(ctx, &mut state.compaction);
     }
     tier().log.remove_empty();
@@ -125,7 +125,7 @@ fn excess() -> i64 {
     if tier.ram_limit == 0 { 0 } else { tier.used + ours as i64 - tier.ram_limit as i64 }
 }
 
-fn hold(ctx: *mut Ctx) {
+fn enforce_limit(ctx: *mut Ctx) {
     let limit = tier().ram_limit as i64;
     let budget = if excess() > limit / 100 { LARGE_BUDGET } else { BUDGET };
     let until = Instant::now() + budget;
@@ -158,10 +158,10 @@ fn sample(ctx: *mut Ctx) {
     let known = tier().hot.len() as u64 * ASK_EVERY / values(ctx).0.max(1);
     tier().samplings += 1;
     if tier().samplings % ASK_EVERY < known.min(ASK_EVERY - 1) {
-        draw(ctx, &mut found);
+        sample_known(ctx, &mut found);
     }
     if found.is_empty() {
-        ask(ctx, &mut found);
+        sample_all(ctx, &mut found);
     }
     found.sort_by_key(|(age, ..)| std::cmp::Reverse(*age));
     let keep = (found.len() / SAMPLES).max(1);
@@ -175,16 +175,16 @@ fn sample(ctx: *mut Ctx) {
 }
 
 /// Samples the keys that are known to be in RAM.
-fn draw(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
+fn sample_known(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
     for _ in 0..MOST_DRAWN {
-        let Some((place, name)) = tier().hot.draw() else { return };
+        let Some((place, name)) = tier().hot.random_name() else { return };
         let (database, name) = (name.database, Owned::new(&name.key));
         // SAFETY: the context of the module and a valid database number.
         unsafe { (api().SelectDb)(ctx, database as c_int) };
         let hot = Open::new(ctx, name.0, READ).filter(|key| !cold::is_cold(key));
         match hot {
             // SAFETY: the name is owned here.
-            Some(key) if can_go(&key, database, unsafe { bytes(name.0) }) => {
+            Some(key) if can_demote(&key, database, unsafe { bytes(name.0) }) => {
                 let age = age_of(&key);
                 drop(key);
                 found.push((age, database, name));
@@ -196,7 +196,7 @@ fn draw(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
 }
 
 /// Samples all keys.
-fn ask(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
+fn sample_all(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
     for database in 0..tier().databases {
         // SAFETY: a live context; each name is owned here.
         unsafe {
@@ -215,7 +215,7 @@ fn ask(ctx: *mut Ctx, found: &mut Vec<(i64, u32, Owned)>) {
                 // Neither kind of context frees the string automatically.
                 let name = Owned(name);
                 let Some(key) = Open::new(ctx, name.0, READ) else { continue };
-                if !can_go(&key, database, bytes(name.0)) {
+                if !can_demote(&key, database, bytes(name.0)) {
                     continue;
                 }
                 let age = age_of(&key);
@@ -244,7 +244,7 @@ fn age_of(key: &Open) -> i64 {
 
 /// Whether the value may be demoted. A value that could not be demoted is excluded until its length
 /// changes: it is not used, so it would be selected again and again.
-fn can_go(key: &Open, database: u32, name: &[u8]) -> bool {
+fn can_demote(key: &Open, database: u32, name: &[u8]) -> bool {
     let tier = tier();
     let Some(kind) = value::kind_of(key) else { return false };
     // SAFETY: the key is open.
@@ -255,7 +255,7 @@ fn can_go(key: &Open, database: u32, name: &[u8]) -> bool {
 }
 
 /// Records the length of a value that could not be demoted.
-fn refuse(ctx: *mut Ctx, database: u32, name: *mut Str) {
+fn exclude(ctx: *mut Ctx, database: u32, name: *mut Str) {
     let Some(key) = Open::new(ctx, name, READ) else { return };
     let tier = tier();
     if tier.refused.len() >= MOST_REFUSED {
@@ -280,7 +280,7 @@ fn demote_next() -> bool {
     if let Some(freed) = cold::demote(ctx, database, name.0) {
         tier().used -= freed as i64;
     } else if tier().log.state() == State::Ok {
-        refuse(ctx, database, name.0);
+        exclude(ctx, database, name.0);
     }
     tier().log.state() == State::Ok
 }
@@ -307,9 +307,9 @@ pub fn hold_between_commands() {
         }
         // Prepared victims are not sufficient if ticks are late because other processes use the
         // CPU.
-        if tier().victims.is_empty() && !tier().is_barren {
+        if tier().victims.is_empty() && !tier().has_no_candidates {
             sample(tier().ctx);
-            tier().is_barren = tier().victims.is_empty();
+            tier().has_no_candidates = tier().victims.is_empty();
         }
         if !demote_next() {
             return;
@@ -327,7 +327,7 @@ fn compact(ctx: *mut Ctx, state: &mut Compaction) {
             number
         }
     };
-    let hurry = if tier().log.is_short() { HURRY } else { 1 };
+    let hurry = if tier().log.needs_space() { HURRY } else { 1 };
     let end = state.offset + hurry * COMPACT_BYTES;
     while state.offset < end {
         let Some((record, next)) = tier().log.walk(number, state.offset) else {

@@ -10,8 +10,8 @@ mod clean;
 mod compaction;
 mod place;
 mod record;
-mod room;
 mod segment;
+mod space;
 #[cfg(test)]
 mod tests;
 
@@ -19,11 +19,11 @@ pub use place::Place;
 
 use crate::latency::Latency;
 use child::Maps;
-use clean::Clean;
+use clean::RememberedRecords;
 use place::{MAX_SEGMENT, UNIT, live_in};
 use record::{compose, parse, sum};
-use room::{COMPACTION, DEMOTION};
 use segment::Segment;
+use space::{COMPACTION, DEMOTION};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 const BLOCK: usize = 256 * 1024;
 
 #[derive(Debug)]
-pub enum Fault {
+pub enum ReadError {
     Io,
     Checksum,
     /// The append-only file must not be written now.
@@ -83,7 +83,7 @@ pub struct Log {
     /// Whether the active segment is the one that was reserved for compaction.
     is_last: bool,
     pub counters: Counters,
-    pub clean: Clean,
+    pub clean: RememberedRecords,
     /// Empty except in a forked child.
     maps: Maps,
 }
@@ -129,7 +129,7 @@ impl Log {
             reserve: None,
             is_last: false,
             counters: Counters::default(),
-            clean: Clean::new(),
+            clean: RememberedRecords::new(),
             maps: Maps::default(),
         })
     }
@@ -166,12 +166,12 @@ impl Log {
     }
 
     /// Remembers the record of a promoted value, which is reused if the value is demoted unchanged.
-    pub fn leave(&mut self, place: Place, database: u32, key: &[u8], value: &[u8]) {
+    pub fn remember_record(&mut self, place: Place, database: u32, key: &[u8], value: &[u8]) {
         self.clean.add(database, key, (place, sum(self.secret, place, database, key, value)));
     }
 
     /// Returns the remembered record of a value if it is unchanged. Nothing is written.
-    pub fn reuse(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
+    pub fn reuse_record(&mut self, kind: u8, database: u32, key: &[u8], value: &[u8]) -> Option<Place> {
         let (place, left) = self.clean.take(database, key)?;
         let is_there = place.kind() == kind
             && place.length() == record::length(key.len(), value.len())
@@ -233,7 +233,7 @@ impl Log {
     }
 
     /// Returns the value of a record, which must have been written for this key.
-    pub fn read(&mut self, place: Place, key: &[u8]) -> Result<Vec<u8>, Fault> {
+    pub fn read(&mut self, place: Place, key: &[u8]) -> Result<Vec<u8>, ReadError> {
         let began = Instant::now();
         if let Some(record) = self.mapped(place) {
             return self.check(place, key, Ok::<_, ()>(record), began.elapsed()).map(<[u8]>::to_vec);
@@ -264,19 +264,19 @@ impl Log {
         key: &[u8],
         record: Result<&'a [u8], E>,
         took: Duration,
-    ) -> Result<&'a [u8], Fault> {
+    ) -> Result<&'a [u8], ReadError> {
         self.counters.reads += 1;
         self.counters.read_bytes += place.length();
         self.counters.latency.add(took);
         let Ok(record) = record else {
             self.counters.read_errors += 1;
-            return Err(Fault::Io);
+            return Err(ReadError::Io);
         };
         match parse(self.secret, place, record) {
             Some((_, found, value)) if found == key => Ok(&record[value]),
             _ => {
                 self.counters.checksum_errors += 1;
-                Err(Fault::Checksum)
+                Err(ReadError::Checksum)
             }
         }
     }

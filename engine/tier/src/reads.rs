@@ -10,7 +10,7 @@ use crate::commands::{DAMAGED, UNREADABLE};
 use crate::ffi::*;
 use crate::filter;
 use crate::limit;
-use crate::log::{Fault, Place};
+use crate::log::{Place, ReadError};
 use crate::ring::Ring;
 use crate::tier::tier;
 use crate::value::STRING;
@@ -25,9 +25,9 @@ pub struct Waiting {
 }
 
 /// Result of a read.
-struct Found {
+struct ReadResult {
     place: Place,
-    value: Result<Vec<u8>, Fault>,
+    value: Result<Vec<u8>, ReadError>,
 }
 
 const WRONG_TYPE: &std::ffi::CStr = c"WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -39,7 +39,7 @@ pub fn start(ctx: *mut Ctx) {
     match Ring::new() {
         // SAFETY: the ring lives as long as the module, and therefore as long as the server.
         Ok(ring) => unsafe {
-            (api().EventLoopAdd)(ring.event(), EVENTLOOP_READABLE, ended, null_mut());
+            (api().EventLoopAdd)(ring.event(), EVENTLOOP_READABLE, on_reads_completed, null_mut());
             tier().ring = Some(ring);
         },
         Err(error) => {
@@ -98,19 +98,19 @@ unsafe extern "C" fn reply(ctx: *mut Ctx, argv: *mut *mut Str, _: c_int) -> c_in
     // SAFETY: the server passes the client's arguments and the value passed to `UnblockClient`,
     // which `forget` frees later.
     unsafe {
-        let found = &*(api().GetBlockedClientPrivateData)(ctx).cast::<Found>();
+        let found = &*(api().GetBlockedClientPrivateData)(ctx).cast::<ReadResult>();
         answer(ctx, *argv.add(1), Some(found))
     }
 }
 
 unsafe extern "C" fn forget(_: *mut Ctx, found: *mut c_void) {
-    // SAFETY: made in `ended`, freed once.
-    drop(unsafe { Box::from_raw(found.cast::<Found>()) });
+    // SAFETY: made in `on_reads_completed`, freed once.
+    drop(unsafe { Box::from_raw(found.cast::<ReadResult>()) });
 }
 
 /// # Safety
 /// Context and name are live.
-unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&Found>) -> c_int {
+unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&ReadResult>) -> c_int {
     // The first access is that of the client: it is counted and updates the last use. The second is
     // internal.
     let open = if found.is_none() { Open::noticed(ctx, name) } else { Open::new(ctx, name, READ) };
@@ -118,9 +118,9 @@ unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&Found>) -> c_int 
     unsafe {
         let Some(key) = open else {
             if let Some(found) = found
-                && has_left(ctx, name)
+                && slot_has_moved(ctx, name)
             {
-                return tell(ctx, found.value.as_deref());
+                return reply_value(ctx, found.value.as_deref());
             }
             return (api().ReplyWithNull)(ctx);
         };
@@ -143,7 +143,7 @@ unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&Found>) -> c_int 
             if let Ok(value) = &found.value {
                 admit(ctx, name, value);
             }
-            return tell(ctx, found.value.as_deref());
+            return reply_value(ctx, found.value.as_deref());
         }
         if found.is_none()
             && let Some(place) = place
@@ -153,7 +153,7 @@ unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&Found>) -> c_int 
             return OK;
         }
         let value = cold::read_at(&key, bytes(name));
-        tell(ctx, value.as_deref())
+        reply_value(ctx, value.as_deref())
     }
 }
 
@@ -162,7 +162,7 @@ unsafe fn answer(ctx: *mut Ctx, name: *mut Str, found: Option<&Found>) -> c_int 
 ///
 /// # Safety
 /// Context and name are live.
-unsafe fn has_left(ctx: *mut Ctx, name: *mut Str) -> bool {
+unsafe fn slot_has_moved(ctx: *mut Ctx, name: *mut Str) -> bool {
     // SAFETY: see above; the reply is freed.
     unsafe {
         let reply = (api().Call)(ctx, c"EXISTS".as_ptr(), c"sE".as_ptr(), name);
@@ -176,12 +176,12 @@ unsafe fn has_left(ctx: *mut Ctx, name: *mut Str) -> bool {
 
 /// # Safety
 /// The context is live.
-unsafe fn tell(ctx: *mut Ctx, value: Result<&[u8], &Fault>) -> c_int {
+unsafe fn reply_value(ctx: *mut Ctx, value: Result<&[u8], &ReadError>) -> c_int {
     // SAFETY: see above; the server copies the bytes.
     unsafe {
         match value {
             Ok(value) => (api().ReplyWithStringBuffer)(ctx, value.as_ptr().cast(), value.len()),
-            Err(Fault::Checksum) => (api().ReplyWithError)(ctx, DAMAGED.as_ptr()),
+            Err(ReadError::Checksum) => (api().ReplyWithError)(ctx, DAMAGED.as_ptr()),
             Err(_) => (api().ReplyWithError)(ctx, UNREADABLE.as_ptr()),
         }
     }
@@ -210,12 +210,12 @@ unsafe fn wait(ctx: *mut Ctx, name: *mut Str, place: Place) -> bool {
 }
 
 /// Handles completed reads. Their clients continue at the end of this event loop iteration.
-unsafe extern "C" fn ended(_: c_int, _: *mut c_void, _: c_int) {
+unsafe extern "C" fn on_reads_completed(_: c_int, _: *mut c_void, _: c_int) {
     let state = tier();
     let Some(mut ring) = state.ring.take() else { return };
-    ring.ended(|waiting, bytes, took| {
+    ring.complete_reads(|waiting, bytes, took| {
         let value = state.log.check(waiting.place, &waiting.key, bytes, took).map(<[u8]>::to_vec);
-        let found = Box::new(Found { place: waiting.place, value });
+        let found = Box::new(ReadResult { place: waiting.place, value });
         // SAFETY: blocked in `wait`, unblocked once; the server frees the result with `forget`.
         unsafe { (api().UnblockClient)(waiting.client, Box::into_raw(found).cast()) };
     });
@@ -231,7 +231,7 @@ pub fn before_sleep() {
 
 pub fn after_sleep() {
     if let Some(ring) = &mut tier().ring {
-        ring.begin_turn();
+        ring.start_iteration();
     }
 }
 
@@ -243,11 +243,13 @@ unsafe fn admit(ctx: *mut Ctx, name: *mut Str, value: &[u8]) {
     // SAFETY: see above.
     let (database, key) = unsafe { ((api().GetSelectedDb)(ctx), bytes(name)) };
     let ours = tier().ctx;
-    if (tier().admission.admits(database as u32, key) || limit::has_room()) && !filter::may_not_tell(ours) {
+    if (tier().admission.admits(database as u32, key) || limit::has_room())
+        && !filter::must_not_propagate(ours)
+    {
         // SAFETY: the context of the module.
         unsafe { (api().SelectDb)(ours, database) };
         cold::promote_string(ours, name, value);
         tier().used += value.len() as i64;
-        filter::tell_append_only_file(ours, name);
+        filter::propagate_promotion(ours, name);
     }
 }

@@ -23,13 +23,13 @@ const BUCKETS: usize = 40 * FINENESS as usize;
 const FADE_TICKS: u32 = 3000;
 const FADE: f64 = 0.933;
 
-pub struct Reuse {
+pub struct ReuseDistance {
     /// Keys with a lower selection value are sampled.
     threshold: u32,
     /// Time of the last use of each sampled key, by its hash.
     last: FxHashMap<u64, usize>,
     /// Times that are the last use of a key, as a Fenwick tree.
-    alive: Fenwick,
+    last_uses: Fenwick,
     next: usize,
     /// Estimated uses by distance. `never`: uses of keys that were not sampled before.
     counts: Box<[f64]>,
@@ -39,12 +39,12 @@ pub struct Reuse {
     ticks: u32,
 }
 
-impl Reuse {
+impl ReuseDistance {
     pub fn new() -> Self {
         Self {
             threshold: 1 << CHOICE_BITS,
             last: FxHashMap::default(),
-            alive: Fenwick::new(TIMES),
+            last_uses: Fenwick::new(TIMES),
             next: 0,
             counts: vec![0.0; BUCKETS].into_boxed_slice(),
             never: 0.0,
@@ -54,7 +54,7 @@ impl Reuse {
     }
 
     /// Records a use of an existing key.
-    pub fn used(&mut self, database: u32, key: &[u8]) {
+    pub fn record_use(&mut self, database: u32, key: &[u8]) {
         self.uses += 1.0;
         let hash = hash_of(database, key);
         if choice(hash) >= self.threshold {
@@ -65,15 +65,15 @@ impl Reuse {
             Some(others) => self.counts[bucket(others as f64 * weight)] += weight,
             None => self.never += weight,
         }
-        self.follow(hash);
+        self.sample(hash);
     }
 
     /// Records a write that created a key.
-    pub fn came(&mut self, database: u32, key: &[u8]) {
+    pub fn record_creation(&mut self, database: u32, key: &[u8]) {
         let hash = hash_of(database, key);
         if choice(hash) < self.threshold {
             self.forget(hash);
-            self.follow(hash);
+            self.sample(hash);
         }
     }
 
@@ -121,16 +121,16 @@ impl Reuse {
     /// if it was not sampled.
     fn forget(&mut self, hash: u64) -> Option<usize> {
         let time = self.last.remove(&hash)?;
-        self.alive.add(time, -1);
-        Some(self.last.len() - self.alive.before(time))
+        self.last_uses.add(time, -1);
+        Some(self.last.len() - self.last_uses.before(time))
     }
 
-    fn follow(&mut self, hash: u64) {
+    fn sample(&mut self, hash: u64) {
         if self.next == TIMES {
             self.renumber();
         }
         self.last.insert(hash, self.next);
-        self.alive.add(self.next, 1);
+        self.last_uses.add(self.next, 1);
         self.next += 1;
         if self.last.len() > MOST_KEYS {
             self.choose_fewer();
@@ -149,11 +149,11 @@ impl Reuse {
     fn renumber(&mut self) {
         let mut kept: Vec<(usize, u64)> = self.last.iter().map(|(&hash, &time)| (time, hash)).collect();
         kept.sort_unstable();
-        self.alive = Fenwick::new(TIMES);
+        self.last_uses = Fenwick::new(TIMES);
         self.next = kept.len();
         for (time, (_, hash)) in kept.into_iter().enumerate() {
             self.last.insert(hash, time);
-            self.alive.add(time, 1);
+            self.last_uses.add(time, 1);
         }
     }
 }
@@ -252,19 +252,19 @@ mod tests {
 
     #[test]
     fn the_curve_is_empty_before_any_key_was_used_again() {
-        let mut reuse = Reuse::new();
+        let mut reuse = ReuseDistance::new();
         assert_eq!(reuse.curve(), []);
-        reuse.used(0, &key(1));
+        reuse.record_use(0, &key(1));
         assert_eq!(reuse.curve(), []);
-        reuse.used(0, &key(1));
+        reuse.record_use(0, &key(1));
         assert_eq!(reuse.curve().last().map(|point| point.1), Some(500_000));
     }
 
     #[test]
     fn a_loop_is_served_completely_or_not_at_all() {
-        let mut reuse = Reuse::new();
+        let mut reuse = ReuseDistance::new();
         for _ in 0..20 {
-            (0..1000).for_each(|number| reuse.used(0, &key(number)));
+            (0..1000).for_each(|number| reuse.record_use(0, &key(number)));
         }
         let curve = reuse.curve();
         assert_eq!(share(&curve, 900), 0.0);
@@ -273,8 +273,8 @@ mod tests {
 
     #[test]
     fn equal_names_in_different_databases_are_different_keys() {
-        let mut reuse = Reuse::new();
-        (0..100).for_each(|number| reuse.used(number, &key(1)));
+        let mut reuse = ReuseDistance::new();
+        (0..100).for_each(|number| reuse.record_use(number, &key(1)));
         assert_eq!(reuse.curve(), []);
     }
 
@@ -285,17 +285,17 @@ mod tests {
         // `make test-all` tests more seeds.
         let seeds = if std::env::var_os("SHARDBOARD_THOROUGH").is_some() { 3 } else { 1 };
         for seed in 1..=seeds {
-            let (mut reuse, mut random) = (Reuse::new(), Random(seed));
+            let (mut reuse, mut random) = (ReuseDistance::new(), Random(seed));
             let mut rams: Vec<_> = [5_000, 10_000, 20_000, 40_000]
                 .map(|room| (room, 0, Lru(Default::default(), Default::default(), 0, room)))
                 .into();
             for number in 0..KEYS {
-                reuse.came(0, &key(number));
+                reuse.record_creation(0, &key(number));
                 rams.iter_mut().for_each(|(_, _, lru)| _ = lru.hits(number));
             }
             for _ in 0..USES {
                 let chosen = random.gaussian(KEYS);
-                reuse.used(0, &key(chosen));
+                reuse.record_use(0, &key(chosen));
                 for (_, hits, lru) in &mut rams {
                     *hits += u32::from(lru.hits(chosen));
                 }
@@ -314,11 +314,11 @@ mod tests {
 
     #[test]
     fn a_dominant_key_is_included_in_the_estimate() {
-        let mut reuse = Reuse::new();
+        let mut reuse = ReuseDistance::new();
         let mut random = Random(7);
         for _ in 0..300_000 {
             let chosen = if random.below(10) < 8 { 42 } else { random.below(50_000) };
-            reuse.used(0, &key(chosen));
+            reuse.record_use(0, &key(chosen));
         }
         let found = share(&reuse.curve(), 100);
         assert!((0.78..0.86).contains(&found), "{found}");
@@ -326,11 +326,11 @@ mod tests {
 
     #[test]
     fn older_uses_have_less_weight() {
-        let mut reuse = Reuse::new();
-        (0..100).for_each(|_| reuse.used(0, &key(1)));
+        let mut reuse = ReuseDistance::new();
+        (0..100).for_each(|_| reuse.record_use(0, &key(1)));
         (0..50 * FADE_TICKS).for_each(|_| reuse.tick());
         for round in 0..10 {
-            (0..100).for_each(|number| reuse.used(0, &key(round * 100 + number)));
+            (0..100).for_each(|number| reuse.record_use(0, &key(round * 100 + number)));
         }
         assert!(share(&reuse.curve(), 1 << 20) < 0.02);
     }

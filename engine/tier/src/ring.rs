@@ -96,13 +96,13 @@ impl<T> Ring<T> {
         self.event.as_raw_fd()
     }
 
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.reads.len() - self.free.len()
     }
 
     /// Whether the maximum number of reads is in flight.
     pub fn is_full(&self) -> bool {
-        self.under_way() >= MOST
+        self.in_flight() >= MOST
     }
 
     /// Queues a read of `length` bytes.
@@ -133,7 +133,7 @@ impl<T> Ring<T> {
     }
 
     /// Called when an event loop iteration starts.
-    pub fn begin_turn(&mut self) {
+    pub fn start_iteration(&mut self) {
         self.is_late = false;
     }
 
@@ -163,7 +163,7 @@ impl<T> Ring<T> {
     }
 
     /// Passes completed reads to `each`: token, bytes and duration.
-    pub fn ended(&mut self, mut each: impl FnMut(T, io::Result<&[u8]>, Duration)) {
+    pub fn complete_reads(&mut self, mut each: impl FnMut(T, io::Result<&[u8]>, Duration)) {
         let mut count = 0u64;
         // SAFETY: reads eight bytes; there may be none.
         unsafe { libc::read(self.event(), (&raw mut count).cast(), 8) };
@@ -215,7 +215,7 @@ mod tests {
         ring.submit();
         while seen < count {
             assert!(is_readable(ring, 60_000), "a read does not complete");
-            ring.ended(|token, bytes, _| {
+            ring.complete_reads(|token, bytes, _| {
                 seen += 1;
                 each(token, bytes);
             });
@@ -243,7 +243,7 @@ mod tests {
             assert!(!std::mem::replace(&mut seen[at], true));
         });
         assert!(seen.iter().all(|&seen| seen));
-        assert_eq!(ring.under_way(), 0);
+        assert_eq!(ring.in_flight(), 0);
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
     fn a_read_after_the_submission_wakes_the_event_loop() {
         let Ok(mut ring) = Ring::new() else { return };
         let file = file(b"some bytes");
-        ring.begin_turn();
+        ring.start_iteration();
         ring.read(file.clone(), 0, 4, 1);
         assert!(!is_readable(&ring, 0));
         read_all(&mut ring, 1, |_, _| ());

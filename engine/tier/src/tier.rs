@@ -3,11 +3,11 @@
 
 use crate::admission::Admission;
 use crate::ffi::*;
-use crate::hot::Hot;
+use crate::hot::HotNames;
 use crate::limit::Victim;
 use crate::log::Log;
 use crate::reads::Waiting;
-use crate::reuse::Reuse;
+use crate::reuse::ReuseDistance;
 use crate::ring::Ring;
 use rustc_hash::FxHashMap;
 use std::cell::UnsafeCell;
@@ -94,7 +94,7 @@ pub enum Kind {
     /// Accesses keys through commands that are filtered individually.
     Script,
     /// A command of this module.
-    Ours,
+    Module,
     Other,
     /// Not in the server's command table.
     #[default]
@@ -118,7 +118,7 @@ impl Kind {
             b"scan" => Self::Scan,
             b"sort" | b"sort_ro" => Self::Sort,
             b"eval" | b"evalsha" | b"eval_ro" | b"evalsha_ro" | b"fcall" | b"fcall_ro" => Self::Script,
-            _ if name.starts_with(b"tier.") => Self::Ours,
+            _ if name.starts_with(b"tier.") => Self::Module,
             _ => Self::Other,
         }
     }
@@ -156,7 +156,7 @@ pub struct Tier {
     pub clients: FxHashMap<u64, Client>,
     /// The client that sent the last command, if that was GET or SET outside a transaction. Its
     /// state has not changed since.
-    pub plain: Option<u64>,
+    pub last_plain_client: Option<u64>,
     pub pins: Pins,
     pub commands: FxHashMap<Vec<u8>, Command>,
     /// The database of the client whose command runs, for calls of scripts.
@@ -169,16 +169,16 @@ pub struct Tier {
     pub unmeasured: u32,
     /// Whether values may be demoted now.
     pub holds: bool,
-    pub hot: Hot,
+    pub hot: HotNames,
     /// Number of samplings of victims.
     pub samplings: u64,
     pub victims: VecDeque<Victim>,
     /// Whether no value to demote has been found since the last tick.
-    pub is_barren: bool,
+    pub has_no_candidates: bool,
     /// Values that could not be demoted, by database and key, with their lengths at that time.
     pub refused: HashMap<(u32, Vec<u8>), usize>,
     pub accesses: Accesses,
-    pub reuse: Reuse,
+    pub reuse: ReuseDistance,
     pub promotions: u64,
     /// Demotions that reused a record, and demotions that wrote one.
     pub demotions_clean: u64,
@@ -190,7 +190,7 @@ impl Tier {
     pub fn count(&mut self, access: Access, cold: bool, database: u32, key: &[u8]) {
         self.accesses.count(access, cold);
         if access != Access::Delete {
-            self.reuse.used(database, key);
+            self.reuse.record_use(database, key);
         }
     }
 
@@ -205,13 +205,13 @@ impl Tier {
     }
 }
 
-struct Only(UnsafeCell<Option<Tier>>);
+struct StateCell(UnsafeCell<Option<Tier>>);
 
 // SAFETY: the server calls the module only on its main thread, except `free`, which does not use
 // the state.
-unsafe impl Sync for Only {}
+unsafe impl Sync for StateCell {}
 
-static ONLY: Only = Only(UnsafeCell::new(None));
+static ONLY: StateCell = StateCell(UnsafeCell::new(None));
 
 /// Sets the state. Called once, while the module loads.
 pub fn set(tier: Tier) {
@@ -222,6 +222,6 @@ pub fn set(tier: Tier) {
 /// Returns the state. References must be short-lived: none may be held during a call into the
 /// server that may call back.
 pub fn tier() -> &'static mut Tier {
-    // SAFETY: see `Only`; set before any callback is registered.
+    // SAFETY: see `StateCell`; set before any callback is registered.
     unsafe { (*ONLY.0.get()).as_mut().expect("the module is loaded") }
 }

@@ -30,7 +30,7 @@ fn hashes_are_plain() -> bool {
     unsafe { (api().GetServerVersion)() < 0x0009_0000 }
 }
 
-fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+fn write_part(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
     out.extend_from_slice(bytes);
 }
@@ -49,7 +49,7 @@ impl<'a> Iterator for Parts<'a> {
 }
 
 /// Returns the value as bytes, or `None` if it is smaller than `least` or larger than `most`.
-pub fn take(key: &Open, kind: u8, least: usize, most: usize) -> Option<Vec<u8>> {
+pub fn serialize(key: &Open, kind: u8, least: usize, most: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     // SAFETY: the key is open and of that kind; every string that the API returns is freed.
     unsafe {
@@ -72,7 +72,7 @@ pub fn take(key: &Open, kind: u8, least: usize, most: usize) -> Option<Vec<u8>> 
                     if element.is_null() {
                         return None;
                     }
-                    put(&mut out, bytes(element));
+                    write_part(&mut out, bytes(element));
                     (api().FreeString)(null_mut(), element);
                 }
             }
@@ -89,8 +89,8 @@ pub fn take(key: &Open, kind: u8, least: usize, most: usize) -> Option<Vec<u8>> 
                     if element.is_null() {
                         break;
                     }
-                    put(&mut out, bytes(element));
-                    put(&mut out, &score.to_le_bytes());
+                    write_part(&mut out, bytes(element));
+                    write_part(&mut out, &score.to_le_bytes());
                     (api().FreeString)(null_mut(), element);
                     (api().ZsetRangeNext)(key.0);
                 }
@@ -109,13 +109,13 @@ unsafe extern "C" fn add_field(_: *mut Key, field: *mut Str, value: *mut Str, ou
     // SAFETY: `out` is the vector that `take` passed; the strings live during this call.
     unsafe {
         let out = &mut *out.cast::<Vec<u8>>();
-        put(out, bytes(field));
-        put(out, bytes(value));
+        write_part(out, bytes(field));
+        write_part(out, bytes(value));
     }
 }
 
 /// Replaces the value of an open, writable key. Its time to live is lost.
-pub fn give(key: &Open, kind: u8, value: &[u8]) {
+pub fn restore(key: &Open, kind: u8, value: &[u8]) {
     // SAFETY: the key is open for writing; the strings live until the API has copied or shared them.
     unsafe {
         if kind == STRING {

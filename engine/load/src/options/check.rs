@@ -1,7 +1,7 @@
 //! Checks of options against each other: conflicts, and values outside their range.
 
 use crate::keys::Pattern;
-use crate::options::parse::Seen;
+use crate::options::parse::ExplicitOptions;
 use crate::options::values::number;
 use crate::options::{Command, Options, Size, Staircase};
 
@@ -10,7 +10,7 @@ const MAX_CONNECTIONS: usize = 100_000;
 const MAX_VALUE: usize = 512 << 20;
 
 /// Checks the options against each other, and applies `--uri` and the password of the environment.
-pub fn check(options: &mut Options, seen: &Seen) -> Result<(), String> {
+pub fn check(options: &mut Options, seen: &ExplicitOptions) -> Result<(), String> {
     if let Some(uri) = &seen.uri {
         apply_uri(uri, options)?;
     }

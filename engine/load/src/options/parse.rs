@@ -2,7 +2,7 @@
 
 use crate::keys::Pattern;
 use crate::options::check::check;
-use crate::options::refused::REFUSED;
+use crate::options::unsupported_options::UNSUPPORTED_OPTIONS;
 use crate::options::values::{self, number, positive, real};
 use crate::options::{Command, Live, Options, Protocol, Requests, Size};
 use lexopt::Arg;
@@ -10,7 +10,7 @@ use std::ffi::OsString;
 
 /// Result of parsing the arguments.
 #[derive(Debug)]
-pub enum Asked {
+pub enum ParsedArguments {
     Load(Box<Options>),
     Help,
     Version,
@@ -19,14 +19,14 @@ pub enum Asked {
 /// Dashes that word processors substitute for `-` and `--`.
 const TYPOGRAPHIC: [char; 4] = ['\u{2010}', '\u{2012}', '\u{2013}', '\u{2014}'];
 
-pub fn parse(arguments: Vec<OsString>) -> Result<Asked, String> {
+pub fn parse(arguments: Vec<OsString>) -> Result<ParsedArguments, String> {
     let mut options = Options::default();
-    let mut seen = Seen::default();
+    let mut seen = ExplicitOptions::default();
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
         match argument {
-            Arg::Long("help") => return Ok(Asked::Help),
-            Arg::Long("version") | Arg::Short('v') => return Ok(Asked::Version),
+            Arg::Long("help") => return Ok(ParsedArguments::Help),
+            Arg::Long("version") | Arg::Short('v') => return Ok(ParsedArguments::Version),
             Arg::Short(letter) => {
                 let name = long(letter).ok_or_else(|| format!("-{letter} is not an option; see --help"))?;
                 take(name, &mut options, &mut seen, &mut parser)?;
@@ -39,7 +39,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Asked, String> {
         }
     }
     check(&mut options, &seen)?;
-    Ok(Asked::Load(Box::new(options)))
+    Ok(ParsedArguments::Load(Box::new(options)))
 }
 
 fn long(letter: char) -> Option<&'static str> {
@@ -78,7 +78,7 @@ fn stray(value: &str) -> String {
 
 /// Options that were given explicitly, where the parsed value does not show it.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct ExplicitOptions {
     pub requests: bool,
     pub tcp: bool,
     pub data: Vec<&'static str>,
@@ -88,10 +88,10 @@ pub struct Seen {
 fn take(
     name: &str,
     options: &mut Options,
-    seen: &mut Seen,
+    seen: &mut ExplicitOptions,
     parser: &mut lexopt::Parser,
 ) -> Result<(), String> {
-    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+    if let Some((_, why)) = UNSUPPORTED_OPTIONS.iter().find(|(refused, _)| *refused == name) {
         return Err(format!("--{name} is not supported: {why}"));
     }
     if flag(name, options) {
@@ -146,7 +146,7 @@ fn set_some<T>(place: &mut Option<T>, value: Result<T, String>) -> Taken {
     Some(value.map(|value| *place = Some(value)))
 }
 
-fn connection(name: &str, value: &str, options: &mut Options, seen: &mut Seen) -> Taken {
+fn connection(name: &str, value: &str, options: &mut Options, seen: &mut ExplicitOptions) -> Taken {
     let text = || Ok(value.to_owned());
     match name {
         "host" | "server" => {
@@ -206,7 +206,7 @@ fn login(value: &str, options: &mut Options) {
     options.password = Some(password.into());
 }
 
-fn load(name: &str, value: &str, options: &mut Options, seen: &mut Seen) -> Taken {
+fn load(name: &str, value: &str, options: &mut Options, seen: &mut ExplicitOptions) -> Taken {
     let size = |value| positive(value).map(|value| value as usize);
     match name {
         "requests" => {
@@ -261,7 +261,7 @@ fn of_command(options: &mut Options, change: impl FnOnce(&mut Command) -> Taken)
     }
 }
 
-fn object(name: &str, value: &str, options: &mut Options, seen: &mut Seen) -> Taken {
+fn object(name: &str, value: &str, options: &mut Options, seen: &mut ExplicitOptions) -> Taken {
     match name {
         "data-size" => {
             seen.data.push("--data-size");
@@ -334,7 +334,7 @@ mod tests {
 
     fn options(line: &str) -> Options {
         match parse(line.split_whitespace().map(OsString::from).collect()) {
-            Ok(Asked::Load(options)) => *options,
+            Ok(ParsedArguments::Load(options)) => *options,
             other => panic!("{line}: {other:?}"),
         }
     }

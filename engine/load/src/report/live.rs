@@ -4,7 +4,7 @@
 use crate::options::{Live as Destination, Options};
 use crate::report::json::{configuration, outages};
 use crate::report::{Report, Second, percentile};
-use crate::request::Meaning;
+use crate::request::AccessKind;
 use crate::search::Search;
 use crate::tally::Row;
 use serde_json::{Map, Value, json};
@@ -73,12 +73,12 @@ impl Live {
         put("t", json!(second.number));
         put("at", json!(report.began + (second.number + 1) as f64));
         put("ops", json!(total.good));
-        let of = |meaning: Meaning| -> u64 {
+        let of = |meaning: AccessKind| -> u64 {
             let rows = tally.rows.iter().zip(&report.meanings);
             rows.filter(|(_, known)| **known == meaning).map(|(row, _)| row.good).sum()
         };
-        put("reads", json!(of(Meaning::Read)));
-        put("writes", json!(of(Meaning::Write)));
+        put("reads", json!(of(AccessKind::Read)));
+        put("writes", json!(of(AccessKind::Write)));
         put("misses", json!(total.misses));
         put("redirected", json!(total.moved + total.ask));
         put("moved", json!(total.moved));
@@ -141,7 +141,7 @@ impl Live {
     }
 
     /// Writes the reason why no load was started.
-    pub fn fault(&mut self, message: &str) {
+    pub fn write_error_line(&mut self, message: &str) {
         self.line(&json!({"kind": "error", "message": message}));
     }
 }

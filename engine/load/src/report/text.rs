@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use crate::report::{Report, Section, aggregate, milliseconds, percentile};
-use crate::request::Meaning;
+use crate::request::AccessKind;
 use crate::search::Search;
 use crate::tally::Row;
 use hdrhistogram::Histogram;
@@ -43,7 +43,7 @@ fn write_section(out: &mut String, options: &Options, heading: &str, run: &Repor
     let _ = write!(head, "{:>12} ", "KB/sec");
     let _ = writeln!(out, "\n\n{heading}\n{}\n{head}\n{}", "=".repeat(head.len()), "-".repeat(head.len()));
     for (((name, _), row), meaning) in run.names.iter().zip(&run.total.rows).zip(&run.meanings) {
-        let hits = (*meaning == Meaning::Read).then_some((row.hits, row.misses));
+        let hits = (*meaning == AccessKind::Read).then_some((row.hits, row.misses));
         write_row(out, options, name, width, row, hits, run.duration());
     }
     write_row(out, options, "Totals", width, &total, Some((total.hits, total.misses)), run.duration());

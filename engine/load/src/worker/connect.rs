@@ -3,7 +3,7 @@
 use crate::connection::{Connection, State};
 use crate::outage::Event;
 use crate::request::Operation;
-use crate::topology::NOBODY;
+use crate::topology::NO_OWNER;
 use crate::worker::{SECOND, Worker};
 use net::arena::Id;
 use net::poll::{Interest, Source};
@@ -55,7 +55,7 @@ impl Worker {
                 connection.interest = interest;
                 connection.state = State::Connecting { deadline };
             }
-            Err(_) => self.lose(id, "CONNECT"),
+            Err(_) => self.handle_loss(id, "CONNECT"),
         }
     }
 
@@ -69,7 +69,7 @@ impl Worker {
     /// Closes a connection without pending requests. It is reopened immediately.
     pub fn close(&mut self, id: Id, connection: &mut Connection) {
         if let Some(mut stream) = connection.stream.take() {
-            stream.say_goodbye();
+            stream.send_close_notify();
             self.poll.remove(stream.fd());
         }
         connection.served = 0;
@@ -101,7 +101,7 @@ impl Worker {
             let word = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
             let kind = String::from_utf8_lossy(word).into_owned();
             let group = self.target_groups[usize::from(connection.target)];
-            self.accounts[usize::from(group)].happened(now, Event::Error(kind, 1));
+            self.accounts[usize::from(group)].record_event(now, Event::Error(kind, 1));
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         if let State::Greeting { left, .. } = &mut connection.state {
@@ -116,7 +116,7 @@ impl Worker {
 
     /// Handles the loss of a connection. Requests sent on it may or may not have been executed.
     /// Requests not sent yet are sent later.
-    pub fn lose(&mut self, id: Id, kind: &str) {
+    pub fn handle_loss(&mut self, id: Id, kind: &str) {
         let Some(mut connection) = self.connections.take(id) else { return };
         let now = self.shared.now();
         self.tally.connection_errors += 1;
@@ -126,8 +126,8 @@ impl Worker {
             self.poll.remove(stream.fd());
         }
         let group = usize::from(self.target_groups[usize::from(connection.target)]);
-        self.accounts[group].happened(now, Event::Error(kind.into(), 1));
-        self.abandon(&mut connection, kind);
+        self.accounts[group].record_event(now, Event::Error(kind.into(), 1));
+        self.fail_in_flight(&mut connection, kind);
         if was_ready {
             connection.down_since = now;
         }
@@ -168,14 +168,14 @@ impl Worker {
     }
 
     /// Counts the requests in flight as lost.
-    fn abandon(&mut self, connection: &mut Connection, kind: &str) {
+    fn fail_in_flight(&mut self, connection: &mut Connection, kind: &str) {
         let now = self.shared.now();
         let lost = std::mem::take(&mut connection.in_flight);
-        connection.fresh = 0;
+        connection.unsent_count = 0;
         self.in_flight -= lost.len() as u64;
         for operation in lost {
             let group = self.group_of(&operation);
-            self.accounts[usize::from(group)].happened(now, Event::Lost(1));
+            self.accounts[usize::from(group)].record_event(now, Event::Lost(1));
             let again = Operation { asking: false, ..operation };
             self.fail_or_retry(again, connection.client, kind);
         }
@@ -188,7 +188,7 @@ impl Worker {
         if let Some(stream) = connection.stream.take() {
             self.poll.remove(stream.fd());
         }
-        self.abandon(&mut connection, "RESET");
+        self.fail_in_flight(&mut connection, "RESET");
         if let Some(place) = self.seats[connection.client].connections.get_mut(usize::from(connection.target))
         {
             *place = net::arena::Id::NONE;
@@ -200,14 +200,14 @@ impl Worker {
         }
     }
 
-    /// Applies the topology that `scout` found, and moves queued requests to the owners of their
+    /// Applies the topology that `discovery` found, and moves queued requests to the owners of their
     /// keys.
-    pub fn adopt(&mut self) {
+    pub fn apply_topology(&mut self) {
         self.version = self.shared.version();
         let found = self.shared.topology();
         let numbers: Vec<u16> = found.targets.iter().map(|address| self.topology.intern(*address)).collect();
         for (mine, theirs) in self.topology.slots.iter_mut().zip(&found.slots) {
-            if *theirs != NOBODY {
+            if *theirs != NO_OWNER {
                 *mine = numbers[usize::from(*theirs)];
             }
         }
@@ -240,7 +240,7 @@ impl Worker {
         self.target_groups.resize(self.topology.targets.len(), 0);
         let mut seen = vec![false; self.topology.targets.len()];
         for (slot, &owner) in self.topology.slots.iter().enumerate() {
-            if owner != NOBODY && !std::mem::replace(&mut seen[usize::from(owner)], true) {
+            if owner != NO_OWNER && !std::mem::replace(&mut seen[usize::from(owner)], true) {
                 self.target_groups[usize::from(owner)] = self.shared.groups[slot];
             }
         }

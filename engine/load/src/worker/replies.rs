@@ -1,9 +1,9 @@
 //! Bytes -> replies -> results of the requests.
 
 use crate::connection::{Connection, State};
+use crate::discovery::Hint;
 use crate::outage::Event;
-use crate::request::{Meaning, Operation};
-use crate::scout::Hint;
+use crate::request::{AccessKind, Operation};
 use crate::tally::Row;
 use crate::topology;
 use crate::worker::Worker;
@@ -25,8 +25,8 @@ impl Worker {
         self.connections.put_back(id, connection);
         match outcome {
             Ok(()) => self.touch(id),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => self.lose(id, "PROTOCOL"),
-            Err(_) => self.lose(id, "RESET"),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => self.handle_loss(id, "PROTOCOL"),
+            Err(_) => self.handle_loss(id, "RESET"),
         }
     }
 
@@ -124,7 +124,7 @@ impl Worker {
         if operation.intended != 0 {
             Row::record(&mut row.response, now.saturating_sub(operation.intended));
         }
-        if self.writer.template(operation.template).meaning == Meaning::Read {
+        if self.writer.template(operation.template).meaning == AccessKind::Read {
             // Null in either protocol version, or an empty aggregate.
             let is_null = reply[0] == b'_'
                 || reply.starts_with(b"$-")
@@ -165,7 +165,7 @@ impl Worker {
                 operation.redirections += 1;
                 operation.asking = !moved;
                 let group = self.group_of(&operation);
-                self.accounts[usize::from(group)].happened(now, Event::Retried(1));
+                self.accounts[usize::from(group)].record_event(now, Event::Retried(1));
                 let there = self.connection_to(seat, owner);
                 if there != id {
                     self.enqueue_first(seat, there, operation);

@@ -83,7 +83,7 @@ impl Worker {
                 self.set_full(true);
                 return;
             };
-            let Some(mut operation) = self.draw(seat) else {
+            let Some(mut operation) = self.generate(seat) else {
                 if self.seats.iter().all(|seat| seat.drawn_all) {
                     return;
                 }

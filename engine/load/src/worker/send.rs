@@ -32,7 +32,7 @@ impl Worker {
             let outcome = self.flush(id, &mut connection);
             self.connections.put_back(id, connection);
             if outcome.is_err() {
-                self.lose(id, "RESET");
+                self.handle_loss(id, "RESET");
             }
         }
     }
@@ -71,21 +71,21 @@ impl Worker {
             if self.schedule.is_some() {
                 return;
             }
-            let Some(operation) = self.draw(connection.client) else { return };
+            let Some(operation) = self.generate(connection.client) else { return };
             let other = self.connection_for(connection.client, &operation);
             if other == id {
                 self.put(connection, operation);
-            } else if !self.offer(connection.client, other, operation) {
+            } else if !self.try_enqueue(connection.client, other, operation) {
                 return;
             }
         }
     }
 
     #[inline]
-    pub fn draw(&mut self, seat: usize) -> Option<Operation> {
+    pub fn generate(&mut self, seat: usize) -> Option<Operation> {
         if let Some(operation) = self.seats[seat].held.take() {
             let id = self.connection_for(seat, &operation);
-            if !self.offer(seat, id, operation) {
+            if !self.try_enqueue(seat, id, operation) {
                 return None;
             }
         }
@@ -102,7 +102,7 @@ impl Worker {
             let slot = slot::of_key(self.writer.key(operation.key));
             // For a slot without an owner, any server returns the correct error.
             let owner = self.topology.slots[usize::from(slot)];
-            if owner == crate::topology::NOBODY { 0 } else { owner }
+            if owner == crate::topology::NO_OWNER { 0 } else { owner }
         } else {
             0
         };
@@ -130,7 +130,7 @@ impl Worker {
 
     /// Queues a request for another shard (closed loop). Returns `false` if that queue is full and
     /// the client must wait.
-    fn offer(&mut self, seat: usize, id: Id, operation: Operation) -> bool {
+    fn try_enqueue(&mut self, seat: usize, id: Id, operation: Operation) -> bool {
         let Some(connection) = self.connections.get(id) else {
             // The connection has been retired. The request goes to the current owner of its key.
             self.deferred.push((seat, operation));
@@ -212,7 +212,7 @@ impl Worker {
         let row = self.shared.workload.rows[usize::from(operation.template)];
         self.tally.rows[row].sent += (connection.out.len() - before) as u64;
         connection.in_flight.push_back(operation);
-        connection.fresh += 1;
+        connection.unsent_count += 1;
         connection.served += 1;
         self.in_flight += 1;
     }
@@ -223,14 +223,14 @@ impl Worker {
         if matches!(connection.state, State::Connecting { .. }) {
             return Ok(());
         }
-        if connection.fresh > 0 {
+        if connection.unsent_count > 0 {
             let now = self.shared.now();
-            for operation in connection.in_flight.iter_mut().rev().take(connection.fresh) {
+            for operation in connection.in_flight.iter_mut().rev().take(connection.unsent_count) {
                 if operation.sent == 0 {
                     operation.sent = now;
                 }
             }
-            connection.fresh = 0;
+            connection.unsent_count = 0;
         }
         let mut full = false;
         while connection.written < connection.out.len() {
@@ -288,8 +288,8 @@ impl Worker {
         let now = self.shared.now();
         let group = self.group_of(&operation);
         self.tally.retried += 1;
-        self.accounts[usize::from(group)].happened(now, Event::Error(kind.into(), 1));
-        self.accounts[usize::from(group)].happened(now, Event::Retried(1));
+        self.accounts[usize::from(group)].record_event(now, Event::Error(kind.into(), 1));
+        self.accounts[usize::from(group)].record_event(now, Event::Retried(1));
         let there = self.connection_for(seat, &operation);
         self.enqueue(seat, there, operation);
     }
@@ -301,7 +301,7 @@ impl Worker {
         self.tally.failed(kind, 1);
         let row = self.shared.workload.rows[usize::from(operation.template)];
         self.tally.rows[row].errors += 1;
-        self.accounts[usize::from(group)].happened(now, Event::Error(kind.into(), 1));
+        self.accounts[usize::from(group)].record_event(now, Event::Error(kind.into(), 1));
     }
 
     /// Returns the index of the account of the shard that the request is for.

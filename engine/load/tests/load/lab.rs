@@ -54,7 +54,7 @@ impl Lab {
     }
 
     pub fn ask(&self, port: u16, line: &str) -> String {
-        self.direct(port).ask(line)
+        self.direct(port).command(line)
     }
 
     /// Starts the load generator against this port, with live lines on its standard output.
@@ -108,7 +108,7 @@ impl Load {
     }
 
     /// Reads standard error until it contains these words.
-    pub fn until_said(&mut self, words: &str) {
+    pub fn wait_for_output(&mut self, words: &str) {
         while !self.said.contains(words) {
             let read = self.errors.read_line(&mut self.said).unwrap();
             assert!(read > 0, "the process ended before the message {words:?}: {}", self.said);
@@ -123,11 +123,11 @@ impl Load {
     /// Returns the last line, the text on standard error, and the exit status.
     pub fn end(mut self) -> (Value, String, ExitStatus) {
         let end = self.expect("end");
-        let (said, status) = self.leave();
+        let (said, status) = self.wait();
         (end, said, status)
     }
 
-    pub fn leave(mut self) -> (String, ExitStatus) {
+    pub fn wait(mut self) -> (String, ExitStatus) {
         self.errors.read_to_string(&mut self.said).unwrap();
         (std::mem::take(&mut self.said), self.process.wait().unwrap())
     }

@@ -84,7 +84,7 @@ fn passwords_are_used_and_never_printed() {
     let mut wrong = lab.load(PORT, "-t 1 -c 1 -n 1 -a default:guessed");
     let fault = wrong.expect("error");
     assert!(fault["message"].as_str().unwrap().contains("WRONGPASS"), "{fault}");
-    let (said, status) = wrong.leave();
+    let (said, status) = wrong.wait();
     assert_eq!(status.code(), Some(2));
     assert!(!said.contains("guessed"), "{said}");
     let mut without = lab.load(PORT, "-t 1 -c 1 -n 1");
@@ -118,7 +118,7 @@ fn an_unreachable_target_is_reported_immediately() {
     let lab = Lab::new();
     let mut load = lab.load(PORT, "-n 1");
     assert!(load.expect("error")["message"].as_str().unwrap().contains("refused"));
-    assert_eq!(load.leave().1.code(), Some(2));
+    assert_eq!(load.wait().1.code(), Some(2));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn every_request_of_a_schedule_is_accounted_for() {
 fn an_endless_load_waits_for_its_target_and_survives_its_loss() {
     let mut lab = Lab::new();
     let mut load = lab.load(PORT, "--endless -t 1 -c 2 --key-maximum=100 --rate=500 --rate-wave=25:10");
-    load.until_said("retrying until");
+    load.wait_for_output("retrying until");
     lab.server(PORT, &[]);
     while load.expect("second")["ops"] == 0 {}
     lab.kill(PORT);

@@ -34,5 +34,5 @@ fn certificates_are_verified_unless_verification_is_disabled() {
     let mut refused = lab.load(PORT, &other);
     let message = refused.expect("error")["message"].to_string();
     assert!(message.contains("certificate"), "{message}");
-    assert_eq!(refused.leave().1.code(), Some(2));
+    assert_eq!(refused.wait().1.code(), Some(2));
 }

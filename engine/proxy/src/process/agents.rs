@@ -24,7 +24,7 @@ pub(super) fn listen(listener: UnixListener, events: Sender<Event>) -> io::Resul
     std::thread::Builder::new().name("control".into()).spawn(move || {
         for (agent, stream) in (1..).zip(listener.incoming()) {
             let Ok(stream) = stream else { continue };
-            if let Err(error) = introduce(agent, stream, &events) {
+            if let Err(error) = register(agent, stream, &events) {
                 eprintln!("control: {error}");
             }
         }
@@ -32,7 +32,7 @@ pub(super) fn listen(listener: UnixListener, events: Sender<Event>) -> io::Resul
     Ok(())
 }
 
-fn introduce(agent: u64, stream: UnixStream, events: &Sender<Event>) -> io::Result<()> {
+fn register(agent: u64, stream: UnixStream, events: &Sender<Event>) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let reader = BufReader::new(stream.try_clone()?);
     let events = events.clone();
@@ -41,28 +41,28 @@ fn introduce(agent: u64, stream: UnixStream, events: &Sender<Event>) -> io::Resu
         let _ = events.send(Event::Connected { agent, stream });
         for line in reader.lines() {
             let Ok(line) = line else { break };
-            let _ = events.send(Event::Said { agent, line });
+            let _ = events.send(Event::LineReceived { agent, line });
         }
-        let _ = events.send(Event::Gone { agent });
+        let _ = events.send(Event::Disconnected { agent });
     })?;
     Ok(())
 }
 
 impl Agents {
-    pub(super) fn welcome(&mut self, agent: u64, stream: UnixStream) {
+    pub(super) fn add(&mut self, agent: u64, stream: UnixStream) {
         self.streams.insert(agent, stream);
         let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION"));
-        self.tell(
+        self.send(
             agent,
             &Report::Hello { protocol: PROTOCOL, pid, version, answers: &["commands", "shard_tls"] },
         );
     }
 
-    pub(super) fn forget(&mut self, agent: u64) {
+    pub(super) fn remove(&mut self, agent: u64) {
         self.streams.remove(&agent);
     }
 
-    pub(super) fn tell(&mut self, agent: u64, report: &Report) {
+    pub(super) fn send(&mut self, agent: u64, report: &Report) {
         let Some(mut stream) = self.streams.get(&agent) else { return };
         let mut line = serde_json::to_vec(report).expect("reports are made of plain values");
         line.push(b'\n');
@@ -70,7 +70,7 @@ impl Agents {
             // The agent does not read, or has received an incomplete line. It must reconnect to
             // resume at a line boundary.
             let _ = stream.shutdown(std::net::Shutdown::Both);
-            self.forget(agent);
+            self.remove(agent);
         }
     }
 
@@ -82,12 +82,12 @@ impl Agents {
                 eprintln!("takeover: {at}: {error}");
             }
         }
-        self.tell(successor, &Report::Handover { state });
+        self.send(successor, &Report::Handover { state });
     }
 
-    pub(super) fn tell_all(&mut self, report: &Report) {
+    pub(super) fn broadcast(&mut self, report: &Report) {
         for agent in self.streams.keys().copied().collect::<Vec<_>>() {
-            self.tell(agent, report);
+            self.send(agent, report);
         }
     }
 }

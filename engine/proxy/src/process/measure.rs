@@ -1,6 +1,6 @@
 //! The counters of all workers, summed since the start of the process.
 
-use super::recent::Recent;
+use super::recent::RecentCommands;
 use crate::control::Database;
 use crate::listeners::Listeners;
 use crate::metrics::{DatabaseMetrics, Metrics};
@@ -12,22 +12,28 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-pub(super) struct Measured {
+pub(super) struct MetricsCollector {
     started_at: u64,
     totals: BTreeMap<u64, Stats>,
     pub(super) counts: Sender<Counts>,
     counted: Receiver<Counts>,
-    pub(super) recent: Recent,
+    pub(super) recent: RecentCommands,
 }
 
 /// A worker handles its messages in every round of its loop, so it replies within this time.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-impl Measured {
+impl MetricsCollector {
     pub(super) fn new() -> Self {
         let started_at = resources::unix_millis();
         let (counts, counted) = channel();
-        Self { started_at, totals: BTreeMap::new(), counts, counted, recent: Recent::new(Instant::now()) }
+        Self {
+            started_at,
+            totals: BTreeMap::new(),
+            counts,
+            counted,
+            recent: RecentCommands::new(Instant::now()),
+        }
     }
 
     /// Queries all workers at the same time and adds the replies that arrive in time. Later ones
@@ -49,7 +55,7 @@ impl Measured {
         while let Ok(counts) = self.counted.try_recv() {
             self.add(counts);
         }
-        self.recent.pass(Instant::now());
+        self.recent.rotate(Instant::now());
     }
 
     fn add(&mut self, counts: Counts) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Observation of one worker.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct OutageObservation {
     pub worker: usize,
     pub outage: Outage,
 }
@@ -41,19 +41,19 @@ pub struct Outage {
 /// Outages that at least one worker still observes, and the latest reports.
 #[derive(Debug, Default)]
 pub(super) struct Outages {
-    open: BTreeMap<(u64, String, u16), Open>,
-    told: VecDeque<Outage>,
+    open: BTreeMap<(u64, String, u16), OpenOutage>,
+    latest_reports: VecDeque<Outage>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenOutage {
     /// As in the first report: it identifies the outage, so it stays even if another worker
     /// detected the outage earlier.
     noticed_ms: u64,
     parts: BTreeMap<usize, Outage>,
 }
 
-impl Open {
+impl OpenOutage {
     fn was_over_by(&self, at: u64) -> bool {
         self.parts.values().any(|part| part.first_success_ms.is_some_and(|first| first <= at))
     }
@@ -66,14 +66,14 @@ const KEPT: usize = 128;
 impl Outages {
     /// Adds an observation. Returns a report when the outage starts, when it ends for the clients
     /// of one worker, and for each further worker.
-    pub(super) fn add(&mut self, part: Part) -> Option<Outage> {
-        let Part { worker, outage } = part;
+    pub(super) fn add(&mut self, part: OutageObservation) -> Option<Outage> {
+        let OutageObservation { worker, outage } = part;
         let key = (outage.uid, outage.address.clone(), outage.port);
         let open = self.open.entry(key.clone()).or_default();
         if outage.first_success_ms.is_none() && open.was_over_by(outage.noticed_ms) {
             // A worker without requests for the shard has not observed the recovery. This must not
             // hide a new outage.
-            *open = Open::default();
+            *open = OpenOutage::default();
         }
         let (is_first, has_ended) = (open.parts.is_empty(), outage.first_success_ms.is_some());
         if is_first {
@@ -91,8 +91,8 @@ impl Outages {
     }
 
     /// Returns the latest reports of the newest outages, oldest first.
-    pub(super) fn told(&self) -> impl Iterator<Item = &Outage> {
-        self.told.iter()
+    pub(super) fn latest_reports(&self) -> impl Iterator<Item = &Outage> {
+        self.latest_reports.iter()
     }
 
     fn keep(&mut self, outage: Outage) {
@@ -100,21 +100,21 @@ impl Outages {
             (other.uid, &other.address, other.port, other.noticed_ms)
                 == (outage.uid, &outage.address, outage.port, outage.noticed_ms)
         };
-        self.told.retain(|other| !same(other));
-        self.told.push_back(outage);
-        if self.told.len() > KEPT {
-            self.told.pop_front();
+        self.latest_reports.retain(|other| !same(other));
+        self.latest_reports.push_back(outage);
+        if self.latest_reports.len() > KEPT {
+            self.latest_reports.pop_front();
         }
     }
 
-    pub(super) fn forget(&mut self, uid: u64) {
+    pub(super) fn remove(&mut self, uid: u64) {
         self.open.retain(|(of, _, _), _| *of != uid);
-        self.told.retain(|outage| outage.uid != uid);
+        self.latest_reports.retain(|outage| outage.uid != uid);
     }
 }
 
 /// Merges the observations of all workers: the shard was available while it answered any client.
-fn joined(Open { noticed_ms, parts }: &Open) -> Option<Outage> {
+fn joined(OpenOutage { noticed_ms, parts }: &OpenOutage) -> Option<Outage> {
     let one = parts.values().next()?;
     let sum = |of: fn(&Outage) -> u64| parts.values().map(of).sum();
     Some(Outage {
@@ -149,8 +149,8 @@ mod tests {
         }
     }
 
-    fn part(worker: usize, last: u64, first: Option<u64>) -> Part {
-        Part { worker, outage: outage(last, first) }
+    fn part(worker: usize, last: u64, first: Option<u64>) -> OutageObservation {
+        OutageObservation { worker, outage: outage(last, first) }
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
         let again = outages.add(part(1, 900, None)).unwrap();
         assert_eq!((again.noticed_ms, again.first_success_ms), (905, None));
         assert_eq!(outages.add(part(1, 900, Some(1_200))).unwrap().last_success_ms, Some(900));
-        assert_eq!(outages.told().count(), 2);
+        assert_eq!(outages.latest_reports().count(), 2);
     }
 
     #[test]
@@ -199,11 +199,11 @@ mod tests {
             outages.add(part(1, begin, Some(begin + 300)));
         }
         outages.add(part(1, 900_000, None));
-        let reports: Vec<_> = outages.told().collect();
+        let reports: Vec<_> = outages.latest_reports().collect();
         assert_eq!(reports.len(), KEPT);
         assert_eq!(reports[KEPT - 2].first_success_ms, Some(299_300));
         assert_eq!((reports[KEPT - 1].noticed_ms, reports[KEPT - 1].first_success_ms), (900_005, None));
-        outages.forget(1);
-        assert_eq!(outages.told().count(), 0);
+        outages.remove(1);
+        assert_eq!(outages.latest_reports().count(), 0);
     }
 }

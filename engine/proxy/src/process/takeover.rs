@@ -37,7 +37,7 @@ pub(super) struct Predecessor {
 /// The messages of the old process that are used here.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Said {
+enum HandoverMessage {
     Socket {
         at: SocketAddr,
     },
@@ -50,7 +50,7 @@ enum Said {
 
 /// Returns `None` if no process listens there or the handover fails. This process then starts
 /// without a state.
-pub(super) fn ask(control: &Path) -> Option<Predecessor> {
+pub(super) fn request_takeover(control: &Path) -> Option<Predecessor> {
     let stream = UnixStream::connect(control).ok()?;
     match receive(stream) {
         Ok(predecessor) => Some(predecessor),
@@ -70,12 +70,12 @@ fn receive(mut stream: UnixStream) -> io::Result<Predecessor> {
         while let Some(end) = text.iter().position(|&b| b == b'\n') {
             let line: Vec<u8> = text.drain(..=end).collect();
             match serde_json::from_slice(&line)? {
-                Said::Socket { at } => expected.push(at),
-                Said::Handover { state } => {
+                HandoverMessage::Socket { at } => expected.push(at),
+                HandoverMessage::Handover { state } => {
                     let sockets = expected.into_iter().zip(received).collect();
                     return Ok(Predecessor { stream, sockets, state });
                 }
-                Said::Other => {}
+                HandoverMessage::Other => {}
             }
         }
         if receive_some(&stream, &mut text, &mut received)? == 0 {
@@ -112,7 +112,7 @@ pub(super) fn send_socket(stream: &UnixStream, at: SocketAddr, socket: &OwnedFd)
 
 impl Predecessor {
     /// Sends `drain`, because the new process serves now.
-    pub(super) fn dismiss(mut self) {
+    pub(super) fn send_drain(mut self) {
         let line = format!("{{\"type\":\"drain\",\"seconds\":{SECONDS}}}\n");
         if let Err(error) = self.stream.write_all(line.as_bytes()) {
             eprintln!("takeover: {error}");

@@ -8,9 +8,9 @@ use crate::poll::Interest;
 use crate::reply_safety::Risk;
 use crate::stream::Stream;
 use crate::topology::TargetNumber;
-use crate::worker::client::Asker;
-use crate::worker::doubt::Doubt;
-use crate::worker::passing::Passing;
+use crate::worker::client::ReplyTarget;
+use crate::worker::long_replies::LongReply;
+use crate::worker::script_verification::UnverifiedScriptError;
 use resp::ReplyScanner;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -30,7 +30,7 @@ pub enum Purpose {
     Greeting,
     /// The reply to COMMAND, which lists the commands of the engine.
     Commands,
-    /// Whether the shard itself confirms the error that a script returned, see `doubt.rs`.
+    /// Whether the shard itself confirms the error that a script returned, see `script_verification.rs`.
     Probe,
     /// See `canary.rs`.
     Canary,
@@ -43,14 +43,14 @@ pub enum Purpose {
 pub enum Bond {
     Unchanged,
     /// WATCH, from the time it is sent.
-    Begins,
+    Starts,
     /// EXEC and DISCARD, when answered.
     Ends,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Pending {
-    pub asker: Asker,
+    pub reply_to: ReplyTarget,
     pub purpose: Purpose,
     pub class: Class,
     pub slot: u16,
@@ -61,9 +61,9 @@ pub struct Pending {
     /// Risk that the request causes more than one reply.
     pub risk: Risk,
     /// Whether only the engine can find the keys. The first shard then redirects the request.
-    pub roams: bool,
+    pub has_unknown_keys: bool,
     /// Number of times that it was redirected.
-    pub tries: u8,
+    pub redirects: u8,
     /// Time until which it may wait for a primary; 0: it has not waited yet.
     pub deadline: u64,
     /// Time from which the timeout in its bytes counts; 0: since its arrival.
@@ -72,10 +72,10 @@ pub struct Pending {
 
 impl Pending {
     /// Creates a request that the proxy sends itself.
-    pub fn own(purpose: Purpose) -> Self {
-        let asker = Asker { client: Id::NONE, number: 0, part: 0 };
+    pub fn internal(purpose: Purpose) -> Self {
+        let reply_to = ReplyTarget { client: Id::NONE, number: 0, part: 0 };
         Self {
-            asker,
+            reply_to,
             purpose,
             class: Class::Other,
             slot: 0,
@@ -83,8 +83,8 @@ impl Pending {
             bond: Bond::Unchanged,
             is_script: false,
             risk: Risk::None,
-            roams: false,
-            tries: 0,
+            has_unknown_keys: false,
+            redirects: 0,
             deadline: 0,
             blocks_since: 0,
         }
@@ -111,7 +111,7 @@ pub struct Backend {
     /// Whether its login is outdated. Pending requests are still answered.
     pub is_outdated: bool,
     /// Whether it has sent data that is not the reply to a request.
-    pub is_out_of_step: bool,
+    pub is_desynchronized: bool,
     /// Whether the engine removes line breaks from errors of scripts.
     pub has_safe_scripts: bool,
     /// Whether its user may not execute ECHO, so that fences use HELLO instead.
@@ -123,16 +123,16 @@ pub struct Backend {
     pub dirty: bool,
     pub inflight: VecDeque<Pending>,
     /// Script errors that only a shard may return, one for each pending probe.
-    pub doubts: VecDeque<Doubt>,
+    pub unverified: VecDeque<UnverifiedScriptError>,
     out: Vec<u8>,
     answered: usize,
     sent: usize,
     pub input: Vec<u8>,
     pub scanner: ReplyScanner,
     /// A long reply that its client has received in part.
-    pub passing: Option<Passing>,
+    pub long_reply: Option<LongReply>,
     /// Whether reading is suspended because that client has enough unread data.
-    pub is_held: bool,
+    pub is_suspended: bool,
     /// Clients that wait until the connection is no longer congested.
     pub waiting: Vec<Id>,
     pub used_at: u64,
@@ -167,21 +167,21 @@ impl Backend {
             in_transaction: false,
             is_relayed: false,
             is_outdated: false,
-            is_out_of_step: false,
+            is_desynchronized: false,
             has_safe_scripts: false,
             fences_with_hello: false,
             is_pooled: false,
             interest: Interest::WRITE,
             dirty: false,
             inflight: VecDeque::new(),
-            doubts: VecDeque::new(),
+            unverified: VecDeque::new(),
             out: Vec::new(),
             answered: 0,
             sent: 0,
             input: Vec::new(),
             scanner: ReplyScanner::default(),
-            passing: None,
-            is_held: false,
+            long_reply: None,
+            is_suspended: false,
             waiting: Vec::new(),
             used_at: 0,
             silent_since: None,
@@ -192,7 +192,7 @@ impl Backend {
     #[inline]
     pub fn enqueue(&mut self, bytes: &[u8], mut pending: Pending) {
         pending.len = bytes.len() as u32;
-        self.is_bound |= pending.bond == Bond::Begins;
+        self.is_bound |= pending.bond == Bond::Starts;
         self.out.extend_from_slice(bytes);
         self.inflight.push_back(pending);
         if pending.risk != Risk::None && self.owner.is_none() && self.is_risky(pending.risk) {
@@ -215,7 +215,7 @@ impl Backend {
             // Needs no permission: the engine quotes the invalid option and changes nothing.
             true => format!("*3\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$16\r\n{text}\r\n"),
         };
-        self.enqueue(request.as_bytes(), Pending::own(Purpose::Fence));
+        self.enqueue(request.as_bytes(), Pending::internal(Purpose::Fence));
     }
 
     /// Compares the start of `bytes` with the reply to the oldest request, which is a fence.
@@ -261,7 +261,7 @@ impl Backend {
     }
 
     #[inline]
-    pub fn forget(&mut self, pending: &Pending) {
+    pub fn remove_request(&mut self, pending: &Pending) {
         self.answered += pending.len as usize;
         if self.answered == self.out.len() {
             self.out.clear();
@@ -329,11 +329,11 @@ impl Backend {
             && self.demoted_at.is_none()
     }
 
-    pub fn weight(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.out.capacity() + self.input.capacity() + self.inflight.capacity() * size_of::<Pending>()
     }
 
-    pub fn slim(&mut self) {
+    pub fn release_unused_memory(&mut self) {
         if self.inflight.is_empty() && self.out.capacity() > 256 * 1024 {
             self.out = Vec::new();
         }

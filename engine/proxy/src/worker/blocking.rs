@@ -6,7 +6,7 @@ use super::client::Client;
 use super::dispatch::{is_word, pending};
 use super::intake::Flow;
 use super::output::Answer;
-use super::parked::Parked;
+use super::parked_requests::Parked;
 use crate::arena::Id;
 use crate::command::{self, Command, Handling};
 use resp::{Args, Limits, RequestParser, encode};
@@ -19,26 +19,26 @@ impl Worker {
         let db = &self.dbs[client.db];
         let slot = command.first_key(args).map_or_else(|| db.topology.home(), |key| db.slot_of(key));
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         if !self.serves(client, slot) {
-            return self.elsewhere(client, command.class, slot);
+            return self.redirect_client(client, command.class, slot);
         }
         let number = client.expect(command.class, Answer::Waiting);
-        self.send_exclusive(id, client, args.raw, pending(id, number, 0, command.class, slot));
+        self.send_dedicated(id, client, args.raw, pending(id, number, 0, command.class, slot));
         client.blocked = true;
         Flow::Next
     }
 
     /// Returns the request with the remaining timeout if its blocking was interrupted because the
     /// primary was demoted.
-    pub(super) fn with_time_left<'a>(
+    pub(super) fn with_remaining_timeout<'a>(
         &mut self,
         parked: &'a Parked,
         pending: Pending,
     ) -> (Cow<'a, [u8]>, Pending) {
-        let client = self.clients.get_mut(pending.asker.client);
-        let slot = client.and_then(|client| client.output.expected(pending.asker.number));
+        let client = self.clients.get_mut(pending.reply_to.client);
+        let slot = client.and_then(|client| client.output.expected(pending.reply_to.number));
         let Some(slot) = slot.filter(|_| parked.error.starts_with(b"-UNBLOCKED")) else {
             return (Cow::Borrowed(&parked.bytes), pending);
         };

@@ -52,9 +52,9 @@ fn tags() -> &'static [u32] {
         let mut tags = vec![u32::MAX; usize::from(slot::SLOTS)];
         let mut missing = tags.len();
         for tag in 0.. {
-            let place = &mut tags[usize::from(slot::of_key(tag.to_string().as_bytes()))];
-            if *place == u32::MAX {
-                *place = tag;
+            let tag_of_slot = &mut tags[usize::from(slot::of_key(tag.to_string().as_bytes()))];
+            if *tag_of_slot == u32::MAX {
+                *tag_of_slot = tag;
                 missing -= 1;
             }
             if missing == 0 {
@@ -87,7 +87,7 @@ impl Worker {
     pub(super) fn send_canaries(&mut self, db: usize) {
         let Some(config) = self.dbs[db].config.canary.clone() else { return };
         let is_active = self.number == SENDER && self.draining.is_none() && !self.dbs[db].leaving;
-        if !is_active || self.now < self.dbs[db].canaries_rest_until {
+        if !is_active || self.now < self.dbs[db].canaries_paused_until {
             return;
         }
         if self.dbs[db].canaries_of != Some(self.dbs[db].topology_version) {
@@ -104,7 +104,7 @@ impl Worker {
         let Some(owner) = self.dbs[db].topology.owner(slot) else { return };
         if canary.is_under_way {
             if asked_at + if owner == target { SILENT } else { REPLACED } < self.now {
-                self.outage_of(db, target, owner, false);
+                self.start_outage_of(db, target, owner, false);
             }
             if owner == target {
                 return;
@@ -126,7 +126,7 @@ impl Worker {
         self.enqueue(
             backend,
             &request,
-            Pending { slot, class: Class::Write, ..Pending::own(Purpose::Canary) },
+            Pending { slot, class: Class::Write, ..Pending::internal(Purpose::Canary) },
         );
     }
 
@@ -164,7 +164,7 @@ impl Worker {
     }
 
     fn canaries_refused(&mut self, db: usize) {
-        self.dbs[db].canaries_rest_until = self.now + REFUSED;
+        self.dbs[db].canaries_paused_until = self.now + REFUSED;
     }
 }
 

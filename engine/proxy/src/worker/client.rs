@@ -5,11 +5,11 @@ use crate::arena::Id;
 use crate::command::{Class, UNKNOWN};
 use crate::poll::Interest;
 use crate::reply_safety::Risk;
-use crate::stats::{Failure, Replies};
+use crate::stats::{Failure, ReplyBatch};
 use crate::stream::Stream;
-use crate::worker::exclusive::Exclusive;
-use crate::worker::output::{Answer, Expected, Output, shed};
-use crate::worker::{Handle, Seat};
+use crate::worker::dedicated::DedicatedConnections;
+use crate::worker::output::{Answer, Expected, Output, free_buffer};
+use crate::worker::{ConnectionCount, Handle};
 use resp::RequestParser;
 use std::net::SocketAddr;
 
@@ -29,7 +29,7 @@ pub enum Muted {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Unconfirmed {
+pub struct UnconfirmedWrite {
     /// Version of the topology with which it was routed.
     pub topology_version: u32,
     /// Whether WAIT has been sent for it. The next write starts a new one.
@@ -46,7 +46,7 @@ pub struct Profile {
 
 #[derive(Debug)]
 pub struct Client {
-    pub seat: Seat,
+    pub connection_count: ConnectionCount,
     pub stream: Stream,
     pub peer: Option<SocketAddr>,
     pub db: usize,
@@ -63,7 +63,7 @@ pub struct Client {
     /// The last slot for which the client was redirected to another endpoint, and the time.
     pub sent_away: Option<(u16, u64)>,
     /// The first write since the last WAIT, which the next WAIT must confirm.
-    pub unconfirmed: Option<Unconfirmed>,
+    pub unconfirmed: Option<UnconfirmedWrite>,
     pub interest: Interest,
     /// Whether it has unhandled input, which must be resumed when replies arrive.
     pub paused: bool,
@@ -76,12 +76,12 @@ pub struct Client {
     /// Whether a shard accepts requests more slowly than they arrive.
     pub congested: bool,
     pub muted: Muted,
-    pub exclusive: Option<Box<Exclusive>>,
+    pub dedicated: Option<Box<DedicatedConnections>>,
     pub profile: Option<Box<Profile>>,
     /// The worker to which it moves when all requests have been answered.
     pub destination: Option<Handle>,
     /// Index of the command of the current request, and whether the request blocks.
-    pub asks: (u16, bool),
+    pub current_command: (u16, bool),
     /// Risk that the current request causes more than one reply.
     pub risk: Risk,
     /// Failure with which the proxy answered the current request.
@@ -89,12 +89,12 @@ pub struct Client {
     /// Bytes of partial replies that wait for others.
     pub joining: usize,
     /// Its memory in bytes as known to the budget.
-    pub weighed: usize,
+    pub accounted_memory: usize,
 }
 
 impl Client {
     pub fn new(
-        seat: Seat,
+        connection_count: ConnectionCount,
         stream: Stream,
         peer: Option<SocketAddr>,
         db: usize,
@@ -102,7 +102,7 @@ impl Client {
         now: u64,
     ) -> Self {
         Self {
-            seat,
+            connection_count,
             stream,
             peer,
             db,
@@ -124,14 +124,14 @@ impl Client {
             blocked: false,
             congested: false,
             muted: Muted::No,
-            exclusive: None,
+            dedicated: None,
             profile: None,
             destination: None,
-            asks: (UNKNOWN.place, false),
+            current_command: (UNKNOWN.index, false),
             risk: Risk::None,
             refusal: None,
             joining: 0,
-            weighed: 0,
+            accounted_memory: 0,
         }
     }
 
@@ -142,35 +142,35 @@ impl Client {
 
     /// Whether its dedicated connections hold state that would be lost if they were closed.
     pub fn is_bound(&self) -> bool {
-        self.exclusive.as_deref().is_some_and(Exclusive::is_bound)
+        self.dedicated.as_deref().is_some_and(DedicatedConnections::is_bound)
     }
 
     /// Whether its requests are queued for a transaction.
     #[inline]
     pub fn is_queueing(&self) -> bool {
-        self.exclusive.as_deref().is_some_and(Exclusive::is_queueing)
+        self.dedicated.as_deref().is_some_and(DedicatedConnections::is_queueing)
     }
 
     /// Records that a request that may write was routed with this version of the topology.
     #[inline]
     pub fn wrote(&mut self, topology_version: u32) {
         if self.unconfirmed.is_none_or(|unconfirmed| unconfirmed.was_asked) {
-            self.unconfirmed = Some(Unconfirmed { topology_version, was_asked: false });
+            self.unconfirmed = Some(UnconfirmedWrite { topology_version, was_asked: false });
         }
     }
 
     /// Returns the memory that it uses, in bytes.
     #[inline]
-    pub fn weight(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.input.capacity()
-            + self.output.weight()
+            + self.output.memory()
             + self.joining
-            + self.exclusive.as_deref().map_or(0, Exclusive::weight)
+            + self.dedicated.as_deref().map_or(0, DedicatedConnections::memory)
     }
 
     /// Whether another request may be handled.
     #[inline]
-    pub fn may_go_on(&self) -> bool {
+    pub fn can_continue(&self) -> bool {
         !(self.closing || self.blocked || self.congested || self.destination.is_some() && !self.is_bound())
             && self.output.missing() < MAX_UNDER_WAY
             && self.output.size() < ENOUGH_OUTPUT
@@ -183,10 +183,10 @@ impl Client {
         if self.muted == Muted::Skip {
             self.muted = Muted::No;
         }
-        let (place, blocks) = self.asks;
+        let (command_index, blocks) = self.current_command;
         let class = if blocks { Class::Blocking } else { class };
         let arrived = self.read_at;
-        self.output.expect(Expected { arrived, class, place, silent, unserved: false, answer })
+        self.output.expect(Expected { arrived, class, command_index, silent, unserved: false, answer })
     }
 
     /// Adds the reply to a request that needs no shard.
@@ -203,27 +203,27 @@ impl Client {
 
     /// Writes as much as the socket accepts. The result is `true` if nothing is left. `left` is
     /// called for replies that have been written.
-    pub fn write(&mut self, left: impl FnMut(&Replies)) -> std::io::Result<(usize, bool)> {
+    pub fn write(&mut self, left: impl FnMut(&ReplyBatch)) -> std::io::Result<(usize, bool)> {
         self.output.write(&mut self.stream, left)
     }
 
     /// Writes a part of a long reply. Returns the number of bytes written immediately.
-    pub fn pass(&mut self, piece: &[u8]) -> usize {
-        self.output.pass(&mut self.stream, piece)
+    pub fn write_piece(&mut self, piece: &[u8]) -> usize {
+        self.output.write_piece(&mut self.stream, piece)
     }
 
     /// Frees memory that an idle connection does not need.
-    pub fn slim(&mut self) {
-        self.output.slim();
+    pub fn release_unused_memory(&mut self) {
+        self.output.release_unused_memory();
         if self.input.is_empty() {
-            shed(&mut self.input);
+            free_buffer(&mut self.input);
         }
     }
 }
 
 /// Destination of a reply.
 #[derive(Debug, Clone, Copy)]
-pub struct Asker {
+pub struct ReplyTarget {
     pub client: Id,
     pub number: u32,
     /// Index of the part if the request was split.

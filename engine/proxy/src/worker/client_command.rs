@@ -5,7 +5,7 @@ use super::client::{Client, Muted};
 use super::dispatch::{is_word, pending};
 use super::intake::Flow;
 use super::output::Answer;
-use super::session::Then;
+use super::session::ReplyAction;
 use crate::arena::Id;
 use crate::command::Class;
 use resp::{Args, encode};
@@ -32,7 +32,7 @@ impl Worker {
         } else if word("list") {
             // The engine decides whether this user has permission. The request lists a client ID
             // that does not exist.
-            let number = client.expect(Class::Other, Answer::Then(Box::new(Then::List)));
+            let number = client.expect(Class::Other, Answer::Action(Box::new(ReplyAction::List)));
             let slot = self.dbs[client.db].topology.home();
             let request = b"*4\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n$2\r\nID\r\n$1\r\n1\r\n";
             self.route(id, client, request, pending(id, number, 0, Class::Other, slot));
@@ -108,7 +108,7 @@ impl Worker {
     /// engine knows which client reads which key.
     fn track(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         if !self.is_resp3(client) || args.iter().any(|arg| arg.eq_ignore_ascii_case(b"redirect")) {
             client.reply(Class::Other, |out| {
@@ -117,15 +117,15 @@ impl Worker {
             return Flow::Next;
         }
         if is_word(args, 2, "off") {
-            self.release_exclusive(client);
+            self.release_dedicated(client);
             client.reply(Class::Other, |out| encode::simple(out, "OK"));
             return Flow::Next;
         }
         client.blocked = true;
         let slot = self.dbs[client.db].topology.home();
-        let number = client.expect(Class::Other, Answer::Then(Box::new(Then::Tracking)));
-        self.send_exclusive(id, client, args.raw, pending(id, number, 0, Class::Other, slot));
-        client.exclusive.get_or_insert_default().tracking = Some(args.raw.to_vec());
+        let number = client.expect(Class::Other, Answer::Action(Box::new(ReplyAction::Tracking)));
+        self.send_dedicated(id, client, args.raw, pending(id, number, 0, Class::Other, slot));
+        client.dedicated.get_or_insert_default().tracking = Some(args.raw.to_vec());
         Flow::Next
     }
 
@@ -135,14 +135,14 @@ impl Worker {
             () if is_word(args, 1, "caching") && is_word(args, 2, "no") => "optout",
             () => "",
         };
-        let exclusive = client.exclusive.as_deref_mut();
+        let dedicated = client.dedicated.as_deref_mut();
         let fits = |tracking: &Vec<u8>| {
             tracking.to_ascii_lowercase().windows(needs.len()).any(|at| at == needs.as_bytes())
         };
-        if let Some(exclusive) = exclusive
+        if let Some(dedicated) = dedicated
             .filter(|own| args.len() == 3 && !needs.is_empty() && own.tracking.as_ref().is_some_and(fits))
         {
-            exclusive.caching = Some(args.raw.to_vec());
+            dedicated.caching = Some(args.raw.to_vec());
             client.reply(Class::Other, |out| encode::simple(out, "OK"));
             return Flow::Next;
         }

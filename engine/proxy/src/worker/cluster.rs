@@ -19,11 +19,11 @@ impl Worker {
     /// is then forwarded, and this endpoint learns from the reply of the shards.
     #[inline]
     pub(super) fn serves(&self, client: &mut Client, slot: u16) -> bool {
-        self.dbs[client.db].topology.is_ours(slot) || self.is_back(client, slot)
+        self.dbs[client.db].topology.is_local_slot(slot) || self.was_redirected_back(client, slot)
     }
 
     #[cold]
-    fn is_back(&self, client: &mut Client, slot: u16) -> bool {
+    fn was_redirected_back(&self, client: &mut Client, slot: u16) -> bool {
         let before = client.sent_away.replace((slot, client.read_at));
         let (read_at, is_alone) = (client.read_at, client.is_drained());
         before.is_some_and(|(other, at)| other == slot && at < read_at && read_at < at + BACK && is_alone)
@@ -31,7 +31,7 @@ impl Worker {
 
     /// Redirects the client, because the endpoint of another node serves the slot.
     #[cold]
-    pub(super) fn elsewhere(&mut self, client: &mut Client, class: Class, slot: u16) -> Flow {
+    pub(super) fn redirect_client(&mut self, client: &mut Client, class: Class, slot: u16) -> Flow {
         let db = &self.dbs[client.db];
         let Some(endpoint) = db.topology.proxy_of(slot).and_then(|proxy| db.config.proxies.get(proxy)) else {
             client.reply(class, |out| encode::error(out, "CLUSTERDOWN Hash slot not served"));

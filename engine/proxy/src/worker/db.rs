@@ -2,14 +2,14 @@
 
 use crate::arena::Id;
 use crate::control::Database;
-use crate::learned::Learned;
+use crate::learned::LearnedCommands;
 use crate::stats::{Connections, Stats};
 use crate::stream::Stream;
 use crate::tls;
 use crate::topology::{TargetNumber, Topology};
 use crate::worker::canary::Canary;
-use crate::worker::outage::Open;
-use crate::worker::parked::Lot;
+use crate::worker::outage::OpenOutage;
+use crate::worker::parked_requests::ParkedRequests;
 use resp::Limits;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
@@ -69,28 +69,28 @@ pub struct Db {
     pub identities: Vec<Identity>,
     /// Time until which no connection to a target is attempted, by target number.
     pub down: Vec<u64>,
-    pub parked: Lot,
+    pub parked: ParkedRequests,
     pub retry_at: u64,
     /// The last reported slot owner that the agent had not named: slot, address and time.
-    pub told: Option<(u16, SocketAddr, u64)>,
+    pub last_reported_owner: Option<(u16, SocketAddr, u64)>,
     pub stats: Stats,
     pub connections: Arc<Connections>,
     pub successes: Vec<Successes>,
-    pub outages: Vec<Open>,
+    pub outages: Vec<OpenOutage>,
     pub canaries: Vec<Canary>,
     /// Version of the topology for which they were chosen.
     pub canaries_of: Option<u32>,
-    pub canaries_rest_until: u64,
+    pub canaries_paused_until: u64,
     /// Bytes used by its clients, bytes used for other purposes, and the sum that the budget knows.
-    pub clients_weigh: i64,
-    pub others_weigh: i64,
-    pub told_weight: i64,
+    pub client_memory: i64,
+    pub other_memory: i64,
+    pub reported_memory: i64,
     /// Number of shared connections to each shard per identity. A client always uses the same one.
     lanes: u32,
     /// Name and version of the engine, as reported by a shard.
     pub engine: (String, String),
     /// Commands of its engine that the table does not have.
-    pub commands: Learned,
+    pub commands: LearnedCommands,
     /// Whether it has been removed. Its clients complete their pending requests.
     pub leaving: bool,
     /// Whether it has no clients and connections left, so that its index can be reused.
@@ -109,22 +109,22 @@ impl Db {
             topology_version: 0,
             identities: identities.into(),
             down: Vec::new(),
-            parked: Lot::default(),
+            parked: ParkedRequests::default(),
             retry_at: 0,
-            told: None,
+            last_reported_owner: None,
             stats: Stats::default(),
             connections,
             successes: Vec::new(),
             outages: Vec::new(),
             canaries: Vec::new(),
             canaries_of: None,
-            canaries_rest_until: 0,
-            clients_weigh: 0,
-            others_weigh: 0,
-            told_weight: 0,
+            canaries_paused_until: 0,
+            client_memory: 0,
+            other_memory: 0,
+            reported_memory: 0,
             lanes: 1,
             engine: ("valkey".into(), "8.0.0".into()),
-            commands: Learned::default(),
+            commands: LearnedCommands::default(),
             leaving: false,
             is_free: false,
         };
@@ -186,7 +186,7 @@ impl Db {
     }
 
     /// Removes the passwords of clients that have disconnected.
-    pub fn forget_identities(&mut self) {
+    pub fn remove_unused_identities(&mut self) {
         for identity in self.identities.iter_mut().skip(2).filter(|identity| identity.is_unused()) {
             *identity = Identity::default();
         }

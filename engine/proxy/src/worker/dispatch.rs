@@ -2,13 +2,13 @@
 
 use super::Worker;
 use super::backend::{Pending, Purpose};
-use super::client::{Asker, Client};
+use super::client::{Client, ReplyTarget};
 use super::intake::Flow;
 use super::output::Answer;
 use super::subcommands;
 use crate::arena::Id;
 use crate::command::{self, Class, Command, Handling, Keys};
-use crate::reply_safety::{self, Proof, Risk};
+use crate::reply_safety::{self, ReplySafety, Risk};
 use crate::stats::Failure;
 use resp::{Args, encode};
 
@@ -20,15 +20,15 @@ impl Worker {
         if client.topology_version != db.topology_version {
             // Slots have moved: pending requests may be sent again and must not be overtaken.
             if !client.is_drained() {
-                return Flow::Hold;
+                return Flow::Defer;
             }
             client.topology_version = db.topology_version;
         }
         let name = args.get(0).unwrap_or_default();
         let command = command::find(name).unwrap_or_else(|| db.commands.find(name));
         // Commands queued in a transaction do not block.
-        client.asks = (command.place, command.blocks(args) && !client.is_queueing());
-        if command.proof == Proof::Unknown && reply_safety::is_http(name) {
+        client.current_command = (command.index, command.blocks(args) && !client.is_queueing());
+        if command.proof == ReplySafety::Unknown && reply_safety::is_http(name) {
             return self.refuse_http(client, command);
         }
         client.risk = reply_safety::risk(command.proof, args);
@@ -37,10 +37,10 @@ impl Worker {
         }
         if client.risk == Risk::Unsafe && !client.is_queueing() && !client.is_drained() {
             // It uses another connection than the pending requests and must not overtake them.
-            return Flow::Hold;
+            return Flow::Defer;
         }
-        let flow = if client.exclusive.is_some() {
-            let flow = self.dispatch_exclusive(id, client, command, args);
+        let flow = if client.dedicated.is_some() {
+            let flow = self.dispatch_dedicated(id, client, command, args);
             if flow == Flow::Next && command.handling != Handling::Client {
                 forget_caching(client);
             }
@@ -50,7 +50,7 @@ impl Worker {
         };
         if flow == Flow::Next {
             let db = &mut self.dbs[client.db];
-            let class = if client.asks.1 { Class::Blocking } else { command.class };
+            let class = if client.current_command.1 { Class::Blocking } else { command.class };
             if let Some(failure) = client.refusal.take() {
                 db.stats.unserved[class as usize] += 1;
                 db.stats.failed(failure);
@@ -171,7 +171,7 @@ impl Worker {
             Some(key) => {
                 let slot = db.slot_of(key);
                 if !self.serves(client, slot) {
-                    return self.elsewhere(client, command.class, slot);
+                    return self.redirect_client(client, command.class, slot);
                 }
                 slot
             }
@@ -180,7 +180,8 @@ impl Worker {
         let number = client.expect(command.class, Answer::Waiting);
         let is_script = command.handling == Handling::Run;
         let roams = command.keys == Keys::Unknown;
-        let request = Pending { is_script, roams, ..pending(id, number, 0, command.class, slot) };
+        let request =
+            Pending { is_script, has_unknown_keys: roams, ..pending(id, number, 0, command.class, slot) };
         self.route(id, client, args.raw, request);
         Flow::Next
     }
@@ -201,14 +202,14 @@ impl Worker {
 
 #[inline]
 pub(super) fn pending(client: Id, number: u32, part: u32, class: Class, slot: u16) -> Pending {
-    let asker = Asker { client, number, part };
-    Pending { asker, class, slot, ..Pending::own(Purpose::Reply) }
+    let reply_to = ReplyTarget { client, number, part };
+    Pending { reply_to, class, slot, ..Pending::internal(Purpose::Reply) }
 }
 
 /// Removes CLIENT CACHING after the command that it applied to has been sent.
 fn forget_caching(client: &mut Client) {
-    if let Some(exclusive) = client.exclusive.as_deref_mut() {
-        exclusive.caching = None;
+    if let Some(dedicated) = client.dedicated.as_deref_mut() {
+        dedicated.caching = None;
     }
 }
 

@@ -27,7 +27,7 @@ impl Worker {
             Handling::Randomkey => Kind::First,
             Handling::Flush => Kind::Same,
             Handling::Script if word("load") || word("flush") => Kind::Same,
-            Handling::Script if word("exists") => Kind::LeastEach,
+            Handling::Script if word("exists") => Kind::MinimumEach,
             Handling::Function if ["load", "delete", "flush", "restore"].into_iter().any(word) => Kind::Same,
             Handling::Config if word("resetstat") => Kind::Same,
             Handling::Info => Kind::Info,
@@ -63,7 +63,7 @@ impl Worker {
     /// the shared ones.
     fn kill_script(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         let slots: Vec<_> = self.dbs[client.db].topology.representatives().collect();
         if slots.is_empty() {
@@ -72,7 +72,7 @@ impl Worker {
         let join = Join::new(Kind::Any, slots.len());
         let number = client.expect(Class::Other, Answer::Joining(join));
         for (part, slot) in slots.into_iter().enumerate() {
-            self.send_exclusive(id, client, args.raw, pending(id, number, part as u32, Class::Other, slot));
+            self.send_dedicated(id, client, args.raw, pending(id, number, part as u32, Class::Other, slot));
         }
         client.blocked = true;
         Flow::Next

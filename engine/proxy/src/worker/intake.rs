@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 pub(super) enum Flow {
     Next,
     /// Handle it again when another request has been answered.
-    Hold,
+    Defer,
 }
 
 /// Limits for clients that have not logged in, as in the engine.
@@ -23,7 +23,7 @@ const UNAUTHENTICATED: Limits = Limits { bulk: 16 * 1024, args: 10, request: 1 <
 /// Microseconds for which the requests of one client are handled before the next client, and number
 /// of requests between two readings of the clock.
 const SLICE: u64 = 100;
-const LOOK_AT_CLOCK: u32 = 64;
+const CLOCK_CHECK_INTERVAL: u32 = 64;
 
 fn error_text(error: ProtocolError, is_unauthenticated: bool) -> String {
     match error {
@@ -56,7 +56,7 @@ impl Worker {
     fn hung_up(&mut self, id: Id) {
         let Some(client) = self.clients.get(id) else { return };
         let has_all = client.is_drained() && !client.paused && !client.output.has_some();
-        if has_all || client.exclusive.is_some() || client.closing {
+        if has_all || client.dedicated.is_some() || client.closing {
             self.close_client(id);
         } else {
             // It may still read the replies to its requests, some of which may not have been
@@ -100,7 +100,7 @@ impl Worker {
 
     fn end_of_client(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        if client.is_drained() && !client.output.has_some() || client.exclusive.is_some() {
+        if client.is_drained() && !client.output.has_some() || client.dedicated.is_some() {
             self.close_client(id);
             return;
         }
@@ -124,7 +124,7 @@ impl Worker {
             self.consume_input(id, &mut client);
         }
         self.clients.put_back(id, client);
-        self.weigh(id);
+        self.update_memory(id);
         self.after_intake(id);
     }
 
@@ -145,7 +145,7 @@ impl Worker {
                 *interest = Interest { write: interest.write, ..Interest::READ }
             });
         }
-        self.weigh(id);
+        self.update_memory(id);
         self.after_intake(id);
         if reads && is_tls {
             // The kernel does not report data that TLS has already decrypted.
@@ -176,22 +176,22 @@ impl Worker {
         let mut at = 0;
         while at < bytes.len() {
             client.blocked &= !client.is_drained();
-            if !client.may_go_on() {
+            if !client.can_continue() {
                 client.paused = true;
                 break;
             }
             count += 1;
-            if count % LOOK_AT_CLOCK == 0 && self.clock() > began + SLICE {
+            if count % CLOCK_CHECK_INTERVAL == 0 && self.clock() > began + SLICE {
                 // Other clients are handled first; this one continues in the next round.
                 client.paused = true;
                 client.resuming = true;
-                self.later.push(id);
+                self.yielded_clients.push(id);
                 break;
             }
             match parser.parse(&bytes[at..], &limits) {
                 Ok(Some(len)) => {
                     let args = parser.args(&bytes[at..at + len]);
-                    if !args.is_empty() && self.dispatch(id, client, &args) == Flow::Hold {
+                    if !args.is_empty() && self.dispatch(id, client, &args) == Flow::Defer {
                         client.paused = true;
                         break;
                     }
@@ -200,7 +200,7 @@ impl Worker {
                 Ok(None) => break,
                 Err(error) => {
                     self.dbs[client.db].stats.failed(Failure::Protocol);
-                    client.asks = (UNKNOWN.place, false);
+                    client.current_command = (UNKNOWN.index, false);
                     client.reply(Class::Other, |out| {
                         encode::error(
                             out,

@@ -13,9 +13,9 @@ pub enum Kind {
     Sum,
     Concatenate,
     /// The smallest number.
-    Least,
+    Minimum,
     /// The smallest number at each position: scripts that exist on all shards.
-    LeastEach,
+    MinimumEach,
     /// The cursor of one shard becomes the cursor of the database.
     Scan {
         shard: u64,
@@ -46,8 +46,8 @@ impl Join {
 
     /// Adds a part. Returns `true` when no part is missing.
     pub fn add(&mut self, part: u32, frame: &[u8]) -> bool {
-        let Some(place) = self.parts.get_mut(part as usize) else { return false };
-        *place = frame.to_vec();
+        let Some(missing) = self.parts.get_mut(part as usize) else { return false };
+        *missing = frame.to_vec();
         self.missing -= 1;
         self.missing == 0
     }
@@ -69,7 +69,7 @@ impl Join {
             let did = self.parts.iter().find(|part| part.first() != Some(&b'-'));
             return did.unwrap_or(&self.parts[0]).clone();
         }
-        let is_least = self.kind == Kind::Least;
+        let is_least = self.kind == Kind::Minimum;
         let mut errors = self.parts.iter().filter(|part| part.first() == Some(&b'-'));
         if let Some(error) = errors.find(|part| !(is_least && part.starts_with(DEMOTED))) {
             // If nothing can have changed, the error is sufficient.
@@ -80,11 +80,11 @@ impl Join {
             Kind::Mget(order) => mget(order, &self.parts),
             Kind::Same | Kind::Any => self.parts[0].clone(),
             Kind::Sum => number(self.parts.iter().filter_map(|part| integer(part)).sum()),
-            Kind::Least => {
+            Kind::Minimum => {
                 number(self.parts.iter().map(|part| integer(part).unwrap_or(0)).min().unwrap_or(0))
             }
             Kind::Concatenate => concatenate(&self.parts),
-            Kind::LeastEach => least_each(&self.parts),
+            Kind::MinimumEach => least_each(&self.parts),
             Kind::Scan { shard, last } => scan(&self.parts[0], *shard, *last),
             Kind::First => first(&self.parts),
             Kind::Info => crate::worker::info::merge(&self.parts),
@@ -190,11 +190,14 @@ mod tests {
     #[test]
     fn numbers_are_combined_and_the_first_error_is_returned() {
         assert_eq!(joined(Kind::Sum, &[":1\r\n", ":2\r\n"]), ":3\r\n");
-        assert_eq!(joined(Kind::Least, &[":1\r\n", ":0\r\n"]), ":0\r\n");
+        assert_eq!(joined(Kind::Minimum, &[":1\r\n", ":0\r\n"]), ":0\r\n");
         assert_eq!(joined(Kind::Sum, &["-ERR no\r\n", "-ERR not\r\n"]), "-ERR no\r\n");
-        assert_eq!(joined(Kind::Least, &[":1\r\n", "-ERR WAIT cannot be used with replicas\r\n"]), ":0\r\n");
         assert_eq!(
-            joined(Kind::LeastEach, &["*2\r\n:1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n"]),
+            joined(Kind::Minimum, &[":1\r\n", "-ERR WAIT cannot be used with replicas\r\n"]),
+            ":0\r\n"
+        );
+        assert_eq!(
+            joined(Kind::MinimumEach, &["*2\r\n:1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n"]),
             "*2\r\n:0\r\n:1\r\n"
         );
         assert_eq!(joined(Kind::Concatenate, &["*1\r\n$1\r\na\r\n", "*0\r\n"]), "*1\r\n$1\r\na\r\n");

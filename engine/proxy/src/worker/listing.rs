@@ -2,7 +2,7 @@
 //! reference to the list is dropped, even by a worker that ends, the list is sent to the worker of
 //! the client that requested it.
 
-use super::client::Asker;
+use super::client::ReplyTarget;
 use super::{Handle, Message, Worker};
 use crate::arena::Id;
 use crate::process::Event;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Listing {
     uid: u64,
-    asker: Asker,
+    reply_to: ReplyTarget,
     to: Handle,
     lines: Mutex<Vec<(u64, String)>>,
 }
@@ -19,15 +19,15 @@ pub struct Listing {
 impl Drop for Listing {
     fn drop(&mut self) {
         let lines = std::mem::take(self.lines.get_mut().unwrap_or_else(PoisonError::into_inner));
-        self.to.send(Message::Listed { asker: self.asker, lines });
+        self.to.send(Message::Listed { reply_to: self.reply_to, lines });
     }
 }
 
 impl Worker {
     pub(super) fn ask_for_list(&mut self, id: Id, number: u32, db: usize) {
-        let asker = Asker { client: id, number, part: 0 };
+        let reply_to = ReplyTarget { client: id, number, part: 0 };
         let uid = self.dbs[db].config.uid;
-        let listing = Listing { uid, asker, to: self.handle.clone(), lines: Mutex::default() };
+        let listing = Listing { uid, reply_to, to: self.handle.clone(), lines: Mutex::default() };
         // Fails only while the process is ending.
         let _ = self.events.send(Event::List(Arc::new(listing)));
     }
@@ -40,12 +40,12 @@ impl Worker {
         listing.lines.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
     }
 
-    pub(super) fn listed(&mut self, asker: Asker, mut lines: Vec<(u64, String)>) {
-        let Some(mut client) = self.clients.take(asker.client) else { return };
+    pub(super) fn listed(&mut self, reply_to: ReplyTarget, mut lines: Vec<(u64, String)>) {
+        let Some(mut client) = self.clients.take(reply_to.client) else { return };
         lines.sort();
         let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
-        client.output.answer(asker.number, &self.text(&client, &text));
-        self.clients.put_back(asker.client, client);
-        self.progressed(asker.client);
+        client.output.answer(reply_to.number, &self.text(&client, &text));
+        self.clients.put_back(reply_to.client, client);
+        self.mark_progress(reply_to.client);
     }
 }

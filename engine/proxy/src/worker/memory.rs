@@ -14,30 +14,30 @@ const SMALL: usize = 64 * 1024;
 impl Worker {
     /// Updates the memory of a client. Called whenever its size may have changed.
     #[inline]
-    pub(super) fn weigh(&mut self, id: Id) {
+    pub(super) fn update_memory(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
-        let weight = client.weight();
-        let grown = weight as i64 - client.weighed as i64;
+        let memory = client.memory();
+        let grown = memory as i64 - client.accounted_memory as i64;
         if grown == 0 {
             return;
         }
-        client.weighed = weight;
+        client.accounted_memory = memory;
         let db = client.db;
-        self.dbs[db].clients_weigh += grown;
-        if self.dbs[db].clients_weigh + self.dbs[db].others_weigh > self.dbs[db].told_weight + SOON {
+        self.dbs[db].client_memory += grown;
+        if self.dbs[db].client_memory + self.dbs[db].other_memory > self.dbs[db].reported_memory + SOON {
             self.keep_within_budget(db);
         }
     }
 
     /// Updates the memory of connections to shards and of requests that wait for a primary. Called
     /// at each tick.
-    pub(super) fn weigh_others(&mut self) {
+    pub(super) fn update_other_memory(&mut self) {
         for db in &mut self.dbs {
-            db.others_weigh = db.parked.weight() as i64;
+            db.other_memory = db.parked.memory() as i64;
         }
         for id in self.backends.ids() {
             if let Some(backend) = self.backends.get(id) {
-                self.dbs[backend.db].others_weigh += backend.weight() as i64;
+                self.dbs[backend.db].other_memory += backend.memory() as i64;
             }
         }
         for db in 0..self.dbs.len() {
@@ -46,27 +46,27 @@ impl Worker {
     }
 
     fn keep_within_budget(&mut self, db: usize) {
-        self.tell_weight(db);
+        self.report_memory(db);
         let mut excess = self.budget.excess(&self.dbs[db].connections.memory);
         while excess > 0 {
-            let Some((id, weight)) = self.heaviest(db).filter(|(_, weight)| *weight >= SMALL) else { return };
+            let Some((id, memory)) = self.heaviest(db).filter(|(_, memory)| *memory >= SMALL) else { return };
             self.dbs[db].stats.failed(Failure::Memory);
             self.close_client(id);
-            self.tell_weight(db);
-            excess = excess.saturating_sub(weight as u64);
+            self.report_memory(db);
+            excess = excess.saturating_sub(memory as u64);
         }
     }
 
-    fn tell_weight(&mut self, db: usize) {
+    fn report_memory(&mut self, db: usize) {
         let db = &mut self.dbs[db];
-        let weight = db.clients_weigh + db.others_weigh;
-        self.budget.take(&db.connections.memory, weight - db.told_weight);
-        db.told_weight = weight;
+        let memory = db.client_memory + db.other_memory;
+        self.budget.add(&db.connections.memory, memory - db.reported_memory);
+        db.reported_memory = memory;
     }
 
     fn heaviest(&self, db: usize) -> Option<(Id, usize)> {
         let ids = self.clients.ids().into_iter();
         let clients = ids.filter_map(|id| Some((id, self.clients.get(id).filter(|client| client.db == db)?)));
-        clients.map(|(id, client)| (id, client.weighed)).max_by_key(|(_, weight)| *weight)
+        clients.map(|(id, client)| (id, client.accounted_memory)).max_by_key(|(_, memory)| *memory)
     }
 }

@@ -2,16 +2,16 @@
 //! requests moves when they are answered; a client with a transaction, a subscription or other
 //! connection state moves when that has ended.
 
-use super::client::{Client, Muted, Profile, Unconfirmed};
+use super::client::{Client, Muted, Profile, UnconfirmedWrite};
 use super::db::Credentials;
-use super::{Handle, Message, Seat, Worker};
+use super::{ConnectionCount, Handle, Message, Worker};
 use crate::arena::Id;
 use crate::stream::Stream;
 use std::net::SocketAddr;
 
 /// The state of a client between two requests.
-pub struct Traveller {
-    seat: Seat,
+pub struct MovingClient {
+    connection_count: ConnectionCount,
     uid: u64,
     stream: Stream,
     peer: Option<SocketAddr>,
@@ -58,15 +58,15 @@ impl Worker {
             return;
         }
         let Some(mut client) = self.clients.remove(id) else { return };
-        self.release_exclusive(&mut client);
+        self.release_dedicated(&mut client);
         self.poll.remove(client.stream.fd());
         let client = *client;
         let db = &mut self.dbs[client.db];
-        db.clients_weigh -= client.weighed as i64;
+        db.client_memory -= client.accounted_memory as i64;
         let identity = &mut db.identities[client.identity];
         identity.clients -= 1;
-        let mut traveller = Traveller {
-            seat: client.seat,
+        let mut moving_client = MovingClient {
+            connection_count: client.connection_count,
             uid: db.config.uid,
             stream: client.stream,
             peer: client.peer,
@@ -79,15 +79,15 @@ impl Worker {
             input: client.input,
         };
         if let Some(to) = client.destination {
-            traveller.seat.move_to(&to);
-            to.send(Message::Adopt(Box::new(traveller)));
+            moving_client.connection_count.move_to(&to);
+            to.send(Message::Adopt(Box::new(moving_client)));
         }
     }
 
-    pub(super) fn adopt(&mut self, traveller: Traveller) {
-        let Some(db) = self.db_of(traveller.uid) else { return };
-        let Traveller {
-            seat,
+    pub(super) fn adopt(&mut self, moving_client: MovingClient) {
+        let Some(db) = self.db_of(moving_client.uid) else { return };
+        let MovingClient {
+            connection_count,
             stream,
             peer,
             number,
@@ -98,13 +98,14 @@ impl Worker {
             muted,
             input,
             ..
-        } = traveller;
+        } = moving_client;
         let identity = self.dbs[db].intern(credentials);
-        let mut client = Client::new(seat, stream, peer, db, number, self.now.saturating_sub(age));
+        let mut client =
+            Client::new(connection_count, stream, peer, db, number, self.now.saturating_sub(age));
         client.identity = identity;
         client.profile = profile;
         let topology_version = self.dbs[db].topology_version;
-        client.unconfirmed = unconfirmed.map(|is_there| Unconfirmed {
+        client.unconfirmed = unconfirmed.map(|is_there| UnconfirmedWrite {
             topology_version: topology_version.wrapping_sub(u32::from(!is_there)),
             was_asked: false,
         });
@@ -112,7 +113,7 @@ impl Worker {
         client.input = input;
         // Resumed immediately, because its last input may not have been handled.
         client.paused = true;
-        let id = self.welcome(client);
+        let id = self.add_client(client);
         self.resume.push(id);
     }
 }

@@ -4,7 +4,7 @@
 use super::Worker;
 use super::backend::{Backend, Pending};
 use crate::command::Class;
-use crate::process::{Event, Outage, Part};
+use crate::process::{Event, Outage, OutageObservation};
 use crate::resources;
 use crate::topology::TargetNumber;
 
@@ -12,15 +12,15 @@ use crate::topology::TargetNumber;
 const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
 
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenOutage {
     outage: Outage,
     /// Whether the shard answers but accepts no writes.
     is_read_only: bool,
     /// Number of waiting requests that may be sent to it in each retry round.
-    pub few: u32,
+    pub retry_quota: u32,
 }
 
-impl Open {
+impl OpenOutage {
     /// Whether the outage would end if the request were executed.
     pub fn concerns(&self, pending: &Pending) -> bool {
         self.has(pending.slot) && !(self.is_read_only && pending.class == Class::Read)
@@ -33,7 +33,7 @@ impl Open {
 
 /// Result for a request while its shard is unavailable.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Fate {
+pub(super) enum RequestResult {
     Waits,
     Failed,
     Lost,
@@ -43,18 +43,18 @@ impl Worker {
     /// Starts an outage if an error reply shows that the shard is not a usable primary.
     pub(super) fn note_no_primary(&mut self, backend: &Backend, frame: &[u8]) {
         if NO_PRIMARY_NOW.iter().any(|word| frame[1..].starts_with(word)) {
-            self.outage_begins(backend.db, backend.target, frame.starts_with(b"-READONLY"));
+            self.start_outage(backend.db, backend.target, frame.starts_with(b"-READONLY"));
         }
     }
 
     /// Starts an outage: a primary has become unreachable or reports that it is not a primary.
     #[cold]
-    pub(super) fn outage_begins(&mut self, db: usize, target: TargetNumber, is_read_only: bool) {
-        self.outage_of(db, target, target, is_read_only);
+    pub(super) fn start_outage(&mut self, db: usize, target: TargetNumber, is_read_only: bool) {
+        self.start_outage_of(db, target, target, is_read_only);
     }
 
     /// Starts an outage of a primary whose slots already belong to `owner`.
-    pub(super) fn outage_of(
+    pub(super) fn start_outage_of(
         &mut self,
         db: usize,
         target: TargetNumber,
@@ -64,16 +64,16 @@ impl Worker {
         let slots = self.dbs[db].topology.ranges_of(owner);
         let Some(&(slot, _)) = slots.first() else { return };
         if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.has(slot)) {
-            open.few = 1;
+            open.retry_quota = 1;
             return;
         }
         let last_success =
             self.dbs[db].successes.get(usize::from(target)).map(|success| success.any).filter(|&at| at > 0);
-        let place = self.dbs[db].topology.targets[usize::from(target)].address;
+        let primary = self.dbs[db].topology.targets[usize::from(target)].address;
         let outage = Outage {
             uid: self.dbs[db].config.uid,
-            address: place.ip().to_string(),
-            port: place.port(),
+            address: primary.ip().to_string(),
+            port: primary.port(),
             slots,
             last_success_ms: last_success.map(|at| self.unix_millis(at)),
             noticed_ms: resources::unix_millis(),
@@ -84,17 +84,17 @@ impl Worker {
             // It is unknown since when a primary that has never answered should be available.
             watched: last_success.is_some() && self.dbs[db].watches(slot),
         };
-        self.tell_outage(outage.clone());
-        self.dbs[db].outages.push(Open { outage, is_read_only, few: 1 });
+        self.report_outage(outage.clone());
+        self.dbs[db].outages.push(OpenOutage { outage, is_read_only, retry_quota: 1 });
     }
 
     /// Counts the result of a request.
-    pub(super) fn note_fate(&mut self, db: usize, pending: &Pending, fate: Fate) {
+    pub(super) fn count_result(&mut self, db: usize, pending: &Pending, result: RequestResult) {
         let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.has(pending.slot)) else { return };
-        match fate {
-            Fate::Waits => open.outage.waited += 1,
-            Fate::Failed => open.outage.failed += 1,
-            Fate::Lost => open.outage.lost += 1,
+        match result {
+            RequestResult::Waits => open.outage.waited += 1,
+            RequestResult::Failed => open.outage.failed += 1,
+            RequestResult::Lost => open.outage.lost += 1,
         }
     }
 
@@ -102,17 +102,17 @@ impl Worker {
     #[inline]
     pub(super) fn succeeded(&mut self, backend: &Backend, pending: &Pending) {
         if !self.dbs[backend.db].outages.is_empty() {
-            self.outage_ends(backend.db, pending);
+            self.end_outage(backend.db, pending);
         }
     }
 
     #[cold]
-    fn outage_ends(&mut self, db: usize, pending: &Pending) {
+    fn end_outage(&mut self, db: usize, pending: &Pending) {
         let Some(at) = self.dbs[db].outages.iter().position(|open| open.concerns(pending)) else { return };
-        let Open { mut outage, .. } = self.dbs[db].outages.swap_remove(at);
+        let OpenOutage { mut outage, .. } = self.dbs[db].outages.swap_remove(at);
         outage.first_success_ms = Some(resources::unix_millis().max(outage.noticed_ms));
-        self.tell_outage(outage);
-        self.released.push(db);
+        self.report_outage(outage);
+        self.recovered_dbs.push(db);
     }
 
     /// Records that a request was answered with an error that concerns only this request: the shard
@@ -120,13 +120,13 @@ impl Worker {
     #[inline]
     pub(super) fn answered_with_error(&mut self, db: usize, pending: &Pending) {
         if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.concerns(pending)) {
-            open.few = open.few.saturating_add(1);
+            open.retry_quota = open.retry_quota.saturating_add(1);
         }
     }
 
-    fn tell_outage(&self, outage: Outage) {
+    fn report_outage(&self, outage: Outage) {
         // Fails only while the process is ending.
-        let _ = self.events.send(Event::Outage(Part { worker: self.number, outage }));
+        let _ = self.events.send(Event::Outage(OutageObservation { worker: self.number, outage }));
     }
 
     /// Converts a time of this worker's clock. It does not use `now`, which may be outdated on a

@@ -3,10 +3,10 @@
 
 use crate::arena::Id;
 use crate::command::Class;
-use crate::stats::Replies;
+use crate::stats::ReplyBatch;
 use crate::stream::Stream;
 use crate::worker::join::Join;
-use crate::worker::session::Then;
+use crate::worker::session::ReplyAction;
 use std::collections::VecDeque;
 
 /// Unread bytes of a long reply above which reading from the shard is suspended.
@@ -22,7 +22,7 @@ pub enum Answer {
     },
     Joining(Box<Join>),
     /// The reply of the shard changes the state of the client.
-    Then(Box<Then>),
+    Action(Box<ReplyAction>),
 }
 
 /// The reply to a pending request.
@@ -31,7 +31,7 @@ pub struct Expected {
     pub arrived: u64,
     pub class: Class,
     /// Index of its command.
-    pub place: u16,
+    pub command_index: u16,
     /// Whether CLIENT REPLY OFF or SKIP applies.
     pub silent: bool,
     /// Whether the reply is an error of the proxy.
@@ -44,7 +44,7 @@ pub struct Output {
     bytes: Vec<u8>,
     written: usize,
     /// Replies in `bytes`, whose latency is recorded when they have been written.
-    leaving: Vec<Replies>,
+    leaving: Vec<ReplyBatch>,
     expected: VecDeque<Expected>,
     first: u32,
     stash: Vec<u8>,
@@ -90,7 +90,7 @@ impl Output {
 
     /// Returns the memory in bytes.
     #[inline]
-    pub fn weight(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.bytes.capacity()
             + self.stash.capacity()
             + self.held.capacity()
@@ -122,13 +122,13 @@ impl Output {
         }
         let Some(expected) = self.expected.pop_front() else { return };
         self.first = self.first.wrapping_add(1);
-        self.leave(&expected, frame);
+        self.append_reply(&expected, frame);
         self.leave_stashed();
     }
 
     /// Returns the connection of a long reply if the client can receive more of it. Data that waits
     /// for the end of that reply does not count, because it cannot be written before.
-    pub fn hungry_for(&self) -> Option<Id> {
+    pub fn ready_feed(&self) -> Option<Id> {
         self.feed.filter(|_| !self.has_enough())
     }
 
@@ -137,27 +137,27 @@ impl Output {
     }
 
     /// Whether the reply to `number` may be written in pieces.
-    pub fn may_pass(&self, number: u32) -> bool {
+    pub fn can_start_long_reply(&self, number: u32) -> bool {
         let is_plain = |one: &Expected| matches!(one.answer, Answer::Waiting) && !one.silent;
         number == self.first && self.expected.front().is_some_and(is_plain)
     }
 
     /// Starts a reply of `size` bytes from `feed` to the oldest request.
-    pub fn begin_passing(&mut self, feed: Id, size: usize) {
+    pub fn start_long_reply(&mut self, feed: Id, size: usize) {
         self.feed = Some(feed);
         self.longest = self.longest.max(size);
     }
 
     /// Adds a part of that reply. Returns the number of bytes written immediately, which were not
     /// copied.
-    pub fn pass(&mut self, stream: &mut Stream, piece: &[u8]) -> usize {
+    pub fn write_piece(&mut self, stream: &mut Stream, piece: &[u8]) -> usize {
         // An error of the connection is detected when the rest is written.
         let written = if self.has_some() { 0 } else { stream.write(piece).unwrap_or(0) };
         self.bytes.extend_from_slice(&piece[written..]);
         written
     }
 
-    pub fn end_passing(&mut self) {
+    pub fn finish_long_reply(&mut self) {
         self.feed = None;
         self.bytes.append(&mut self.held);
         let Some(expected) = self.expected.pop_front() else { return };
@@ -167,7 +167,7 @@ impl Output {
     }
 
     #[inline]
-    fn leave(&mut self, expected: &Expected, frame: &[u8]) {
+    fn append_reply(&mut self, expected: &Expected, frame: &[u8]) {
         self.longest = self.longest.max(frame.len());
         if !expected.silent {
             self.bytes.extend_from_slice(frame);
@@ -179,14 +179,16 @@ impl Output {
     fn count(&mut self, expected: &Expected, is_error: bool) {
         let (served, unserved, errors) =
             (u64::from(!expected.unserved), u64::from(expected.unserved), u64::from(is_error));
-        let Expected { arrived, class, place, .. } = *expected;
+        let Expected { arrived, class, command_index, .. } = *expected;
         match self.leaving.last_mut() {
-            Some(last) if last.arrived == arrived && last.place == place && last.class == class => {
+            Some(last)
+                if last.arrived == arrived && last.command_index == command_index && last.class == class =>
+            {
                 last.served += served;
                 last.unserved += unserved;
                 last.errors += errors;
             }
-            _ => self.leaving.push(Replies { arrived, class, place, served, unserved, errors }),
+            _ => self.leaving.push(ReplyBatch { arrived, class, command_index, served, unserved, errors }),
         }
     }
 
@@ -209,15 +211,15 @@ impl Output {
     /// Adds bytes that answer no request: messages of subscriptions, and invalidations. They must
     /// not overtake earlier replies that wait for others, because an invalidation refers to their
     /// values.
-    pub fn tell(&mut self, message: &[u8]) {
+    pub fn push_message(&mut self, message: &[u8]) {
         let stashed = self.expected.iter_mut().rev().find_map(|one| match &mut one.answer {
             Answer::Stashed { at, len } => Some((at, len)),
             _ => None,
         });
         let Some((at, len)) = stashed else {
             // Do not insert it into a reply.
-            let place = if self.feed.is_some() { &mut self.held } else { &mut self.bytes };
-            place.extend_from_slice(message);
+            let buffer = if self.feed.is_some() { &mut self.held } else { &mut self.bytes };
+            buffer.extend_from_slice(message);
             return;
         };
         let (from, to) = (*at, *at + *len);
@@ -238,7 +240,7 @@ impl Output {
     pub fn write(
         &mut self,
         stream: &mut Stream,
-        mut left: impl FnMut(&Replies),
+        mut left: impl FnMut(&ReplyBatch),
     ) -> std::io::Result<(usize, bool)> {
         let before = self.written;
         while self.has_some() {
@@ -270,10 +272,10 @@ impl Output {
     }
 
     /// Frees memory that an idle connection does not need.
-    pub fn slim(&mut self) {
+    pub fn release_unused_memory(&mut self) {
         if self.expected.is_empty() && !self.has_some() {
-            shed(&mut self.bytes);
-            shed(&mut self.stash);
+            free_buffer(&mut self.bytes);
+            free_buffer(&mut self.stash);
             if self.expected.capacity() > 64 {
                 self.expected = VecDeque::new();
             }
@@ -282,7 +284,7 @@ impl Output {
 }
 
 /// Frees the buffer of an idle connection, unless it is small.
-pub fn shed(buffer: &mut Vec<u8>) {
+pub fn free_buffer(buffer: &mut Vec<u8>) {
     const SMALL: usize = 4096;
     if buffer.capacity() > SMALL {
         *buffer = Vec::new();

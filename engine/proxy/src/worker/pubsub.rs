@@ -33,7 +33,7 @@ impl Worker {
         args: &Args<'_>,
     ) -> Flow {
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         let db = &self.dbs[client.db];
         let sharded = command.name.starts_with('s') && command.name != "subscribe";
@@ -41,8 +41,8 @@ impl Worker {
             Some(channel) if sharded => db.slot_of(channel),
             _ => db.topology.home(),
         };
-        if !db.topology.is_ours(slot) {
-            return self.elsewhere(client, command.class, slot);
+        if !db.topology.is_local_slot(slot) {
+            return self.redirect_client(client, command.class, slot);
         }
         let Some(target) = db.topology.owner(slot) else {
             client.reply(command.class, |out| out.extend_from_slice(super::send::NO_PRIMARY));
@@ -51,33 +51,33 @@ impl Worker {
         // Without a channel, the command applies to all channels of this type on all shards.
         let everywhere = sharded && args.len() == 1;
         let mut chosen = Vec::new();
-        if let Some(exclusive) = client.exclusive.as_deref().filter(|_| everywhere) {
-            chosen.extend(exclusive.subscriptions.iter().filter(|one| one.sharded > 0).map(|one| one.target));
+        if let Some(dedicated) = client.dedicated.as_deref().filter(|_| everywhere) {
+            chosen.extend(dedicated.subscriptions.iter().filter(|one| one.sharded > 0).map(|one| one.target));
         }
         if chosen.is_empty() {
             chosen.push(target);
         }
         for target in chosen {
-            if !self.say_subscription(id, client, target, args.raw) {
+            if !self.send_subscription(id, client, target, args.raw) {
                 client.reply(command.class, |out| out.extend_from_slice(super::send::NO_PRIMARY));
             }
         }
         Flow::Next
     }
 
-    fn say_subscription(&mut self, id: Id, client: &mut Client, target: TargetNumber, raw: &[u8]) -> bool {
+    fn send_subscription(&mut self, id: Id, client: &mut Client, target: TargetNumber, raw: &[u8]) -> bool {
         let Some(backend) = self.subscription(id, client, target) else { return false };
-        let exclusive = client.exclusive.get_or_insert_default();
-        if let Some(one) = exclusive.subscriptions.iter_mut().find(|one| one.backend == backend) {
+        let dedicated = client.dedicated.get_or_insert_default();
+        if let Some(one) = dedicated.subscriptions.iter_mut().find(|one| one.backend == backend) {
             one.pings += 1;
         }
         let mut request = raw.to_vec();
         encode::command(&mut request, [b"PING", MARK].into_iter());
-        self.say(backend, &request);
+        self.send_raw(backend, &request);
         true
     }
 
-    fn say(&mut self, backend: Id, bytes: &[u8]) {
+    fn send_raw(&mut self, backend: Id, bytes: &[u8]) {
         if let Some(backend) = self.backends.get_mut(backend) {
             backend.enqueue_raw(bytes);
         }
@@ -85,13 +85,13 @@ impl Worker {
     }
 
     fn subscription(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
-        let exclusive = client.exclusive.get_or_insert_default();
-        if let Some(one) = exclusive.subscriptions.iter().find(|one| one.target == target) {
+        let dedicated = client.dedicated.get_or_insert_default();
+        if let Some(one) = dedicated.subscriptions.iter().find(|one| one.target == target) {
             return Some(one.backend);
         }
         let backend = self.open_relayed(id, client, target)?;
         let one = Subscription { target, backend, plain: 0, sharded: 0, pings: 0 };
-        client.exclusive.get_or_insert_default().subscriptions.push(one);
+        client.dedicated.get_or_insert_default().subscriptions.push(one);
         Some(backend)
     }
 
@@ -110,17 +110,17 @@ impl Worker {
         command: &'static Command,
         args: &Args<'_>,
     ) -> Flow {
-        let Some(exclusive) = client.exclusive.as_deref() else { return Flow::Hold };
-        if exclusive.subscriptions.iter().any(|one| one.pings > 0) {
-            return Flow::Hold;
+        let Some(dedicated) = client.dedicated.as_deref() else { return Flow::Defer };
+        if dedicated.subscriptions.iter().any(|one| one.pings > 0) {
+            return Flow::Defer;
         }
-        if matches!(command.handling, Handling::Subscribe | Handling::Unsubscribe) && !exclusive.monitors {
+        if matches!(command.handling, Handling::Subscribe | Handling::Unsubscribe) && !dedicated.monitors {
             return self.subscribe(id, client, command, args);
         }
-        let first = exclusive.subscriptions.first().map(|one| one.target);
-        match first.filter(|_| command.handling == Handling::Ping || exclusive.monitors) {
+        let first = dedicated.subscriptions.first().map(|one| one.target);
+        match first.filter(|_| command.handling == Handling::Ping || dedicated.monitors) {
             Some(target) => {
-                self.say_subscription(id, client, target, args.raw);
+                self.send_subscription(id, client, target, args.raw);
             }
             None => {
                 let text = format!(
@@ -136,24 +136,24 @@ impl Worker {
 
     pub(super) fn monitor(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         let topology = &self.dbs[client.db].topology;
         let targets: Vec<_> = topology.representatives().filter_map(|slot| topology.owner(slot)).collect();
         for target in targets {
             let Some(backend) = self.open_relayed(id, client, target) else { continue };
-            let exclusive = client.exclusive.get_or_insert_default();
-            let first = !std::mem::replace(&mut exclusive.monitors, true);
-            exclusive.subscriptions.push(Subscription { target, backend, plain: 0, sharded: 0, pings: 0 });
+            let dedicated = client.dedicated.get_or_insert_default();
+            let first = !std::mem::replace(&mut dedicated.monitors, true);
+            dedicated.subscriptions.push(Subscription { target, backend, plain: 0, sharded: 0, pings: 0 });
             match first {
                 // The reply of the first shard is sent to the client.
-                true => self.say(backend, args.raw),
+                true => self.send_raw(backend, args.raw),
                 false => {
-                    self.enqueue(backend, args.raw, Pending::own(Purpose::Ignore));
+                    self.enqueue(backend, args.raw, Pending::internal(Purpose::Ignore));
                 }
             }
         }
-        if client.exclusive.as_deref().is_none_or(|exclusive| !exclusive.monitors) {
+        if client.dedicated.as_deref().is_none_or(|dedicated| !dedicated.monitors) {
             client.reply(crate::command::Class::Other, |out| out.extend_from_slice(super::send::NO_PRIMARY));
         }
         Flow::Next
@@ -161,29 +161,29 @@ impl Worker {
 
     /// Handles data on a dedicated connection that answers no request.
     pub(super) fn relayed(&mut self, backend: &mut Backend, client: &mut Client, frame: &[u8]) {
-        if let Some(exclusive) =
-            client.exclusive.as_deref_mut().filter(|one| one.monitors && !one.monitor_answered)
+        if let Some(dedicated) =
+            client.dedicated.as_deref_mut().filter(|one| one.monitors && !one.monitor_answered)
         {
             // Output of another shard before the first one has answered precedes the client's
             // MONITOR.
-            if exclusive.subscriptions.first().is_none_or(|first| first.target != backend.target) {
+            if dedicated.subscriptions.first().is_none_or(|first| first.target != backend.target) {
                 return;
             }
-            exclusive.monitor_answered = true;
+            dedicated.monitor_answered = true;
         }
-        let one = client.exclusive.as_deref_mut().and_then(|exclusive| {
-            exclusive.subscriptions.iter_mut().find(|one| one.target == backend.target && backend.is_relayed)
+        let one = client.dedicated.as_deref_mut().and_then(|dedicated| {
+            dedicated.subscriptions.iter_mut().find(|one| one.target == backend.target && backend.is_relayed)
         });
         let Some(one) = one else {
-            client.output.tell(frame);
+            client.output.push_message(frame);
             return;
         };
         if is_mark(frame) {
             one.pings -= 1;
             let done = one.pings == 0 && one.plain <= 0 && one.sharded <= 0;
-            let exclusive = client.exclusive.as_deref_mut().filter(|exclusive| done && !exclusive.monitors);
-            if let Some(exclusive) = exclusive {
-                exclusive.subscriptions.retain(|one| one.target != backend.target);
+            let dedicated = client.dedicated.as_deref_mut().filter(|dedicated| done && !dedicated.monitors);
+            if let Some(dedicated) = dedicated {
+                dedicated.subscriptions.retain(|one| one.target != backend.target);
                 // Closed by the next tick, because the worker is reading from it now.
                 backend.demoted_at = Some(0);
                 backend.owner = None;
@@ -195,7 +195,7 @@ impl Worker {
             Some((b"ssubscribe" | b"sunsubscribe", n)) => one.sharded = n,
             _ => {}
         }
-        client.output.tell(frame);
+        client.output.push_message(frame);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
-use super::outage::Fate;
-use super::parked::is_later;
+use super::outage::RequestResult;
+use super::parked_requests::is_later;
 use super::send::NO_PRIMARY;
 use crate::arena::Id;
 use crate::command::Class;
@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 /// permanently.
 const MAX_TRIES: u8 = 8;
 /// Interval in microseconds at which the same unknown address is reported to the agent.
-const TELL_AGAIN: u64 = 1_000_000;
+const REPORT_INTERVAL: u64 = 1_000_000;
 const LOST: &[u8] =
     b"-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
 const LOST_READ: &[u8] = b"-ERR the connection to the shard was lost before it answered\r\n";
@@ -41,7 +41,7 @@ pub(super) struct Redirect {
     bytes: Vec<u8>,
     identity: usize,
     db: usize,
-    exclusive: bool,
+    is_dedicated: bool,
     to: To,
     frame: Vec<u8>,
 }
@@ -56,7 +56,7 @@ enum To {
     Later,
     /// The owner after the agent has sent a new shard list, because a shard named an address that
     /// is not in the current one.
-    Told,
+    AfterUpdate,
 }
 
 impl Worker {
@@ -77,15 +77,15 @@ impl Worker {
     }
 
     /// Handles a statement of the shard about a request: the one that it has just answered, or
-    /// `doubted`.
+    /// the script whose request is `script`.
     pub(super) fn follow(
         &mut self,
         backend: &Backend,
         pending: &Pending,
         frame: &[u8],
-        doubted: Option<&[u8]>,
+        script: Option<&[u8]>,
     ) -> Option<Redirect> {
-        let again = self.destination(backend, pending, frame).filter(|_| pending.tries < MAX_TRIES);
+        let again = self.destination(backend, pending, frame).filter(|_| pending.redirects < MAX_TRIES);
         let Some(to) = again.filter(|_| !backend.in_transaction) else {
             let moved =
                 backend.in_transaction && matches!(again, Some(To::Owner | To::Slot(_) | To::Asking(_)));
@@ -94,23 +94,23 @@ impl Worker {
             match moved || unsettled {
                 true => {
                     let frame = if moved { TRANSACTION_MOVED } else { frame };
-                    self.deliver_failure(backend.db, pending, Fate::Failed, frame);
+                    self.deliver_failure(backend.db, pending, RequestResult::Failed, frame);
                 }
                 false => self.deliver(pending, frame),
             }
             return None;
         };
         let mut pending = *pending;
-        let bytes = doubted.unwrap_or_else(|| backend.request(&pending)).to_vec();
+        let bytes = script.unwrap_or_else(|| backend.request(&pending)).to_vec();
         // Waiting is limited by time, redirections are limited by number.
-        pending.tries += u8::from(!matches!(to, To::Later | To::Told));
+        pending.redirects += u8::from(!matches!(to, To::Later | To::AfterUpdate));
         self.dbs[backend.db].stats.failed(Failure::of(frame));
         if to == To::Later {
             self.note_no_primary(backend, frame);
         }
-        let exclusive = backend.owner.is_some();
+        let is_dedicated = backend.owner.is_some();
         let (db, identity) = (backend.db, backend.identity);
-        Some(Redirect { pending, bytes, identity, db, exclusive, to, frame: frame.to_vec() })
+        Some(Redirect { pending, bytes, identity, db, is_dedicated, to, frame: frame.to_vec() })
     }
 
     fn destination(&mut self, backend: &Backend, pending: &Pending, frame: &[u8]) -> Option<To> {
@@ -118,33 +118,33 @@ impl Worker {
         let mut words = line.split(' ');
         match words.next()? {
             "MOVED" => {
-                if pending.roams {
+                if pending.has_unknown_keys {
                     // The shard has determined the slot from the keys of the request.
                     let slot = words.next()?.parse().ok().filter(|&slot: &u16| slot < SLOTS)?;
                     return (slot != pending.slot).then_some(To::Slot(slot));
                 }
-                let (slot, address) = self.place(backend, pending, words)?;
+                let (slot, address) = self.parse_slot_owner(backend, pending, words)?;
                 let Some(target) = self.dbs[backend.db].topology.listed(address) else {
-                    self.tell_unlisted(backend.db, slot, address);
-                    return self.may_wait(pending).then_some(To::Told);
+                    self.report_unlisted(backend.db, slot, address);
+                    return self.can_wait(pending).then_some(To::AfterUpdate);
                 };
-                self.moved(backend.db, slot, target);
+                self.apply_moved(backend.db, slot, target);
                 // Applies even if another endpoint serves the slot now: the request was valid when
                 // it arrived, and clients must not receive the addresses of shards.
                 Some(To::Owner)
             }
             "ASK" => {
-                let (slot, address) = self.place(backend, pending, words)?;
+                let (slot, address) = self.parse_slot_owner(backend, pending, words)?;
                 match self.dbs[backend.db].topology.listed(address) {
                     Some(target) => Some(To::Asking(target)),
                     None => {
-                        self.tell_unlisted(backend.db, slot, address);
-                        self.may_wait(pending).then_some(To::Told)
+                        self.report_unlisted(backend.db, slot, address);
+                        self.can_wait(pending).then_some(To::AfterUpdate)
                     }
                 }
             }
             "CLUSTERDOWN" | "READONLY" | "LOADING" | "MASTERDOWN" | "TRYAGAIN" => {
-                self.may_wait(pending).then_some(To::Later)
+                self.can_wait(pending).then_some(To::Later)
             }
             // A primary that is demoted ends the blocking of its clients with this error.
             "UNBLOCKED" if words.next() == Some("force") => Some(To::Later),
@@ -152,12 +152,12 @@ impl Worker {
         }
     }
 
-    fn may_wait(&self, pending: &Pending) -> bool {
+    fn can_wait(&self, pending: &Pending) -> bool {
         pending.deadline == 0 || pending.deadline > self.now
     }
 
     /// Parses `<slot> <host>:<port>`, if it concerns the slot of the request.
-    fn place<'a>(
+    fn parse_slot_owner<'a>(
         &self,
         backend: &Backend,
         pending: &Pending,
@@ -178,15 +178,15 @@ impl Worker {
         Some(SocketAddr::new(ip, port))
     }
 
-    fn moved(&mut self, db: usize, slot: u16, target: TargetNumber) {
+    fn apply_moved(&mut self, db: usize, slot: u16, target: TargetNumber) {
         if self.dbs[db].topology.moved(slot, target) {
             self.dbs[db].topology_version = self.dbs[db].topology_version.wrapping_add(1);
             let address = self.dbs[db].topology.targets[usize::from(target)].address;
-            self.tell_place(db, slot, address);
+            self.report_owner(db, slot, address);
         }
     }
 
-    fn tell_place(&self, db: usize, slot: u16, address: SocketAddr) {
+    fn report_owner(&self, db: usize, slot: u16, address: SocketAddr) {
         let (uid, port) = (self.dbs[db].config.uid, address.port());
         // Fails only while the process is ending.
         let _ = self.events.send(Event::Report(Report::Topology {
@@ -199,49 +199,49 @@ impl Worker {
 
     /// Reports an address that the agent has not named, at most once a second for the same one. The
     /// address is not used.
-    fn tell_unlisted(&mut self, db: usize, slot: u16, address: SocketAddr) {
+    fn report_unlisted(&mut self, db: usize, slot: u16, address: SocketAddr) {
         let now = self.now;
-        let told = self.dbs[db]
-            .told
-            .is_some_and(|(other, place, at)| (other, place) == (slot, address) && now < at + TELL_AGAIN);
-        if !told {
-            self.dbs[db].told = Some((slot, address, now));
-            self.tell_place(db, slot, address);
+        let is_reported = self.dbs[db].last_reported_owner.is_some_and(|(other, reported, at)| {
+            (other, reported) == (slot, address) && now < at + REPORT_INTERVAL
+        });
+        if !is_reported {
+            self.dbs[db].last_reported_owner = Some((slot, address, now));
+            self.report_owner(db, slot, address);
         }
     }
 
     /// Sends a request to the destination of its redirection.
     pub(super) fn redirect(&mut self, redirect: Redirect) {
-        let Redirect { mut pending, bytes, identity, db, exclusive, to, frame } = redirect;
+        let Redirect { mut pending, bytes, identity, db, is_dedicated, to, frame } = redirect;
         if let To::Slot(slot) = to {
             pending.slot = slot;
         }
-        self.hold_back(db, &pending);
+        self.block_later_requests(db, &pending);
         let target = match to {
             To::Owner | To::Slot(_) => self.dbs[db].topology.owner(pending.slot),
             To::Asking(target) => Some(target),
-            To::Later | To::Told => None,
+            To::Later | To::AfterUpdate => None,
         };
-        let lane = self.dbs[db].lane(pending.asker.client);
-        let backend = target.and_then(|target| match exclusive {
-            true => self.exclusive_for(pending.asker.client, target),
+        let lane = self.dbs[db].lane(pending.reply_to.client);
+        let backend = target.and_then(|target| match is_dedicated {
+            true => self.dedicated_for(pending.reply_to.client, target),
             false => self.shared_to(db, identity, target, lane),
         });
         match backend {
             Some(id) => {
                 if matches!(to, To::Asking(_)) {
-                    self.enqueue(id, b"*1\r\n$6\r\nASKING\r\n", Pending::own(Purpose::Ignore));
+                    self.enqueue(id, b"*1\r\n$6\r\nASKING\r\n", Pending::internal(Purpose::Ignore));
                 }
                 self.enqueue(id, &bytes, pending);
             }
             None => {
                 let error = match to {
                     To::Later => &frame[..],
-                    To::Told => UNSETTLED,
+                    To::AfterUpdate => UNSETTLED,
                     _ => NO_PRIMARY,
                 };
-                let outdated = self.dbs[db].topology.version.filter(|_| to == To::Told);
-                self.park(db, identity, exclusive, &bytes, pending, error).outdated = outdated;
+                let outdated = self.dbs[db].topology.version.filter(|_| to == To::AfterUpdate);
+                self.park(db, identity, is_dedicated, &bytes, pending, error).outdated = outdated;
             }
         }
     }
@@ -250,7 +250,7 @@ impl Worker {
     /// error of the shard, because sending them after a later request was executed would change the
     /// order.
     #[inline]
-    pub(super) fn overtake(&mut self, db: usize, done: &Pending, redirects: &mut Vec<Redirect>) {
+    pub(super) fn check_overtaken(&mut self, db: usize, done: &Pending, redirects: &mut Vec<Redirect>) {
         if !redirects.is_empty() || !self.dbs[db].parked.is_empty() {
             self.answer_overtaken(db, done, redirects);
         }
@@ -259,9 +259,9 @@ impl Worker {
     #[cold]
     fn answer_overtaken(&mut self, db: usize, done: &Pending, redirects: &mut Vec<Redirect>) {
         let is_overtaken = |waiting: &Pending| {
-            waiting.asker.client == done.asker.client
+            waiting.reply_to.client == done.reply_to.client
                 && waiting.slot == done.slot
-                && is_later(done.asker.number, waiting.asker.number)
+                && is_later(done.reply_to.number, waiting.reply_to.number)
         };
         let (overtaken, others): (Vec<_>, Vec<_>) = std::mem::take(redirects)
             .into_iter()
@@ -269,19 +269,19 @@ impl Worker {
         *redirects = others;
         let mut answers: Vec<_> =
             overtaken.into_iter().map(|redirect| (redirect.pending, redirect.frame)).collect();
-        let overtaken = self.dbs[db]
-            .parked
-            .extract(done.asker.client, |parked| parked.error != NO_PRIMARY && is_overtaken(&parked.pending));
+        let overtaken = self.dbs[db].parked.extract(done.reply_to.client, |parked| {
+            parked.error != NO_PRIMARY && is_overtaken(&parked.pending)
+        });
         answers.extend(overtaken.into_iter().map(|parked| (parked.pending, parked.error)));
         for (pending, frame) in answers {
-            self.deliver_failure(db, &pending, Fate::Failed, &frame);
+            self.deliver_failure(db, &pending, RequestResult::Failed, &frame);
         }
     }
 
     /// Prevents later requests of this client from overtaking the one that is sent again.
-    fn hold_back(&mut self, db: usize, pending: &Pending) {
+    fn block_later_requests(&mut self, db: usize, pending: &Pending) {
         let stale = self.dbs[db].topology_version.wrapping_sub(1);
-        if let Some(client) = self.clients.get_mut(pending.asker.client) {
+        if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
             client.topology_version = stale;
         }
     }
@@ -290,13 +290,13 @@ impl Worker {
     /// Requests that the shard has received are not repeated, whether they read or write, because
     /// they may have caused the failure. Their clients receive an error.
     pub(super) fn lost(&mut self, id: Id) {
-        let is_out_of_step = self.backends.get(id).is_some_and(|backend| backend.is_out_of_step);
+        let is_out_of_step = self.backends.get(id).is_some_and(|backend| backend.is_desynchronized);
         self.end_backend(id, if is_out_of_step { Failure::Protocol } else { Failure::Reset }, LOST);
     }
 
     /// Closes a connection to a shard that does not answer. The shard may have executed its
     /// requests, so they are not repeated.
-    pub(super) fn gave_up(&mut self, id: Id) {
+    pub(super) fn close_unresponsive(&mut self, id: Id) {
         self.end_backend(id, Failure::Timeout, SILENT);
     }
 
@@ -313,23 +313,23 @@ impl Worker {
             self.dbs[db].topology_version = self.dbs[db].topology_version.wrapping_add(1);
         }
         self.disconnect(&backend, id);
-        if let Some(passing) = backend.passing {
+        if let Some(reply) = backend.long_reply {
             // The client has received the start of a reply that cannot be completed.
-            self.close_client(passing.client);
+            self.close_client(reply.client);
         }
         let rejected = self.dbs[db].identities[identity].rejected.take();
         let in_transaction = backend.in_transaction && backend.is_open();
         // A shard that sent invalid data is running, and can be reached immediately.
-        if backend.is_open() && backend.owner.is_none() && rejected.is_none() && !backend.is_out_of_step {
-            self.outage_begins(db, target, false);
+        if backend.is_open() && backend.owner.is_none() && rejected.is_none() && !backend.is_desynchronized {
+            self.start_outage(db, target, false);
         }
         let mut opening = Vec::new();
         for (pending, bytes, seen) in backend.unanswered() {
             if pending.purpose == Purpose::Commands {
-                self.dbs[db].commands.ask_again();
+                self.dbs[db].commands.reset_query();
             }
             if pending.purpose == Purpose::Probe {
-                self.unproven(&mut backend);
+                self.deliver_unverified(&mut backend);
                 continue;
             }
             if pending.purpose == Purpose::Canary {
@@ -344,13 +344,13 @@ impl Worker {
             }
             let seen = seen && backend.is_open();
             if let Some(rejection) = &rejected {
-                self.deliver_failure(db, &pending, Fate::Failed, rejection);
+                self.deliver_failure(db, &pending, RequestResult::Failed, rejection);
             } else if in_transaction || seen {
                 let is_read = pending.class == Class::Read && why != Failure::Timeout;
-                let fate = if seen { Fate::Lost } else { Fate::Failed };
-                self.deliver_failure(db, &pending, fate, if is_read { LOST_READ } else { error });
+                let result = if seen { RequestResult::Lost } else { RequestResult::Failed };
+                self.deliver_failure(db, &pending, result, if is_read { LOST_READ } else { error });
             } else {
-                self.hold_back(db, &pending);
+                self.block_later_requests(db, &pending);
                 let parked = self.park(db, identity, backend.owner.is_some(), &bytes, pending, NO_PRIMARY);
                 parked.opening = std::mem::take(&mut opening);
             }
@@ -359,7 +359,7 @@ impl Worker {
         backend.is_bound &= backend.is_open();
         self.resume.append(&mut backend.waiting);
         if let Some(owner) = backend.owner {
-            self.lost_exclusive(owner, id, &backend);
+            self.lost_dedicated(owner, id, &backend);
         }
     }
 

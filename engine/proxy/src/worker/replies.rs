@@ -4,7 +4,7 @@
 use super::Worker;
 use super::backend::{Backend, Bond, Fence, Pending, Purpose};
 use super::join::Kind;
-use super::outage::Fate;
+use super::outage::RequestResult;
 use super::output::Answer;
 use super::redirect::Redirect;
 use super::send::reuse;
@@ -35,7 +35,7 @@ impl Worker {
             self.flush_backend(id);
         }
         // Data that arrived before the connection was lost is read first.
-        if event.broken || event.read && !self.holds(id) {
+        if event.broken || event.read && !self.suspend_reading(id) {
             self.read_backend(id);
         }
     }
@@ -69,7 +69,7 @@ impl Worker {
             }
         };
         self.scratch = scratch;
-        backend.is_out_of_step |= !alive && !has_ended && self.has_greeted(&backend);
+        backend.is_desynchronized |= !alive && !has_ended && self.has_greeted(&backend);
         let has_more = backend.unsent() > 0 || backend.stream.wants_write();
         self.backends.put_back(id, backend);
         if has_more {
@@ -102,18 +102,18 @@ impl Worker {
         let mut at = 0;
         let (mut has_succeeded, mut has_written) = (false, false);
         while at < bytes.len() {
-            if backend.passing.is_some() {
-                at += self.pass(backend, &bytes[at..]);
-                if backend.passing.is_some_and(|passing| passing.left > 0) {
+            if backend.long_reply.is_some() {
+                at += self.forward_piece(backend, &bytes[at..]);
+                if backend.long_reply.is_some_and(|reply| reply.left > 0) {
                     break;
                 }
                 let pending = backend.answered()?;
                 has_succeeded = true;
                 has_written |= pending.class == Class::Write;
                 self.succeeded(backend, &pending);
-                self.passed(backend, &pending);
-                self.overtake(backend.db, &pending, redirects);
-                backend.forget(&pending);
+                self.finish_long_reply(backend, &pending);
+                self.check_overtaken(backend.db, &pending, redirects);
+                backend.remove_request(&pending);
                 continue;
             }
             if backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Fence) {
@@ -127,13 +127,13 @@ impl Worker {
                     Fence::Broken => return None,
                 }
                 let pending = backend.answered()?;
-                backend.forget(&pending);
+                backend.remove_request(&pending);
                 continue;
             }
             let len = match backend.scanner.scan(&bytes[at..]) {
                 Ok(Some(len)) => len,
                 Ok(None) => {
-                    at += self.begin_passing(id, backend, &bytes[at..]).unwrap_or(0);
+                    at += self.start_long_reply(id, backend, &bytes[at..]).unwrap_or(0);
                     break;
                 }
                 Err(_) => return None,
@@ -154,7 +154,7 @@ impl Worker {
                     Some(redirect) => redirects.push(redirect),
                     None => {
                         self.answered_with_error(backend.db, &pending);
-                        self.overtake(backend.db, &pending, redirects);
+                        self.check_overtaken(backend.db, &pending, redirects);
                     }
                 },
                 Purpose::Reply => {
@@ -162,15 +162,15 @@ impl Worker {
                     has_written |= pending.class == Class::Write;
                     self.succeeded(backend, &pending);
                     self.deliver(&pending, frame);
-                    self.overtake(backend.db, &pending, redirects);
+                    self.check_overtaken(backend.db, &pending, redirects);
                 }
-                Purpose::Probe => redirects.extend(self.probed(backend, frame)),
+                Purpose::Probe => redirects.extend(self.handle_probe_reply(backend, frame)),
                 Purpose::Commands => self.dbs[backend.db].commands.learn(frame),
                 Purpose::Canary => has_succeeded |= self.canary_answered(backend, &pending, frame),
                 Purpose::Ignore | Purpose::Fence => {}
-                Purpose::Greeting => self.greeted(backend, frame)?,
+                Purpose::Greeting => self.handle_hello_reply(backend, frame)?,
             }
-            backend.forget(&pending);
+            backend.remove_request(&pending);
             if pending.bond == Bond::Ends {
                 backend.is_bound = false;
                 backend.in_transaction = false;
@@ -183,7 +183,7 @@ impl Worker {
     }
 
     /// Handles the reply of the shard to HELLO. `None`: this identity cannot execute commands.
-    fn greeted(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<()> {
+    fn handle_hello_reply(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<()> {
         let identity = &mut self.dbs[backend.db].identities[backend.identity];
         identity.noauth = frame.starts_with(b"-NOAUTH");
         if frame[0] == b'-' && !identity.noauth {
@@ -196,7 +196,7 @@ impl Worker {
         // On a dedicated connection, every reply belongs to the client.
         if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)
         {
-            backend.enqueue(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::own(Purpose::Commands));
+            backend.enqueue(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::internal(Purpose::Commands));
         }
         Some(())
     }
@@ -204,18 +204,18 @@ impl Worker {
     /// Delivers a complete reply to the client of the request.
     #[inline]
     pub(super) fn deliver(&mut self, pending: &Pending, frame: &[u8]) {
-        let asker = pending.asker;
-        let Some(client) = self.clients.get_mut(asker.client) else { return };
+        let reply_to = pending.reply_to;
+        let Some(client) = self.clients.get_mut(reply_to.client) else { return };
         if frame[0] == b'-' {
             self.dbs[client.db].stats.failed(Failure::of(frame));
         }
-        let Some(slot) = client.output.expected(asker.number) else { return };
+        let Some(slot) = client.output.expected(reply_to.number) else { return };
         match &mut slot.answer {
-            Answer::Waiting => client.output.answer(asker.number, frame),
+            Answer::Waiting => client.output.answer(reply_to.number, frame),
             Answer::Joining(join) => {
-                let is_complete = join.add(asker.part, frame);
-                let complete =
-                    is_complete.then(|| (join.kind == Kind::Least, join.finish(pending.class), join.held()));
+                let is_complete = join.add(reply_to.part, frame);
+                let complete = is_complete
+                    .then(|| (join.kind == Kind::Minimum, join.finish(pending.class), join.held()));
                 client.joining += frame.len();
                 if let Some((is_wait, mut joined, held)) = complete {
                     let topology_version = self.dbs[client.db].topology_version;
@@ -227,31 +227,39 @@ impl Worker {
                         joined = b":0\r\n".to_vec();
                     }
                     client.joining = client.joining.saturating_sub(held);
-                    client.output.answer(asker.number, &joined);
+                    client.output.answer(reply_to.number, &joined);
                 }
             }
-            Answer::Then(_) => {
-                let Answer::Then(then) = std::mem::replace(&mut slot.answer, Answer::Waiting) else { return };
-                self.then(asker, *then, frame);
+            Answer::Action(_) => {
+                let Answer::Action(action) = std::mem::replace(&mut slot.answer, Answer::Waiting) else {
+                    return;
+                };
+                self.apply_reply_action(reply_to, *action, frame);
             }
             Answer::Stashed { .. } => return,
         }
-        self.progressed(asker.client);
+        self.mark_progress(reply_to.client);
     }
 
     /// Does the same for an error that is not the reply of the shard to this request.
     #[cold]
-    pub(super) fn deliver_failure(&mut self, db: usize, pending: &Pending, fate: Fate, frame: &[u8]) {
-        self.note_fate(db, pending, fate);
-        if let Some(client) = self.clients.get_mut(pending.asker.client) {
-            client.output.mark_unserved(pending.asker.number);
+    pub(super) fn deliver_failure(
+        &mut self,
+        db: usize,
+        pending: &Pending,
+        result: RequestResult,
+        frame: &[u8],
+    ) {
+        self.count_result(db, pending, result);
+        if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
+            client.output.mark_unserved(pending.reply_to.number);
         }
         self.deliver(pending, frame);
     }
 
     /// Handles a new reply for a client: it has output, and is resumed if it waited.
     #[inline]
-    pub(super) fn progressed(&mut self, id: Id) {
+    pub(super) fn mark_progress(&mut self, id: Id) {
         let Some(client) = self.clients.get_mut(id) else { return };
         if !client.dirty {
             client.dirty = true;
@@ -320,10 +328,10 @@ impl Worker {
             client.resuming = true;
             self.resume.push(id);
         }
-        if let Some(feed) = client.output.hungry_for() {
-            self.let_go(feed);
+        if let Some(feed) = client.output.ready_feed() {
+            self.resume_reading(feed);
         }
-        self.weigh(id);
+        self.update_memory(id);
         self.set_interest(id, |interest| interest.write = !done);
         self.go_if_ready(id);
     }
@@ -331,17 +339,17 @@ impl Worker {
     pub(super) fn close_client(&mut self, id: Id) {
         let Some(mut client) = self.clients.remove(id) else { return };
         self.poll.remove(client.stream.fd());
-        client.stream.say_goodbye();
+        client.stream.send_close_notify();
         let (abandoned, feed) = client.output.abandon();
         if let Some(feed) = feed {
-            self.let_go(feed);
+            self.resume_reading(feed);
         }
-        self.release_exclusive(&mut client);
+        self.release_dedicated(&mut client);
         let db = &mut self.dbs[client.db];
-        db.clients_weigh -= client.weighed as i64;
+        db.client_memory -= client.accounted_memory as i64;
         // Identities that the client would have received.
         let identities = abandoned.into_iter().filter_map(|expected| match expected.answer {
-            Answer::Then(then) => then.identity(),
+            Answer::Action(action) => action.identity(),
             _ => None,
         });
         for identity in identities {

@@ -34,7 +34,7 @@ impl Worker {
     #[inline]
     pub(super) fn shared(&mut self, db: usize, identity: usize, pending: &Pending) -> Option<Id> {
         let target = self.dbs[db].topology.owner(pending.slot)?;
-        let lane = self.dbs[db].lane(pending.asker.client);
+        let lane = self.dbs[db].lane(pending.reply_to.client);
         self.shared_to(db, identity, target, lane)
     }
 
@@ -68,10 +68,10 @@ impl Worker {
         }
         let congested = backend.is_congested();
         if congested {
-            backend.waiting.push(pending.asker.client);
+            backend.waiting.push(pending.reply_to.client);
         }
-        if backend.is_held {
-            self.let_go(id);
+        if backend.is_suspended {
+            self.resume_reading(id);
         }
         congested
     }
@@ -87,9 +87,9 @@ impl Worker {
         if self.dbs[db].is_down(target, self.now) {
             return None;
         }
-        let place = &self.dbs[db].topology.targets[usize::from(target)];
-        let opened = socket::connect(place.address, place.unix_socket.as_deref());
-        let is_local = place.unix_socket.is_some();
+        let primary = &self.dbs[db].topology.targets[usize::from(target)];
+        let opened = socket::connect(primary.address, primary.unix_socket.as_deref());
+        let is_local = primary.unix_socket.is_some();
         let stream = opened.ok().and_then(|fd| self.dbs[db].wire(fd, is_local));
         let Some(stream) = stream else {
             self.refused(db, target);
@@ -106,19 +106,19 @@ impl Worker {
         }
         let mut greeting = Vec::new();
         greet(&mut greeting, &self.dbs[db].identities[identity].credentials);
-        backend.enqueue(&greeting, Pending::own(Purpose::Greeting));
+        backend.enqueue(&greeting, Pending::internal(Purpose::Greeting));
         Some(id)
     }
 
     pub(super) fn refused(&mut self, db: usize, target: TargetNumber) {
         let until = self.now + RETRY;
         self.dbs[db].set_down(target, until);
-        self.outage_begins(db, target, false);
+        self.start_outage(db, target, false);
         self.dbs[db].stats.failed(Failure::Refused);
     }
 
     /// Connects the identity without a login to all primaries before the first request.
-    pub(super) fn warm(&mut self, db: usize) {
+    pub(super) fn preconnect(&mut self, db: usize) {
         let targets: Vec<_> = {
             let topology = &self.dbs[db].topology;
             topology.representatives().filter_map(|slot| topology.owner(slot)).collect()
@@ -155,7 +155,7 @@ impl Worker {
             self.lost(id);
             return;
         }
-        let interest = Interest { read: !backend.is_held, write: backend.wants_write(), hangup: false };
+        let interest = Interest { read: !backend.is_suspended, write: backend.wants_write(), hangup: false };
         if backend.interest != interest {
             backend.interest = interest;
             if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::backend::Backend;
-use super::client::{Asker, Client};
+use super::client::{Client, ReplyTarget};
 use super::db::Credentials;
 use super::dispatch::pending;
 use super::intake::Flow;
@@ -18,9 +18,9 @@ const ANONYMOUS: usize = 2;
 
 /// Change of the client that follows a successful reply of the shard.
 #[derive(Debug)]
-pub enum Then {
+pub enum ReplyAction {
     /// The password is correct. The proxy creates the reply to HELLO itself.
-    Become {
+    ChangeIdentity {
         identity: usize,
         name: Option<Vec<u8>>,
         hello: bool,
@@ -32,11 +32,11 @@ pub enum Then {
     List,
 }
 
-impl Then {
+impl ReplyAction {
     /// Returns the identity that is reserved for the client.
     pub(super) fn identity(&self) -> Option<usize> {
         match self {
-            Self::Become { identity, .. } => Some(*identity),
+            Self::ChangeIdentity { identity, .. } => Some(*identity),
             _ => None,
         }
     }
@@ -57,7 +57,7 @@ impl Worker {
             Handling::Client => return self.client_command(id, client, args),
             Handling::Reset => {
                 if !client.is_drained() {
-                    return Flow::Hold;
+                    return Flow::Defer;
                 }
                 self.reset(client);
                 client.reply(class, |out| encode::simple(out, "RESET"));
@@ -99,7 +99,7 @@ impl Worker {
     }
 
     fn reset(&mut self, client: &mut Client) {
-        self.release_exclusive(client);
+        self.release_dedicated(client);
         client.profile = None;
         client.muted = super::client::Muted::No;
         self.change_identity(client, 0);
@@ -115,7 +115,7 @@ impl Worker {
     /// Discards the connections without a login, because the password of the default user has been
     /// changed or removed. A shard determines again whether a login is required. Clients that have
     /// logged in stay logged in, as with the engine.
-    pub(super) fn greet_anew(&mut self, db: usize) {
+    pub(super) fn discard_anonymous_connections(&mut self, db: usize) {
         for identity in &mut self.dbs[db].identities[..ANONYMOUS] {
             identity.noauth = false;
             identity.rejected = None;
@@ -133,7 +133,7 @@ impl Worker {
 
     fn auth(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         let (user, password) = match (args.get(1), args.get(2)) {
             (Some(password), None)
@@ -184,8 +184,8 @@ impl Worker {
         let identity = self.dbs[db].intern(Credentials { login, resp3 });
         // Counted now, so that the identity is not reused before the shard answers.
         self.dbs[db].identities[identity].clients += 1;
-        let then = Then::Become { identity, name, hello };
-        let number = client.expect(Class::Other, Answer::Then(Box::new(then)));
+        let action = ReplyAction::ChangeIdentity { identity, name, hello };
+        let number = client.expect(Class::Other, Answer::Action(Box::new(action)));
         client.blocked = true;
         let mut request = Vec::new();
         encode::command(&mut request, [b"AUTH", user, password].into_iter());
@@ -197,7 +197,7 @@ impl Worker {
 
     fn hello(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         let options = match hello_options(args) {
             Ok(options) => options,
@@ -259,14 +259,14 @@ impl Worker {
 
     /// Applies the change that follows the reply of a shard.
     #[cold]
-    pub(super) fn then(&mut self, asker: Asker, then: Then, frame: &[u8]) {
-        let Some(mut client) = self.clients.take(asker.client) else { return };
+    pub(super) fn apply_reply_action(&mut self, reply_to: ReplyTarget, action: ReplyAction, frame: &[u8]) {
+        let Some(mut client) = self.clients.take(reply_to.client) else { return };
         let failed = frame[0] == b'-';
         let mut reply = frame.to_vec();
-        match then {
-            Then::Become { identity, name, hello } => {
+        match action {
+            ReplyAction::ChangeIdentity { identity, name, hello } => {
                 if !failed {
-                    self.release_exclusive(&mut client);
+                    self.release_dedicated(&mut client);
                     self.change_identity(&mut client, identity);
                     if let Some(name) = name {
                         client.profile.get_or_insert_default().name = name;
@@ -277,19 +277,19 @@ impl Worker {
                 }
                 self.dbs[client.db].identities[identity].clients -= 1;
             }
-            Then::TransactionEnded => super::transaction::end_transaction(&mut client),
-            Then::Tracking if failed => self.release_exclusive(&mut client),
-            Then::Tracking => {}
-            Then::List if failed => {}
-            Then::List => {
-                self.ask_for_list(asker.client, asker.number, client.db);
-                self.clients.put_back(asker.client, client);
+            ReplyAction::TransactionEnded => super::transaction::end_transaction(&mut client),
+            ReplyAction::Tracking if failed => self.release_dedicated(&mut client),
+            ReplyAction::Tracking => {}
+            ReplyAction::List if failed => {}
+            ReplyAction::List => {
+                self.ask_for_list(reply_to.client, reply_to.number, client.db);
+                self.clients.put_back(reply_to.client, client);
                 return;
             }
         }
-        client.output.answer(asker.number, &reply);
+        client.output.answer(reply_to.number, &reply);
         client.blocked = false;
-        self.clients.put_back(asker.client, client);
+        self.clients.put_back(reply_to.client, client);
     }
 
     /// Forwards a frame that answers no request to the owner of the connection, if any.
@@ -298,7 +298,7 @@ impl Worker {
         let Some(mut client) = self.clients.take(owner) else { return };
         self.relayed(backend, &mut client, frame);
         self.clients.put_back(owner, client);
-        self.progressed(owner);
+        self.mark_progress(owner);
     }
 }
 

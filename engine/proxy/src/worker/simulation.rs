@@ -8,7 +8,7 @@
 mod clients;
 mod shards;
 
-use super::{Message, Seat, Shared as Links, Worker, clock::Clock};
+use super::{ConnectionCount, Message, Shared as Links, Worker, clock::Clock};
 use crate::budget::Budget;
 use crate::control::Database;
 use crate::poll::Poll;
@@ -45,7 +45,7 @@ const PATIENCE: u64 = 120_000_000;
 
 /// Frequency of events for shards: the probability of each at every step.
 #[derive(Debug, Clone, Copy)]
-struct Weather {
+struct FaultRates {
     moves: f64,
     handovers: f64,
     refusals: f64,
@@ -54,16 +54,17 @@ struct Weather {
     kills: f64,
 }
 
-const CALM: Weather =
-    Weather { moves: 0.0, handovers: 0.0, refusals: 0.0, resets: 0.0, freezes: 0.0, kills: 0.0 };
-const PLANNED: Weather = Weather { moves: 0.005, handovers: 0.0005, ..CALM };
-const STORM: Weather = Weather { refusals: 0.001, resets: 0.0005, freezes: 0.0003, kills: 0.0005, ..PLANNED };
+const NO_FAULTS: FaultRates =
+    FaultRates { moves: 0.0, handovers: 0.0, refusals: 0.0, resets: 0.0, freezes: 0.0, kills: 0.0 };
+const PLANNED: FaultRates = FaultRates { moves: 0.005, handovers: 0.0005, ..NO_FAULTS };
+const ALL_FAULTS: FaultRates =
+    FaultRates { refusals: 0.001, resets: 0.0005, freezes: 0.0003, kills: 0.0005, ..PLANNED };
 
 /// A scheduled event.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// The agent sends the current state.
-    Tell,
+    SendState,
     Promote(usize),
     Start(usize),
     Thaw(usize),
@@ -90,7 +91,7 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64, weather: Weather) -> Self {
+    fn new(seed: u64, faults: FaultRates) -> Self {
         static WORLDS: AtomicU64 = AtomicU64::new(0);
         let number = WORLDS.fetch_add(1, Relaxed);
         let directory = std::env::temp_dir().join(format!("shardboard-sim-{}-{number}", std::process::id()));
@@ -104,7 +105,7 @@ impl World {
         let links =
             Links { handle: handle.clone(), messages, events, counts, budget: Budget::new(), number: 1 };
         let worker = Worker::new(poll, links, Clock::simulated(Arc::clone(&time)));
-        let shared = Shared::new(weather.moves == 0.0);
+        let shared = Shared::new(faults.moves == 0.0);
         let mut world = Self {
             seed,
             rng: SmallRng::seed_from_u64(seed),
@@ -123,7 +124,7 @@ impl World {
             directory,
             _told: (event_receiver, count_receiver),
         };
-        world.tell();
+        world.send_state();
         for _ in 0..CLIENTS {
             world.accept();
         }
@@ -135,7 +136,7 @@ impl World {
     }
 
     /// Sends the current state as the agent.
-    fn tell(&mut self) {
+    fn send_state(&mut self) {
         self.version += 1;
         let shards: Vec<_> = (0..PAIRS * 2)
             .map(|number| {
@@ -161,9 +162,9 @@ impl World {
         theirs.set_nonblocking(true).unwrap();
         self.next_client += 1;
         let number = self.next_client;
-        let seat = Seat::take(&self.connections, &self.handle);
+        let connection_count = ConnectionCount::take(&self.connections, &self.handle);
         let stream = Box::new(Stream::plain(theirs.into()));
-        self.handle.send(Message::Accepted { uid: 1, stream, peer: None, number, seat });
+        self.handle.send(Message::Accepted { uid: 1, stream, peer: None, number, connection_count });
         self.clients.push(Client::new(ours, number));
     }
 
@@ -172,19 +173,19 @@ impl World {
         self.due.push(Reverse((at, due)));
     }
 
-    fn step(&mut self, weather: Weather) {
+    fn step(&mut self, faults: FaultRates) {
         let pause = match self.rng.random_range(0..1000) {
             // A former primary that owes replies for half a second is disconnected, which is a
             // failure.
-            0 if weather.freezes > 0.0 => self.rng.random_range(0..100_000),
+            0 if faults.freezes > 0.0 => self.rng.random_range(0..100_000),
             0..20 => self.rng.random_range(0..20_000),
             _ => self.rng.random_range(0..50),
         };
         self.time.fetch_add(pause, Relaxed);
-        self.happen(weather);
+        self.trigger_events(faults);
         let which = self.rng.random_range(0..self.clients.len().max(1));
         match self.rng.random_range(0..100) {
-            0..15 => self.with_client(which, |client, shared, rng| client.ask(shared, rng)),
+            0..15 => self.with_client(which, |client, shared, rng| client.send_random_request(shared, rng)),
             15..35 => self.with_client(which, |client, _, rng| client.send(rng)),
             35..55 => self.listen(which),
             _ => {
@@ -222,10 +223,10 @@ impl World {
     }
 
     /// Handles scheduled events and triggers random ones.
-    fn happen(&mut self, weather: Weather) {
+    fn trigger_events(&mut self, faults: FaultRates) {
         while self.due.peek().is_some_and(|Reverse((at, _))| *at <= self.time.load(Relaxed)) {
             let Some(Reverse((_, due))) = self.due.pop() else { break };
-            self.bring_about(due);
+            self.execute(due);
         }
         let pair = self.rng.random_range(0..PAIRS);
         let primary = self.shards.primary(pair);
@@ -236,11 +237,11 @@ impl World {
             };
             is_well(primary) && is_well(primary ^ 1) && !world.shards.is_moving(pair)
         };
-        if self.rng.random_bool(weather.moves) {
+        if self.rng.random_bool(faults.moves) {
             if self.shards.has_moving() {
                 if let Some(pairs) = self.shards.move_on() {
                     pairs.into_iter().for_each(|pair| self.changed[pair] = self.now());
-                    self.in_millis(1, 500, Due::Tell);
+                    self.in_millis(1, 500, Due::SendState);
                 }
             } else if (0..PAIRS).all(|pair| self.shards.processes[self.shards.primary(pair)].is_alive()) {
                 let slot = shards::slot_of_tag(self.rng.random_range(0..TAGS));
@@ -249,10 +250,10 @@ impl World {
                 }
             }
         }
-        if self.rng.random_bool(weather.handovers) && is_well(self) && self.promoted(pair) {
-            self.in_millis(1, 1_500, Due::Tell);
+        if self.rng.random_bool(faults.handovers) && is_well(self) && self.promoted(pair) {
+            self.in_millis(1, 1_500, Due::SendState);
         }
-        if self.rng.random_bool(weather.refusals) {
+        if self.rng.random_bool(faults.refusals) {
             let words = [
                 "LOADING the dataset is being loaded",
                 "CLUSTERDOWN The cluster is down",
@@ -263,23 +264,23 @@ impl World {
             process.refuses_with = process.is_alive().then_some(word);
             self.in_millis(1, 3_000, Due::Thaw(primary));
         }
-        if self.rng.random_bool(weather.resets) {
+        if self.rng.random_bool(faults.resets) {
             self.shards.processes[primary].reset_one(&mut self.rng);
         }
-        if self.rng.random_bool(weather.freezes) && is_well(self) {
+        if self.rng.random_bool(faults.freezes) && is_well(self) {
             self.shards.processes[primary].is_frozen = true;
             self.in_millis(10, 6_000, Due::Thaw(primary));
             if self.rng.random_bool(0.5) {
                 self.in_millis(200, 1_000, Due::Promote(pair));
             }
         }
-        if self.rng.random_bool(weather.kills) && is_well(self) {
+        if self.rng.random_bool(faults.kills) && is_well(self) {
             self.shards.processes[primary].kill();
             self.in_millis(100, 3_000, Due::Promote(pair));
             self.in_millis(3_000, 6_000, Due::Start(primary));
         }
-        if weather.moves > 0.0 && self.rng.random_bool(0.001) {
-            self.client_whim();
+        if faults.moves > 0.0 && self.rng.random_bool(0.001) {
+            self.random_client_event();
         }
     }
 
@@ -297,7 +298,7 @@ impl World {
         self.changed[pair] + SETTLED < self.now()
     }
 
-    fn client_whim(&mut self) {
+    fn random_client_event(&mut self) {
         let which = self.rng.random_range(0..self.clients.len().max(1));
         let Some(client) = self.clients.get_mut(which) else { return };
         match self.rng.random_range(0..6) {
@@ -307,9 +308,9 @@ impl World {
         }
     }
 
-    fn bring_about(&mut self, due: Due) {
+    fn execute(&mut self, due: Due) {
         match due {
-            Due::Tell => self.tell(),
+            Due::SendState => self.send_state(),
             Due::Accept => self.accept(),
             Due::Start(number) => self.shards.start(number),
             Due::Thaw(number) => {
@@ -321,7 +322,7 @@ impl World {
                 let process = &self.shards.processes[primary];
                 let is_gone = !process.is_alive() || process.is_frozen;
                 if is_gone && self.shards.processes[primary ^ 1].is_alive() && self.promoted(pair) {
-                    self.in_millis(1, 1_000, Due::Tell);
+                    self.in_millis(1, 1_000, Due::SendState);
                 }
             }
         }
@@ -329,15 +330,15 @@ impl World {
 
     /// Ends all events, and checks that all requests are answered and all acknowledged writes are
     /// present.
-    fn end_well(&mut self) {
+    fn finish_and_check(&mut self) {
         while let Some(Reverse((at, due))) = self.due.pop() {
             self.time.fetch_max(at, Relaxed);
-            self.bring_about(due);
+            self.execute(due);
         }
         while self.shards.has_moving() {
             self.shards.move_on();
         }
-        self.tell();
+        self.send_state();
         self.clients.iter_mut().for_each(|client| client.is_reading = true);
         self.until("all requests are answered", |world| world.clients.iter().all(Client::is_done));
         self.shared.is_calm = true;
@@ -402,13 +403,13 @@ struct Outcome {
     words: Vec<String>,
 }
 
-fn run(seed: u64, weather: Weather, steps: u64) -> Outcome {
+fn run(seed: u64, faults: FaultRates, steps: u64) -> Outcome {
     let _nobody_starts = STARTING.read().unwrap_or_else(PoisonError::into_inner);
-    let mut world = World::new(seed, weather);
+    let mut world = World::new(seed, faults);
     for _ in 0..steps {
-        world.step(weather);
+        world.step(faults);
     }
-    world.end_well();
+    world.finish_and_check();
     let Shared { answered, errors, digest, .. } = &world.shared;
     let (Shards { executed, redirected, .. }, seconds) = (&world.shards, world.now() as f64 / 1e6);
     println!(
@@ -430,7 +431,7 @@ fn seeds(some: u64) -> std::ops::Range<u64> {
 #[test]
 fn without_events_all_requests_succeed() {
     for seed in seeds(10) {
-        run(seed, CALM, 20_000);
+        run(seed, NO_FAULTS, 20_000);
     }
 }
 
@@ -450,7 +451,7 @@ fn during_planned_changes_each_request_is_answered_once_and_executed_at_most_onc
 #[test]
 fn during_failures_each_request_is_answered_once_and_executed_at_most_once() {
     for seed in seeds(80) {
-        run(seed, STORM, 20_000);
+        run(seed, ALL_FAULTS, 20_000);
     }
 }
 
@@ -459,11 +460,11 @@ fn during_failures_each_request_is_answered_once_and_executed_at_most_once() {
 #[test]
 fn a_shard_that_refuses_requests_receives_few() {
     let _nobody_starts = STARTING.read().unwrap_or_else(PoisonError::into_inner);
-    let mut world = World::new(1, STORM);
+    let mut world = World::new(1, ALL_FAULTS);
     let primary = world.shards.primary(0);
     world.shards.processes[primary].refuses_with = Some("LOADING the dataset is being loaded");
     for which in (0..CLIENTS).flat_map(|which| [which; 50]) {
-        world.with_client(which, |client, shared, rng| client.ask(shared, rng));
+        world.with_client(which, |client, shared, rng| client.send_random_request(shared, rng));
     }
     let until = world.now() + 1_000_000;
     while world.now() < until {
@@ -483,10 +484,10 @@ fn a_shard_that_refuses_requests_receives_few() {
     world.until("all requests are answered", |world| world.clients.iter().all(Client::is_done));
     assert!(world.now() < then + 200_000, "{} us", world.now() - then);
     assert!(world.shared.errors.is_empty(), "{:?}", world.shared.errors);
-    world.end_well();
+    world.finish_and_check();
 }
 
 #[test]
 fn a_seed_is_reproducible() {
-    assert_eq!(run(1, STORM, 5_000), run(1, STORM, 5_000));
+    assert_eq!(run(1, ALL_FAULTS, 5_000), run(1, ALL_FAULTS, 5_000));
 }

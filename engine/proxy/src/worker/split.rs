@@ -40,7 +40,7 @@ impl Worker {
         // There is one part per slot, because a shard in cluster mode rejects requests with keys of
         // two slots.
         let mut parts: Vec<Part> = Vec::new();
-        let mut places = std::mem::take(&mut self.places);
+        let mut places = std::mem::take(&mut self.part_by_slot);
         let mut order = Vec::with_capacity(args.len() / step);
         for at in (1..args.len()).step_by(step) {
             let slot = db.slot_of(args.get(at).unwrap_or_default());
@@ -57,7 +57,7 @@ impl Worker {
             parts[part].args.extend(at..at + step);
             order.push(part as u32);
         }
-        self.places = places;
+        self.part_by_slot = places;
         if parts.len() == 1 {
             return self.forward(id, client, command, args);
         }

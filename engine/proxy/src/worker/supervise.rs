@@ -28,7 +28,7 @@ pub(super) fn supervise<W: Supervised>(
 ) {
     let mut failures = Failures::default();
     loop {
-        let reason = match panic::survive(|| run(&mut worker)) {
+        let reason = match panic::catch(|| run(&mut worker)) {
             Some(Ok(())) => return,
             Some(Err(error)) => error.to_string(),
             None => "it panicked".into(),
@@ -69,7 +69,7 @@ impl Worker {
     /// worker, it keeps only plain values: the applied databases, and the reported outages, so that
     /// their end is reported as well.
     pub(super) fn replaced(mut self) -> io::Result<Self> {
-        let poll = Poll::woken_by(self.poll.waker())?;
+        let poll = Poll::with_waker(self.poll.waker())?;
         // A late reply for a closed client must not find another client.
         self.clients.clear();
         self.backends.clear();
@@ -89,7 +89,7 @@ impl Worker {
         let now = fresh.clock();
         fresh.next_tick = now + super::TICK;
         for mut old in self.dbs.into_iter().filter(|db| !db.is_free) {
-            fresh.budget.take(&old.connections.memory, -old.told_weight);
+            fresh.budget.add(&old.connections.memory, -old.reported_memory);
             if old.leaving {
                 continue;
             }

@@ -23,24 +23,24 @@ impl Worker {
         for id in self.backends.ids() {
             self.check_backend(id);
         }
-        self.weigh_others();
+        self.update_other_memory();
         if (self.now / TICK) % SELDOM == 0 {
             for id in self.clients.ids() {
                 self.check_client(id);
             }
             for db in &mut self.dbs {
-                db.forget_identities();
+                db.remove_unused_identities();
             }
-            self.dbs_gone();
+            self.remove_finished_dbs();
             self.finish_if_due();
         }
     }
 
     fn check_client(&mut self, id: Id) {
         let Some(mut client) = self.clients.take(id) else { return };
-        client.slim();
-        if client.exclusive.is_some() {
-            self.give_back(&mut client);
+        client.release_unused_memory();
+        if client.dedicated.is_some() {
+            self.return_to_pool(&mut client);
         }
         self.clients.put_back(id, client);
         let Some(client) = self.clients.get(id) else { return };
@@ -56,9 +56,9 @@ impl Worker {
     }
 
     fn check_backend(&mut self, id: Id) {
-        let is_silent = self.is_silent(id);
+        let is_silent = self.is_unresponsive(id);
         let Some(backend) = self.backends.get_mut(id) else { return };
-        backend.slim();
+        backend.release_unused_memory();
         let idle = backend.inflight.is_empty();
         let is_wanted = !backend.is_pooled
             && (backend.owner.is_some()
@@ -70,7 +70,7 @@ impl Worker {
             // The machine does not even refuse connections.
             self.lost(id);
         } else if is_silent {
-            self.gave_up(id);
+            self.close_unresponsive(id);
         } else if idle
             && (unused || (backend.demoted_at.is_some() || backend.is_outdated) && backend.owner.is_none())
         {
@@ -82,13 +82,13 @@ impl Worker {
 
     /// Whether a shard has sent nothing for too long although it owes replies. Clients with
     /// blocking commands may wait indefinitely.
-    fn is_silent(&mut self, id: Id) -> bool {
+    fn is_unresponsive(&mut self, id: Id) -> bool {
         let Some(backend) = self.backends.get_mut(id) else { return false };
         if backend.inflight.is_empty() {
             backend.silent_since = None;
             return false;
         }
-        if backend.is_held {
+        if backend.is_suspended {
             return false; // reading is suspended
         }
         let since = *backend.silent_since.get_or_insert(self.now);
@@ -101,11 +101,11 @@ impl Worker {
     }
 
     /// Closes the connections of removed databases without clients, and then frees the databases.
-    fn dbs_gone(&mut self) {
+    fn remove_finished_dbs(&mut self) {
         for db in 0..self.dbs.len() {
             let is_over = |db: &Db| {
-                let nobody = db.identities.iter().all(|identity| identity.is_unused());
-                db.leaving && nobody && db.parked.is_empty() && db.stats.is_empty()
+                let is_unused = db.identities.iter().all(|identity| identity.is_unused());
+                db.leaving && is_unused && db.parked.is_empty() && db.stats.is_empty()
             };
             let is_used = |id: &Id| self.backends.get(*id).is_some_and(|backend| backend.db == db);
             if !self.dbs[db].is_free && is_over(&self.dbs[db]) && !self.backends.ids().iter().any(is_used) {

@@ -4,11 +4,11 @@
 use super::Worker;
 use super::backend::{Bond, Pending, Purpose};
 use super::client::Client;
+use super::dedicated::DedicatedConnections;
 use super::dispatch::pending;
-use super::exclusive::Exclusive;
 use super::intake::Flow;
 use super::output::Answer;
-use super::session::Then;
+use super::session::ReplyAction;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
 use resp::{Args, encode};
@@ -17,19 +17,19 @@ use resp::{Args, encode};
 pub struct Transaction {
     /// A slot of the shard that executes it. `None`: no command has had a key yet.
     slot: Option<u16>,
-    held: Held,
+    held: TransactionLocation,
     deferred: Vec<Vec<u8>>,
     deferred_bytes: usize,
     /// Whether a command was refused, so that EXEC must not execute the others.
     broken: bool,
     /// Whether MULTI was sent. A lost WATCH creates a broken transaction before that.
-    begun: bool,
+    started: bool,
 }
 
 /// Location of the transaction's state. It never moves to another connection, even if its slot
 /// moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Held {
+enum TransactionLocation {
     #[default]
     Nowhere,
     At(Id),
@@ -37,14 +37,14 @@ enum Held {
 }
 
 impl Transaction {
-    pub(super) fn weight(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         self.deferred_bytes
     }
 
     /// Marks the transaction as broken, because its connection was lost with the watched keys and
     /// queued commands.
-    pub(super) fn lose(&mut self) {
-        self.held = Held::Lost;
+    pub(super) fn mark_lost(&mut self) {
+        self.held = TransactionLocation::Lost;
         self.broken = true;
     }
 }
@@ -63,7 +63,7 @@ impl Worker {
         args: &Args<'_>,
     ) -> Flow {
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         match command.handling {
             Handling::Multi => self.begin(client),
@@ -78,8 +78,8 @@ impl Worker {
     }
 
     fn begin(&mut self, client: &mut Client) {
-        let exclusive = client.exclusive.get_or_insert_default();
-        exclusive.transaction.get_or_insert_default().begun = true;
+        let dedicated = client.dedicated.get_or_insert_default();
+        dedicated.transaction.get_or_insert_default().started = true;
         client.reply(Class::Other, |out| encode::simple(out, "OK"));
     }
 
@@ -87,20 +87,20 @@ impl Worker {
         let db = &self.dbs[client.db];
         let slot = command.first_key(args).map_or(0, |key| db.slot_of(key));
         if !self.serves(client, slot) {
-            return self.elsewhere(client, Class::Other, slot);
+            return self.redirect_client(client, Class::Other, slot);
         }
         let db = &self.dbs[client.db];
-        let exclusive = client.exclusive.get_or_insert_default();
-        if exclusive.watching.is_some_and(|other| db.topology.owner(other) != db.topology.owner(slot)) {
+        let dedicated = client.dedicated.get_or_insert_default();
+        if dedicated.watching.is_some_and(|other| db.topology.owner(other) != db.topology.owner(slot)) {
             client.reply(Class::Other, |out| encode::error(out, CROSSSLOT));
             return Flow::Next;
         }
-        exclusive.watching = Some(slot);
+        dedicated.watching = Some(slot);
         let number = client.expect(Class::Other, Answer::Waiting);
-        let request = Pending { bond: Bond::Begins, ..pending(id, number, 0, Class::Other, slot) };
+        let request = Pending { bond: Bond::Starts, ..pending(id, number, 0, Class::Other, slot) };
         match self.bound_connections(client).first() {
             Some(&backend) => client.congested = self.enqueue(backend, args.raw, request),
-            None => self.send_exclusive(id, client, args.raw, request),
+            None => self.send_dedicated(id, client, args.raw, request),
         }
         Flow::Next
     }
@@ -116,7 +116,7 @@ impl Worker {
             let Some(backend) = self.backends.get_mut(id) else { continue };
             backend.is_bound = false;
             let request = if std::mem::take(&mut backend.in_transaction) { DISCARD } else { UNWATCH };
-            self.enqueue(id, request, Pending::own(Purpose::Ignore));
+            self.enqueue(id, request, Pending::internal(Purpose::Ignore));
         }
         end_transaction(client);
     }
@@ -129,15 +129,15 @@ impl Worker {
         command: &'static Command,
         args: &Args<'_>,
     ) -> Flow {
-        let Some(transaction) = client.exclusive.as_deref_mut().and_then(|own| own.transaction.as_mut())
+        let Some(transaction) = client.dedicated.as_deref_mut().and_then(|own| own.transaction.as_mut())
         else {
-            return Flow::Hold;
+            return Flow::Defer;
         };
-        if !transaction.begun {
+        if !transaction.started {
             // The connection with the watched keys was lost. Commands outside the transaction are
             // handled as usual.
             if command.handling == Handling::Unwatch {
-                client.exclusive.as_deref_mut().expect("it was just used").transaction = None;
+                client.dedicated.as_deref_mut().expect("it was just used").transaction = None;
             }
             return self.dispatch_command(id, client, command, args);
         }
@@ -155,16 +155,16 @@ impl Worker {
         let db = &self.dbs[client.db];
         let shards = db.topology.representatives().count();
         let key = command.first_key(args).map(|key| db.slot_of(key));
-        let exclusive = client.exclusive.get_or_insert_default();
-        let transaction = exclusive.transaction.get_or_insert_default();
-        let bound = transaction.slot.or(exclusive.watching);
+        let dedicated = client.dedicated.get_or_insert_default();
+        let transaction = dedicated.transaction.get_or_insert_default();
+        let bound = transaction.slot.or(dedicated.watching);
         let wrong = match (key, bound) {
             _ if !may_be_queued(command.handling, shards) => {
                 Some("ERR Command not allowed inside a transaction")
             }
-            (Some(key), _) if !db.topology.is_ours(key) => {
+            (Some(key), _) if !db.topology.is_local_slot(key) => {
                 transaction.broken = true;
-                self.elsewhere(client, command.class, key);
+                self.redirect_client(client, command.class, key);
                 return;
             }
             (Some(key), Some(bound)) if db.topology.owner(key) != db.topology.owner(bound) => Some(CROSSSLOT),
@@ -182,7 +182,7 @@ impl Worker {
         {
             transaction.deferred_bytes += args.raw.len() + size_of::<Vec<u8>>();
             transaction.deferred.push(args.raw.to_vec());
-            exclusive.risk = exclusive.risk.max(client.risk);
+            dedicated.risk = dedicated.risk.max(client.risk);
             client.reply(command.class, |out| encode::simple(out, "QUEUED"));
             return;
         }
@@ -194,11 +194,11 @@ impl Worker {
     /// changes would not be detected.
     fn check_watched(&self, client: &mut Client) {
         let bound = self.bound_connections(client).len();
-        let exclusive = client.exclusive.get_or_insert_default();
-        let is_watching = exclusive.watching.is_some();
-        let transaction = exclusive.transaction.get_or_insert_default();
-        if transaction.held == Held::Nowhere && (bound > 1 || bound == 0 && is_watching) {
-            transaction.lose();
+        let dedicated = client.dedicated.get_or_insert_default();
+        let is_watching = dedicated.watching.is_some();
+        let transaction = dedicated.transaction.get_or_insert_default();
+        if transaction.held == TransactionLocation::Nowhere && (bound > 1 || bound == 0 && is_watching) {
+            transaction.mark_lost();
         }
     }
 
@@ -214,35 +214,35 @@ impl Worker {
     ) {
         let home = self.dbs[client.db].topology.home();
         let bound = self.bound_connections(client);
-        let exclusive = client.exclusive.get_or_insert_default();
-        let watching = exclusive.watching;
-        let transaction = exclusive.transaction.get_or_insert_default();
+        let dedicated = client.dedicated.get_or_insert_default();
+        let watching = dedicated.watching;
+        let transaction = dedicated.transaction.get_or_insert_default();
         let slot = *transaction.slot.get_or_insert(watching.or(key).unwrap_or(home));
         let held = transaction.held;
         let opening = match held {
-            Held::Nowhere => {
+            TransactionLocation::Nowhere => {
                 let deferred = std::mem::take(&mut transaction.deferred);
                 transaction.deferred_bytes = 0;
                 std::iter::once(MULTI.to_vec()).chain(deferred).collect()
             }
             _ => Vec::new(),
         };
-        let bond = if matches!(answer, Answer::Then(_)) { Bond::Ends } else { Bond::Unchanged };
+        let bond = if matches!(answer, Answer::Action(_)) { Bond::Ends } else { Bond::Unchanged };
         let number = client.expect(class, answer);
         let request = Pending { bond, ..pending(id, number, 0, class, slot) };
-        let place = match (held, bound.first()) {
-            (Held::At(backend), _) => Some(backend),
-            (Held::Lost, _) => return client.output.answer(number, b"+QUEUED\r\n"),
-            (Held::Nowhere, Some(&backend)) => Some(backend),
-            (Held::Nowhere, None) => {
+        let backend = match (held, bound.first()) {
+            (TransactionLocation::At(backend), _) => Some(backend),
+            (TransactionLocation::Lost, _) => return client.output.answer(number, b"+QUEUED\r\n"),
+            (TransactionLocation::Nowhere, Some(&backend)) => Some(backend),
+            (TransactionLocation::Nowhere, None) => {
                 let target = self.dbs[client.db].topology.owner(slot);
-                target.and_then(|target| self.exclusive_to(id, client, target))
+                target.and_then(|target| self.dedicated_to(id, client, target))
             }
         };
-        let exclusive = client.exclusive.get_or_insert_default();
-        exclusive.was_last = true;
-        exclusive.risk = exclusive.risk.max(client.risk);
-        let Some(backend) = place else {
+        let dedicated = client.dedicated.get_or_insert_default();
+        dedicated.last_was_dedicated = true;
+        dedicated.risk = dedicated.risk.max(client.risk);
+        let Some(backend) = backend else {
             client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
             let parked = self.park(client.db, client.identity, true, raw, request, super::send::NO_PRIMARY);
             parked.opening = opening;
@@ -256,15 +256,15 @@ impl Worker {
 
     fn open_transaction(&mut self, client: &mut Client, id: Id, opening: &[Vec<u8>]) {
         for request in opening {
-            self.enqueue(id, request, Pending::own(Purpose::Ignore));
+            self.enqueue(id, request, Pending::internal(Purpose::Ignore));
         }
         if let Some(backend) = self.backends.get_mut(id) {
             backend.is_bound = true;
             backend.in_transaction = true;
         }
-        let transaction = client.exclusive.as_deref_mut().and_then(|own| own.transaction.as_mut());
+        let transaction = client.dedicated.as_deref_mut().and_then(|own| own.transaction.as_mut());
         if let Some(transaction) = transaction {
-            transaction.held = Held::At(id);
+            transaction.held = TransactionLocation::At(id);
         }
     }
 
@@ -277,28 +277,28 @@ impl Worker {
 
     /// Breaks the transaction, because no primary became available in time.
     pub(super) fn never_opened(&mut self, client: Id) {
-        let exclusive = self.clients.get_mut(client).and_then(|client| client.exclusive.as_deref_mut());
-        if let Some(transaction) = exclusive.and_then(|exclusive| exclusive.transaction.as_mut()) {
-            transaction.lose();
+        let dedicated = self.clients.get_mut(client).and_then(|client| client.dedicated.as_deref_mut());
+        if let Some(transaction) = dedicated.and_then(|dedicated| dedicated.transaction.as_mut()) {
+            transaction.mark_lost();
         }
     }
 
     fn finish(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         self.check_watched(client);
-        let exclusive = client.exclusive.get_or_insert_default();
-        let transaction = exclusive.transaction.get_or_insert_default();
+        let dedicated = client.dedicated.get_or_insert_default();
+        let transaction = dedicated.transaction.get_or_insert_default();
         let is_exec = command.handling == Handling::Exec;
         let held = transaction.held;
-        let is_lost = held == Held::Lost || held == Held::Nowhere && !is_exec;
+        let is_lost = held == TransactionLocation::Lost || held == TransactionLocation::Nowhere && !is_exec;
         if !is_lost && !transaction.broken {
-            let answer = Answer::Then(Box::new(Then::TransactionEnded));
+            let answer = Answer::Action(Box::new(ReplyAction::TransactionEnded));
             self.send_queued(id, client, None, args.raw, Class::Other, answer);
             client.blocked = true;
             return Flow::Next;
         }
         // Replies to queued commands must be received first.
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         self.release_bound(client);
         client.reply(Class::Other, |out| match is_exec {
@@ -311,7 +311,8 @@ impl Worker {
     /// Returns the connections with watched keys or queued commands: one, unless watched keys have
     /// moved.
     fn bound_connections(&self, client: &Client) -> Vec<Id> {
-        let mut all = client.exclusive.as_deref().map(Exclusive::all_connections).unwrap_or_default();
+        let mut all =
+            client.dedicated.as_deref().map(DedicatedConnections::all_connections).unwrap_or_default();
         all.retain(|id| self.backends.get(*id).is_some_and(|backend| backend.is_bound));
         all
     }
@@ -319,9 +320,9 @@ impl Worker {
 
 /// Ends the transaction and removes all watches.
 pub(super) fn end_transaction(client: &mut Client) {
-    if let Some(exclusive) = client.exclusive.as_deref_mut() {
-        exclusive.transaction = None;
-        exclusive.watching = None;
+    if let Some(dedicated) = client.dedicated.as_deref_mut() {
+        dedicated.transaction = None;
+        dedicated.watching = None;
     }
 }
 

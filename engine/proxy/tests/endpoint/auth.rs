@@ -4,7 +4,7 @@ use crate::lab::{Lab, SHARDS, wait};
 
 fn on_all(lab: &Lab, command: &str) {
     for port in SHARDS {
-        assert_eq!(lab.direct(port).ask(command), "+OK\r\n", "{command}");
+        assert_eq!(lab.direct(port).command(command), "+OK\r\n", "{command}");
     }
 }
 
@@ -14,32 +14,36 @@ fn each_user_has_its_own_permissions() {
     let _proxy = lab.hidden();
     on_all(&lab, "ACL SETUSER reader on >secret ~* +@read +@connection");
     let (mut plain, mut reader) = (lab.client(), lab.client());
-    assert_eq!(plain.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(plain.command("SET a 1"), "+OK\r\n");
     let wrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
-    assert_eq!(reader.ask("AUTH reader wrong"), wrong);
-    assert_eq!(reader.ask("SET a 2"), "+OK\r\n");
-    assert_eq!(reader.ask("AUTH reader secret"), "+OK\r\n");
-    assert_eq!(reader.ask("GET a"), "$1\r\n2\r\n");
+    assert_eq!(reader.command("AUTH reader wrong"), wrong);
+    assert_eq!(reader.command("SET a 2"), "+OK\r\n");
+    assert_eq!(reader.command("AUTH reader secret"), "+OK\r\n");
+    assert_eq!(reader.command("GET a"), "$1\r\n2\r\n");
     assert!(
-        reader.ask("SET a 3").starts_with("-NOPERM User reader has no permissions to run the 'set' command")
+        reader
+            .command("SET a 3")
+            .starts_with("-NOPERM User reader has no permissions to run the 'set' command")
     );
     assert_eq!(
-        reader.ask("ACL WHOAMI"),
+        reader.command("ACL WHOAMI"),
         "-NOPERM User reader has no permissions to run the 'acl|whoami' command\r\n"
     );
-    assert_eq!(plain.ask("SET a 4"), "+OK\r\n");
-    assert_eq!(reader.ask("AUTH reader wrong"), wrong);
-    assert!(reader.ask("SET a 3").starts_with("-NOPERM"));
-    assert!(reader.ask("HELLO 3 AUTH reader secret SETNAME r").starts_with("%7\r\n"));
-    assert!(reader.ask("HELLO 3 AUTH reader no").starts_with("-WRONGPASS"));
-    assert_eq!(reader.ask("CLIENT GETNAME"), "$1\r\nr\r\n");
-    assert_eq!(reader.ask("MGET a none"), "*2\r\n$1\r\n4\r\n_\r\n");
-    assert!(reader.ask("CLIENT LIST").contains("name=r "));
+    assert_eq!(plain.command("SET a 4"), "+OK\r\n");
+    assert_eq!(reader.command("AUTH reader wrong"), wrong);
+    assert!(reader.command("SET a 3").starts_with("-NOPERM"));
+    assert!(reader.command("HELLO 3 AUTH reader secret SETNAME r").starts_with("%7\r\n"));
+    assert!(reader.command("HELLO 3 AUTH reader no").starts_with("-WRONGPASS"));
+    assert_eq!(reader.command("CLIENT GETNAME"), "$1\r\nr\r\n");
+    assert_eq!(reader.command("MGET a none"), "*2\r\n$1\r\n4\r\n_\r\n");
+    assert!(reader.command("CLIENT LIST").contains("name=r "));
     on_all(&lab, "ACL SETUSER reader -client|list");
-    assert!(reader.ask("CLIENT LIST").starts_with("-NOPERM"));
-    assert_eq!(reader.ask("RESET"), "+RESET\r\n");
-    assert_eq!(reader.ask("SET a 5"), "+OK\r\n");
-    assert!(plain.ask("AUTH x").starts_with("-ERR AUTH <password> called without any password configured"));
+    assert!(reader.command("CLIENT LIST").starts_with("-NOPERM"));
+    assert_eq!(reader.command("RESET"), "+RESET\r\n");
+    assert_eq!(reader.command("SET a 5"), "+OK\r\n");
+    assert!(
+        plain.command("AUTH x").starts_with("-ERR AUTH <password> called without any password configured")
+    );
 }
 
 #[test]
@@ -51,37 +55,37 @@ fn a_new_default_password_logs_out_clients_without_a_login() {
     let mut direct = SHARDS.map(|port| lab.direct(port));
     let mut on_all = |command: &str| {
         for shard in &mut direct {
-            assert_eq!(shard.ask(command), "+OK\r\n", "{command}");
+            assert_eq!(shard.command(command), "+OK\r\n", "{command}");
         }
     };
     let noauth = "-NOAUTH Authentication required.\r\n";
     let (mut plain, mut alone) = (lab.client(), lab.client());
-    assert_eq!(plain.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(plain.command("SET a 1"), "+OK\r\n");
     // Uses a dedicated connection, which is then available to the next client.
-    assert_eq!(alone.ask("WATCH a"), "+OK\r\n");
-    assert_eq!(alone.ask("UNWATCH"), "+OK\r\n");
+    assert_eq!(alone.command("WATCH a"), "+OK\r\n");
+    assert_eq!(alone.command("UNWATCH"), "+OK\r\n");
     drop(alone);
     on_all("ACL SETUSER default on resetpass >first");
     database["access"] = serde_json::json!(1);
     proxy.apply(&database);
     for key in ["a", "b", "c"] {
-        assert_eq!(lab.client().ask(&format!("GET {key}")), noauth);
-        assert_eq!(lab.client().ask(&format!("WATCH {key}")), noauth);
+        assert_eq!(lab.client().command(&format!("GET {key}")), noauth);
+        assert_eq!(lab.client().command(&format!("WATCH {key}")), noauth);
     }
-    assert_eq!(plain.ask("GET a"), noauth);
-    assert_eq!(plain.ask("AUTH first"), "+OK\r\n");
-    assert_eq!(plain.ask("GET a"), "$1\r\n1\r\n");
+    assert_eq!(plain.command("GET a"), noauth);
+    assert_eq!(plain.command("AUTH first"), "+OK\r\n");
+    assert_eq!(plain.command("GET a"), "$1\r\n1\r\n");
     on_all("ACL SETUSER default on resetpass >second");
     database["access"] = serde_json::json!(2);
     proxy.apply(&database);
-    assert_eq!(plain.ask("GET a"), "$1\r\n1\r\n", "a logged-in client stays logged in");
-    assert!(lab.client().ask("AUTH first").starts_with("-WRONGPASS"));
-    assert_eq!(lab.client().ask("AUTH second"), "+OK\r\n");
+    assert_eq!(plain.command("GET a"), "$1\r\n1\r\n", "a logged-in client stays logged in");
+    assert!(lab.client().command("AUTH first").starts_with("-WRONGPASS"));
+    assert_eq!(lab.client().command("AUTH second"), "+OK\r\n");
     on_all("ACL SETUSER default on nopass");
     database["access"] = serde_json::json!(3);
     proxy.apply(&database);
     let mut client = lab.client();
-    wait("a shard to report that no password is required", || client.ask("GET a") == "$1\r\n1\r\n");
+    wait("a shard to report that no password is required", || client.command("GET a") == "$1\r\n1\r\n");
 }
 
 #[test]
@@ -99,31 +103,31 @@ fn without_the_database_password_nothing_is_executed() {
     let mut proxy = lab.proxy(&database);
     let (mut one, mut two) = (lab.client(), lab.client());
     let noauth = "-NOAUTH Authentication required.\r\n";
-    wait("a shard to report that a password is required", || one.ask("PING") == noauth);
+    wait("a shard to report that a password is required", || one.command("PING") == noauth);
     for line in ["GET a", "PING", "MGET a b c", "MULTI", "SUBSCRIBE a", "DBSIZE", "CLIENT ID"] {
-        assert_eq!(one.ask(line), noauth, "{line}");
+        assert_eq!(one.command(line), noauth, "{line}");
     }
-    assert!(one.ask("HELLO 3").starts_with("-NOAUTH HELLO must be called"));
-    assert!(one.ask("AUTH wrong").starts_with("-WRONGPASS"));
-    assert_eq!(one.ask("GET a"), noauth);
-    assert_eq!(one.ask("AUTH secret"), "+OK\r\n");
-    assert_eq!(one.ask("SET a 1"), "+OK\r\n");
-    assert_eq!(one.ask("PING"), "+PONG\r\n");
+    assert!(one.command("HELLO 3").starts_with("-NOAUTH HELLO must be called"));
+    assert!(one.command("AUTH wrong").starts_with("-WRONGPASS"));
+    assert_eq!(one.command("GET a"), noauth);
+    assert_eq!(one.command("AUTH secret"), "+OK\r\n");
+    assert_eq!(one.command("SET a 1"), "+OK\r\n");
+    assert_eq!(one.command("PING"), "+PONG\r\n");
     // No request has reached a shard.
     let refused = |lab: &Lab| {
         let mut shard = lab.direct(SHARDS[2]);
-        shard.ask("AUTH secret");
-        let stats = shard.ask("INFO errorstats");
+        shard.command("AUTH secret");
+        let stats = shard.command("INFO errorstats");
         stats.lines().find(|line| line.starts_with("errorstat_NOAUTH")).map(str::to_string)
     };
     let before = refused(&lab);
     for line in ["GET a", "SET a 2", "EVAL return(1) 1 a", "MGET a b", "GET", "NOSUCH"] {
-        assert_eq!(two.ask(line), noauth, "{line}");
+        assert_eq!(two.command(line), noauth, "{line}");
     }
     assert_eq!(refused(&lab), before);
-    assert!(two.ask("AUTH").starts_with("-ERR wrong number of arguments for 'auth' command"));
-    assert_eq!(two.ask("AUTH default secret"), "+OK\r\n");
-    assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
+    assert!(two.command("AUTH").starts_with("-ERR wrong number of arguments for 'auth' command"));
+    assert_eq!(two.command("AUTH default secret"), "+OK\r\n");
+    assert_eq!(two.command("GET a"), "$1\r\n1\r\n");
     // No memory is allocated for large requests.
     for (request, reply) in [
         (&b"*11\r\n"[..], "-ERR Protocol error: unauthenticated multibulk length\r\n"),
@@ -143,5 +147,5 @@ fn without_the_database_password_nothing_is_executed() {
     proxy.apply(&database);
     let mut silent = lab.client();
     assert_eq!(silent.try_reply(), None);
-    assert_eq!(two.ask("PING"), "+PONG\r\n");
+    assert_eq!(two.command("PING"), "+PONG\r\n");
 }

@@ -14,7 +14,7 @@ fn requests_wait_for_the_new_primary() {
     let mut proxy = lab.proxy(&lab.patient(&shards));
     let mut client = lab.client();
     // "a" is on the last shard.
-    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(client.command("SET a 1"), "+OK\r\n");
     lab.kill(SHARDS[2]);
     notice(&lab, &mut proxy);
     client.send("SET a 2");
@@ -32,7 +32,7 @@ fn an_outage_is_reported_with_the_results_of_requests() {
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.patient(&shards));
     let (mut client, mut other) = (lab.client(), lab.client());
-    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(client.command("SET a 1"), "+OK\r\n");
     lab.freeze(SHARDS[2]);
     other.send("INCR a");
     proxy.metrics(|database| database["requests"]["write"] == 2);
@@ -54,7 +54,7 @@ fn an_outage_is_reported_with_the_results_of_requests() {
     assert_eq!(ended["noticed_ms"], began["noticed_ms"]);
     proxy.reconnect(&lab.directory.join("control"));
     assert_eq!(proxy.expect("outage"), ended, "an agent that reconnects has missed nothing");
-    assert_eq!(client.ask("GET a"), "$1\r\n2\r\n");
+    assert_eq!(client.command("GET a"), "$1\r\n2\r\n");
     // Requests without a reply of a shard do not count as responses and have no latency.
     let metrics = proxy.metrics(|database| database["responses"]["read"] == 1);
     let database = &metrics["databases"][0];
@@ -66,7 +66,7 @@ fn an_outage_is_reported_with_the_results_of_requests() {
 fn canaries_detect_an_outage_without_client_requests() {
     let mut lab = Lab::new();
     let (mut proxy, after) = watched(&mut lab);
-    assert_eq!(lab.direct(SHARDS[2]).ask("DBSIZE"), ":0\r\n");
+    assert_eq!(lab.direct(SHARDS[2]).command("DBSIZE"), ":0\r\n");
     lab.kill(SHARDS[2]);
     let began = proxy.expect("outage");
     assert_eq!((began["port"].as_u64(), &began["watched"]), (Some(SHARDS[2].into()), &json!(true)));
@@ -105,7 +105,7 @@ fn canaries_do_not_change_the_topology() {
     wait_for_canaries(&lab, SHARDS[2]);
     swap(&lab);
     let refused = |times: u64| {
-        let stats = lab.direct(SHARDS[2]).ask("INFO errorstats");
+        let stats = lab.direct(SHARDS[2]).command("INFO errorstats");
         let count = stats.split("errorstat_MOVED:count=").nth(1).and_then(|rest| rest.split("\r\n").next());
         count.is_some_and(|count| count.parse::<u64>().unwrap() >= times)
     };
@@ -123,9 +123,11 @@ fn shards_without_a_canary_user_receive_no_further_canaries() {
     let mut proxy = lab.proxy(&database);
     let mut client = lab.client();
     wait("a refusal", || {
-        SHARDS.iter().any(|port| lab.direct(*port).ask("INFO stats").contains("acl_access_denied_auth:1\r\n"))
+        SHARDS
+            .iter()
+            .any(|port| lab.direct(*port).command("INFO stats").contains("acl_access_denied_auth:1\r\n"))
     });
-    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(client.command("SET a 1"), "+OK\r\n");
     assert!(proxy.heard_nothing_of("outage", "metrics"));
 }
 
@@ -142,14 +144,16 @@ fn watched(lab: &mut Lab) -> (Proxy, Value) {
 fn with_canary(lab: &Lab, mut database: Value) -> Value {
     for port in SHARDS.into_iter().chain(REPLICAS) {
         let user = "ACL SETUSER canary on >secret ~shardboard:canary:* -@all +zremrangebylex +command";
-        assert_eq!(lab.direct(port).ask(user), "+OK\r\n");
+        assert_eq!(lab.direct(port).command(user), "+OK\r\n");
     }
     database["canary"] = json!({"user": "canary", "password": "secret", "interval_ms": 20});
     database
 }
 
 fn wait_for_canaries(lab: &Lab, port: u16) {
-    wait("canaries", || lab.direct(port).ask("INFO commandstats").contains("cmdstat_zremrangebylex:calls="));
+    wait("canaries", || {
+        lab.direct(port).command("INFO commandstats").contains("cmdstat_zremrangebylex:calls=")
+    });
 }
 
 #[test]
@@ -158,19 +162,21 @@ fn wait_never_confirms_writes_that_a_lost_primary_acknowledged() {
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.database(&shards));
     let (mut client, mut other) = (lab.client(), lab.client());
-    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
-    assert_eq!(client.ask("WAIT 1 5000"), ":1\r\n");
-    assert_eq!(client.ask("SET a 2"), "+OK\r\n");
+    assert_eq!(client.command("SET a 1"), "+OK\r\n");
+    assert_eq!(client.command("WAIT 1 5000"), ":1\r\n");
+    assert_eq!(client.command("SET a 2"), "+OK\r\n");
     swap(&lab);
     proxy.apply(&lab.promoted(&shards));
     // When the connections to the old primary have ended, writes of other clients are confirmed
     // again.
-    wait("the others", || other.ask("SET a 3") == "+OK\r\n" && other.ask("WAIT 1 5000") == ":1\r\n");
+    wait("the others", || other.command("SET a 3") == "+OK\r\n" && other.command("WAIT 1 5000") == ":1\r\n");
     // All shards have a replica with all data. Only for the last write of this client, this is
     // unknown.
-    assert_eq!(client.ask("WAIT 1 5000"), ":0\r\n");
-    assert_eq!(client.ask("WAIT 1 5000"), ":0\r\n");
-    wait("the client", || client.ask("SET a 4") == "+OK\r\n" && client.ask("WAIT 1 5000") == ":1\r\n");
+    assert_eq!(client.command("WAIT 1 5000"), ":0\r\n");
+    assert_eq!(client.command("WAIT 1 5000"), ":0\r\n");
+    wait("the client", || {
+        client.command("SET a 4") == "+OK\r\n" && client.command("WAIT 1 5000") == ":1\r\n"
+    });
 }
 
 #[test]
@@ -184,7 +190,7 @@ fn a_blocking_command_continues_on_the_new_primary() {
     swap(&lab);
     proxy.apply(&lab.promoted(&shards));
     assert!(blocked.is_quiet());
-    assert_eq!(other.ask("RPUSH {a}list x"), ":1\r\n");
+    assert_eq!(other.command("RPUSH {a}list x"), ":1\r\n");
     assert_eq!(blocked.reply(), "*2\r\n$7\r\n{a}list\r\n$1\r\nx\r\n");
 }
 
@@ -197,14 +203,16 @@ fn notice(lab: &Lab, proxy: &mut Proxy) {
 }
 
 fn promote(lab: &Lab) {
-    assert_eq!(lab.direct(REPLICAS[2]).ask("CLUSTER FAILOVER TAKEOVER"), "+OK\r\n");
-    wait("the promotion", || lab.direct(REPLICAS[2]).ask("INFO replication").contains("role:master"));
+    assert_eq!(lab.direct(REPLICAS[2]).command("CLUSTER FAILOVER TAKEOVER"), "+OK\r\n");
+    wait("the promotion", || lab.direct(REPLICAS[2]).command("INFO replication").contains("role:master"));
 }
 
 /// Promotes the replica while the primary is running, which becomes a replica.
 fn swap(lab: &Lab) {
     promote(lab);
-    wait("the replica", || lab.direct(SHARDS[2]).ask("INFO replication").contains("master_link_status:up"));
+    wait("the replica", || {
+        lab.direct(SHARDS[2]).command("INFO replication").contains("master_link_status:up")
+    });
 }
 
 #[test]
@@ -213,26 +221,26 @@ fn a_transaction_never_continues_on_another_primary() {
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.database(&shards));
     let (mut queueing, mut watching, mut other) = (lab.client(), lab.client(), lab.client());
-    assert_eq!(queueing.ask("MULTI"), "+OK\r\n");
-    assert_eq!(queueing.ask("SET a queued"), "+QUEUED\r\n");
-    assert_eq!(watching.ask("WATCH a"), "+OK\r\n");
+    assert_eq!(queueing.command("MULTI"), "+OK\r\n");
+    assert_eq!(queueing.command("SET a queued"), "+QUEUED\r\n");
+    assert_eq!(watching.command("WATCH a"), "+OK\r\n");
     swap(&lab);
     proxy.apply(&lab.promoted(&shards));
-    assert_eq!(other.ask("SET a other"), "+OK\r\n");
+    assert_eq!(other.command("SET a other"), "+OK\r\n");
     // Nothing is executed, whether the old connection still answers or not.
-    queueing.ask("INCR {a}n");
-    assert!(queueing.ask("EXEC").starts_with("-EXECABORT"));
-    watching.ask("MULTI");
-    watching.ask("SET a watching");
-    assert!(!watching.ask("EXEC").contains("OK"));
-    assert_eq!(other.ask("GET a"), "$5\r\nother\r\n");
-    assert_eq!(other.ask("EXISTS {a}n"), ":0\r\n");
+    queueing.command("INCR {a}n");
+    assert!(queueing.command("EXEC").starts_with("-EXECABORT"));
+    watching.command("MULTI");
+    watching.command("SET a watching");
+    assert!(!watching.command("EXEC").contains("OK"));
+    assert_eq!(other.command("GET a"), "$5\r\nother\r\n");
+    assert_eq!(other.command("EXISTS {a}n"), ":0\r\n");
     // Later transactions work as usual.
     for client in [&mut queueing, &mut watching] {
-        client.ask("WATCH a");
-        client.ask("MULTI");
-        assert_eq!(client.ask("INCR {a}n"), "+QUEUED\r\n");
-        assert!(client.ask("EXEC").starts_with("*1\r\n:"));
+        client.command("WATCH a");
+        client.command("MULTI");
+        assert_eq!(client.command("INCR {a}n"), "+QUEUED\r\n");
+        assert!(client.command("EXEC").starts_with("*1\r\n:"));
     }
 }
 
@@ -242,8 +250,8 @@ fn a_transaction_of_a_lost_primary_is_not_executed() {
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.patient(&shards));
     let (mut before, mut between) = (lab.client(), lab.client());
-    assert_eq!(before.ask("MULTI"), "+OK\r\n");
-    assert_eq!(before.ask("INCR a"), "+QUEUED\r\n");
+    assert_eq!(before.command("MULTI"), "+OK\r\n");
+    assert_eq!(before.command("INCR a"), "+QUEUED\r\n");
     lab.kill(SHARDS[2]);
     // This transaction starts while there is no primary, and waits for one.
     for line in ["MULTI", "INCR a", "INCR a", "EXEC"] {
@@ -255,9 +263,9 @@ fn a_transaction_of_a_lost_primary_is_not_executed() {
     assert_eq!(between.reply(), "+QUEUED\r\n");
     assert_eq!(between.reply(), "+QUEUED\r\n");
     assert_eq!(between.reply(), "*2\r\n:1\r\n:2\r\n");
-    assert_eq!(before.ask("INCR a"), "+QUEUED\r\n");
-    assert!(before.ask("EXEC").starts_with("-EXECABORT"));
-    assert_eq!(before.ask("GET a"), "$1\r\n2\r\n");
+    assert_eq!(before.command("INCR a"), "+QUEUED\r\n");
+    assert!(before.command("EXEC").starts_with("-EXECABORT"));
+    assert_eq!(before.command("GET a"), "$1\r\n2\r\n");
 }
 
 #[test]
@@ -270,10 +278,10 @@ fn without_a_new_primary_requests_fail_after_the_timeout() {
     let mut client = lab.client();
     lab.kill(SHARDS[2]);
     let started = Instant::now();
-    assert!(client.ask("GET a").starts_with("-CLUSTERDOWN no primary of the shard can be reached"));
+    assert!(client.command("GET a").starts_with("-CLUSTERDOWN no primary of the shard can be reached"));
     assert!(started.elapsed() > Duration::from_millis(350));
     // The other shards are not affected.
-    assert_eq!(client.ask("SET b 1"), "+OK\r\n");
+    assert_eq!(client.command("SET b 1"), "+OK\r\n");
 }
 
 #[test]
@@ -282,7 +290,7 @@ fn requests_received_by_a_shard_that_failed_are_not_repeated() {
     let shards = lab.cluster(true);
     let mut proxy = lab.proxy(&lab.patient(&shards));
     let (mut writer, mut reader) = (lab.client(), lab.client());
-    assert_eq!(writer.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(writer.command("SET a 1"), "+OK\r\n");
     // Both requests are sent to a shard that never continues. Each may be the cause of its failure.
     lab.freeze(SHARDS[2]);
     writer.send("INCR a");
@@ -294,14 +302,14 @@ fn requests_received_by_a_shard_that_failed_are_not_repeated() {
     assert_eq!(writer.reply(), LOST);
     assert_eq!(reader.reply(), "-ERR the connection to the shard was lost before it answered\r\n");
     promote(&lab);
-    let promoted = lab.direct(REPLICAS[2]).ask("INFO commandstats");
+    let promoted = lab.direct(REPLICAS[2]).command("INFO commandstats");
     proxy.apply(&lab.promoted(&shards));
-    assert_eq!(writer.ask("SET {a}2 1"), "+OK\r\n");
+    assert_eq!(writer.command("SET {a}2 1"), "+OK\r\n");
     assert!(
         !promoted.contains("cmdstat_get:")
-            && !lab.direct(REPLICAS[2]).ask("INFO commandstats").contains("cmdstat_get:")
+            && !lab.direct(REPLICAS[2]).command("INFO commandstats").contains("cmdstat_get:")
     );
-    assert_eq!(reader.ask("GET a"), "$1\r\n1\r\n");
+    assert_eq!(reader.command("GET a"), "$1\r\n1\r\n");
 }
 
 #[test]
@@ -312,7 +320,7 @@ fn requests_to_a_frozen_shard_time_out() {
     database["request_timeout_ms"] = json!(2_000);
     let _proxy = lab.proxy(&database);
     let (mut writer, mut reader, mut blocked) = (lab.client(), lab.client(), lab.client());
-    assert_eq!(writer.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(writer.command("SET a 1"), "+OK\r\n");
     blocked.send("BLPOP {a}list 0");
     assert!(blocked.is_quiet());
     lab.freeze(SHARDS[2]);
@@ -321,10 +329,10 @@ fn requests_to_a_frozen_shard_time_out() {
     for client in [&mut writer, &mut reader] {
         assert!(client.reply().starts_with("-ERR the shard did not answer in time"));
     }
-    assert_eq!(reader.ask("SET b 1"), "+OK\r\n");
+    assert_eq!(reader.command("SET b 1"), "+OK\r\n");
     // The shard is used again when it continues. The blocking command has waited the entire time.
-    lab.thaw(SHARDS[2]);
-    wait("the shard", || writer.ask("RPUSH {a}list x").starts_with(':'));
+    lab.resume(SHARDS[2]);
+    wait("the shard", || writer.command("RPUSH {a}list x").starts_with(':'));
     assert_eq!(blocked.reply(), "*2\r\n$7\r\n{a}list\r\n$1\r\nx\r\n");
 }
 
@@ -336,11 +344,11 @@ fn a_shard_that_comes_back_is_used_again() {
     database["sharded"] = json!(false);
     let mut proxy = lab.proxy(&database);
     let mut client = lab.client();
-    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(client.command("SET a 1"), "+OK\r\n");
     lab.kill(21000);
     notice(&lab, &mut proxy);
     client.send("SET a 2");
     lab.server(21000, &[]);
     assert_eq!(client.reply(), "+OK\r\n");
-    assert_eq!(client.ask("GET a"), "$1\r\n2\r\n");
+    assert_eq!(client.command("GET a"), "$1\r\n2\r\n");
 }

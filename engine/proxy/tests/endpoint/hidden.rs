@@ -31,32 +31,32 @@ fn keys_of_many_shards_are_one_database() {
     let _proxy = lab.hidden();
     let mut client = lab.client();
     let set: Vec<String> = (0..100).map(|n| format!("k{n} {n}")).collect();
-    assert_eq!(client.ask(&format!("MSET {}", set.join(" "))), "+OK\r\n");
+    assert_eq!(client.command(&format!("MSET {}", set.join(" "))), "+OK\r\n");
     assert_eq!(
-        client.ask("MGET k1 k50 none k99 k1"),
+        client.command("MGET k1 k50 none k99 k1"),
         "*5\r\n$1\r\n1\r\n$2\r\n50\r\n$-1\r\n$2\r\n99\r\n$1\r\n1\r\n"
     );
-    assert_eq!(client.ask("DBSIZE"), ":100\r\n");
-    assert_eq!(client.ask("EXISTS k1 k2 none k3 k1"), ":4\r\n");
-    assert_eq!(client.ask("TOUCH k1 k2 none"), ":2\r\n");
-    assert_eq!(client.ask("DEL k1 k2 none"), ":2\r\n");
-    assert_eq!(client.ask("UNLINK k3 k4"), ":2\r\n");
-    assert_eq!(client.ask("DBSIZE"), ":96\r\n");
-    assert!(client.ask("RANDOMKEY").contains('k'));
-    assert!(client.ask("KEYS *").starts_with("*96\r\n"));
-    assert!(client.ask("INFO keyspace").contains("db0:keys=96,"));
-    assert_eq!(client.ask("FLUSHALL"), "+OK\r\n");
-    assert_eq!(client.ask("DBSIZE"), ":0\r\n");
-    assert_eq!(client.ask("RANDOMKEY"), "$-1\r\n");
+    assert_eq!(client.command("DBSIZE"), ":100\r\n");
+    assert_eq!(client.command("EXISTS k1 k2 none k3 k1"), ":4\r\n");
+    assert_eq!(client.command("TOUCH k1 k2 none"), ":2\r\n");
+    assert_eq!(client.command("DEL k1 k2 none"), ":2\r\n");
+    assert_eq!(client.command("UNLINK k3 k4"), ":2\r\n");
+    assert_eq!(client.command("DBSIZE"), ":96\r\n");
+    assert!(client.command("RANDOMKEY").contains('k'));
+    assert!(client.command("KEYS *").starts_with("*96\r\n"));
+    assert!(client.command("INFO keyspace").contains("db0:keys=96,"));
+    assert_eq!(client.command("FLUSHALL"), "+OK\r\n");
+    assert_eq!(client.command("DBSIZE"), ":0\r\n");
+    assert_eq!(client.command("RANDOMKEY"), "$-1\r\n");
     // Many keys of all slots, some of them repeated.
     let keys: Vec<_> = (0..60_000).map(|n| format!("{}", n % 50_000)).collect();
     let set: Vec<_> = keys.iter().flat_map(|key| [key.as_str(), key.as_str()]).collect();
-    assert_eq!(client.ask(&format!("MSET {}", set.join(" "))), "+OK\r\n");
-    let got = client.ask(&format!("MGET {}", keys.join(" ")));
+    assert_eq!(client.command(&format!("MSET {}", set.join(" "))), "+OK\r\n");
+    let got = client.command(&format!("MGET {}", keys.join(" ")));
     let got = resp::items(got.as_bytes()).unwrap();
     assert!(got.iter().zip(&keys).all(|(value, key)| resp::text(value) == Some(key.as_bytes())));
-    assert_eq!(client.ask(&format!("DEL {}", keys.join(" "))), ":50000\r\n");
-    assert_eq!(client.ask("DBSIZE"), ":0\r\n");
+    assert_eq!(client.command(&format!("DEL {}", keys.join(" "))), ":50000\r\n");
+    assert_eq!(client.command("DBSIZE"), ":0\r\n");
 }
 
 #[test]
@@ -66,12 +66,12 @@ fn a_complete_scan_finds_every_key() {
     let mut client = lab.client();
     let expected: BTreeSet<String> = (0..500).map(|n| format!("key:{n}")).collect();
     for key in &expected {
-        client.ask(&format!("SET {key} x"));
+        client.command(&format!("SET {key} x"));
     }
     let mut found = BTreeSet::new();
     let mut cursor = "0".to_string();
     loop {
-        let reply = client.ask(&format!("SCAN {cursor} COUNT 37 MATCH key:*"));
+        let reply = client.command(&format!("SCAN {cursor} COUNT 37 MATCH key:*"));
         let items = resp::items(reply.as_bytes()).unwrap();
         cursor = String::from_utf8(resp::text(items[0]).unwrap().to_vec()).unwrap();
         let keys = resp::items(items[1]).unwrap();
@@ -89,20 +89,20 @@ fn errors_are_those_of_the_engine() {
     let _proxy = lab.hidden();
     let mut client = lab.client();
     let crossslot = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
-    assert_eq!(client.ask("MSETNX a 1 b 2"), crossslot);
-    assert_eq!(client.ask("RENAME a b"), crossslot);
-    assert_eq!(client.ask("SUNION a b"), crossslot);
-    assert_eq!(client.ask("MSETNX {t}a 1 {t}b 2"), ":1\r\n");
-    assert_eq!(client.ask("GET"), "-ERR wrong number of arguments for 'get' command\r\n");
-    assert_eq!(client.ask("MSET a"), "-ERR wrong number of arguments for 'mset' command\r\n");
-    assert_eq!(client.ask("MSET a 1 b"), "-ERR wrong number of arguments for 'mset' command\r\n");
-    assert!(client.ask("NOSUCH x").starts_with("-ERR unknown command 'NOSUCH'"));
-    assert_eq!(client.ask("SELECT 1"), "-ERR DB index is out of range\r\n");
+    assert_eq!(client.command("MSETNX a 1 b 2"), crossslot);
+    assert_eq!(client.command("RENAME a b"), crossslot);
+    assert_eq!(client.command("SUNION a b"), crossslot);
+    assert_eq!(client.command("MSETNX {t}a 1 {t}b 2"), ":1\r\n");
+    assert_eq!(client.command("GET"), "-ERR wrong number of arguments for 'get' command\r\n");
+    assert_eq!(client.command("MSET a"), "-ERR wrong number of arguments for 'mset' command\r\n");
+    assert_eq!(client.command("MSET a 1 b"), "-ERR wrong number of arguments for 'mset' command\r\n");
+    assert!(client.command("NOSUCH x").starts_with("-ERR unknown command 'NOSUCH'"));
+    assert_eq!(client.command("SELECT 1"), "-ERR DB index is out of range\r\n");
     assert_eq!(
-        client.ask("LPUSH {t}a x"),
+        client.command("LPUSH {t}a x"),
         "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
     );
-    assert_eq!(client.ask("SHUTDOWN"), "-ERR shutdown is not available through the endpoint\r\n");
+    assert_eq!(client.command("SHUTDOWN"), "-ERR shutdown is not available through the endpoint\r\n");
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn scripts_and_functions_are_available_on_all_shards() {
     client.send_args(&[b"SCRIPT", b"LOAD", b"return redis.call('get', KEYS[1])"]);
     let sha = client.reply()[5..45].to_string();
     for n in 0..30 {
-        client.ask(&format!("SET key:{n} {n}"));
-        assert!(client.ask(&format!("EVALSHA {sha} 1 key:{n}")).contains(&n.to_string()));
+        client.command(&format!("SET key:{n} {n}"));
+        assert!(client.command(&format!("EVALSHA {sha} 1 key:{n}")).contains(&n.to_string()));
     }
-    assert_eq!(client.ask(&format!("SCRIPT EXISTS {sha} {}", "0".repeat(40))), "*2\r\n:1\r\n:0\r\n");
+    assert_eq!(client.command(&format!("SCRIPT EXISTS {sha} {}", "0".repeat(40))), "*2\r\n:1\r\n:0\r\n");
     client.send_args(&[
         b"FUNCTION",
         b"LOAD",
@@ -124,10 +124,10 @@ fn scripts_and_functions_are_available_on_all_shards() {
     ]);
     assert_eq!(client.reply(), "$1\r\nl\r\n");
     for n in 0..30 {
-        assert!(client.ask(&format!("FCALL f 1 key:{n}")).contains(&format!("key:{n}")));
+        assert!(client.command(&format!("FCALL f 1 key:{n}")).contains(&format!("key:{n}")));
     }
-    assert_eq!(client.ask("SCRIPT FLUSH"), "+OK\r\n");
-    assert_eq!(client.ask(&format!("SCRIPT EXISTS {sha}")), "*1\r\n:0\r\n");
+    assert_eq!(client.command("SCRIPT FLUSH"), "+OK\r\n");
+    assert_eq!(client.command(&format!("SCRIPT EXISTS {sha}")), "*1\r\n:0\r\n");
 }
 
 #[test]
@@ -136,21 +136,21 @@ fn requests_follow_moving_slots() {
     let mut proxy = lab.hidden();
     let mut client = lab.client();
     let slot = resp::slot::of_key(b"moving");
-    assert_eq!(client.ask("SET moving 1"), "+OK\r\n");
-    assert_eq!(client.ask("SET {moving}b 2"), "+OK\r\n");
+    assert_eq!(client.command("SET moving 1"), "+OK\r\n");
+    assert_eq!(client.command("SET {moving}b 2"), "+OK\r\n");
     let owner = usize::from(slot) * 3 / 16384;
     let (from, to) = (crate::lab::SHARDS[owner], crate::lab::SHARDS[(owner + 1) % 3]);
     let id = |port: u16| format!("{port:040x}");
-    lab.direct(to).ask(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(from)));
-    lab.direct(from).ask(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(to)));
+    lab.direct(to).command(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(from)));
+    lab.direct(from).command(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(to)));
     let ip = &lab.ip;
-    assert_eq!(lab.direct(from).ask(&format!("MIGRATE {ip} {to} moving 0 5000")), "+OK\r\n");
+    assert_eq!(lab.direct(from).command(&format!("MIGRATE {ip} {to} moving 0 5000")), "+OK\r\n");
     // One key is on the new owner already (ASK), the other is not.
-    assert_eq!(client.ask("GET moving"), "$1\r\n1\r\n");
-    assert_eq!(client.ask("GET {moving}b"), "$1\r\n2\r\n");
-    assert_eq!(lab.direct(from).ask(&format!("MIGRATE {ip} {to} {{moving}}b 0 5000")), "+OK\r\n");
+    assert_eq!(client.command("GET moving"), "$1\r\n1\r\n");
+    assert_eq!(client.command("GET {moving}b"), "$1\r\n2\r\n");
+    assert_eq!(lab.direct(from).command(&format!("MIGRATE {ip} {to} {{moving}}b 0 5000")), "+OK\r\n");
     for port in [to, from] {
-        assert_eq!(lab.direct(port).ask(&format!("CLUSTER SETSLOT {slot} NODE {}", id(to))), "+OK\r\n");
+        assert_eq!(lab.direct(port).command(&format!("CLUSTER SETSLOT {slot} NODE {}", id(to))), "+OK\r\n");
     }
     let mut pipeline = Vec::new();
     for n in 0..100 {
@@ -160,7 +160,7 @@ fn requests_follow_moving_slots() {
     for _ in 0..100 {
         assert_eq!(client.reply(), "+OK\r\n");
     }
-    assert_eq!(client.ask("GET moving"), "$2\r\n99\r\n");
+    assert_eq!(client.command("GET moving"), "$2\r\n99\r\n");
     let hint = proxy.expect("topology");
     assert_eq!((hint["slot"].as_u64(), hint["port"].as_u64()), (Some(slot.into()), Some(to.into())));
 }
@@ -174,14 +174,14 @@ fn both_protocols_and_inline_commands_are_supported() {
     assert_eq!(client.reply(), "+OK\r\n");
     assert_eq!(client.reply(), "$3\r\nx y\r\n");
     assert_eq!(client.reply(), "+PONG\r\n");
-    assert_eq!(client.ask("HGETALL none"), "*0\r\n");
-    assert!(client.ask("HELLO 3").starts_with("%7\r\n$6\r\nserver\r\n"));
-    assert_eq!(client.ask("HGETALL none"), "%0\r\n");
-    assert_eq!(client.ask("GET none"), "_\r\n");
-    assert_eq!(client.ask("MGET none {x}none a"), "*3\r\n_\r\n_\r\n$3\r\nx y\r\n");
-    assert!(client.ask("HELLO 2").starts_with("*14\r\n"));
-    assert_eq!(client.ask("GET none"), "$-1\r\n");
-    assert_eq!(client.ask("HELLO 4"), "-NOPROTO unsupported protocol version\r\n");
+    assert_eq!(client.command("HGETALL none"), "*0\r\n");
+    assert!(client.command("HELLO 3").starts_with("%7\r\n$6\r\nserver\r\n"));
+    assert_eq!(client.command("HGETALL none"), "%0\r\n");
+    assert_eq!(client.command("GET none"), "_\r\n");
+    assert_eq!(client.command("MGET none {x}none a"), "*3\r\n_\r\n_\r\n$3\r\nx y\r\n");
+    assert!(client.command("HELLO 2").starts_with("*14\r\n"));
+    assert_eq!(client.command("GET none"), "$-1\r\n");
+    assert_eq!(client.command("HELLO 4"), "-NOPROTO unsupported protocol version\r\n");
     // Byte by byte.
     for byte in b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n" {
         client.send_raw(&[*byte]);
@@ -190,8 +190,8 @@ fn both_protocols_and_inline_commands_are_supported() {
     let large = vec![b'x'; 5_000_000];
     client.send_args(&[b"SET", b"large", &large]);
     assert_eq!(client.reply(), "+OK\r\n");
-    assert_eq!(client.ask("STRLEN large"), ":5000000\r\n");
-    assert_eq!(client.ask("GET large").len(), 5_000_000 + "$5000000\r\n\r\n".len());
+    assert_eq!(client.command("STRLEN large"), ":5000000\r\n");
+    assert_eq!(client.command("GET large").len(), 5_000_000 + "$5000000\r\n\r\n".len());
 }
 
 #[test]
@@ -199,21 +199,21 @@ fn client_settings_are_kept_by_the_proxy() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let mut client = lab.client();
-    assert_eq!(client.ask("CLIENT GETNAME"), "$-1\r\n");
-    assert_eq!(client.ask("CLIENT SETNAME me"), "+OK\r\n");
-    assert_eq!(client.ask("CLIENT GETNAME"), "$2\r\nme\r\n");
-    assert_eq!(client.ask("CLIENT SETINFO LIB-NAME lib"), "+OK\r\n");
-    assert!(client.ask("CLIENT INFO").contains("name=me "));
-    assert!(client.ask("CLIENT ID").starts_with(':'));
+    assert_eq!(client.command("CLIENT GETNAME"), "$-1\r\n");
+    assert_eq!(client.command("CLIENT SETNAME me"), "+OK\r\n");
+    assert_eq!(client.command("CLIENT GETNAME"), "$2\r\nme\r\n");
+    assert_eq!(client.command("CLIENT SETINFO LIB-NAME lib"), "+OK\r\n");
+    assert!(client.command("CLIENT INFO").contains("name=me "));
+    assert!(client.command("CLIENT ID").starts_with(':'));
     client.send("CLIENT REPLY OFF");
     client.send("SET a 1");
-    assert_eq!(client.ask("CLIENT REPLY ON"), "+OK\r\n");
+    assert_eq!(client.command("CLIENT REPLY ON"), "+OK\r\n");
     client.send("CLIENT REPLY SKIP");
     client.send("SET a 2");
-    assert_eq!(client.ask("GET a"), "$1\r\n2\r\n");
-    assert_eq!(client.ask("RESET"), "+RESET\r\n");
-    assert_eq!(client.ask("CLIENT GETNAME"), "$-1\r\n");
-    assert_eq!(client.ask("QUIT"), "+OK\r\n");
+    assert_eq!(client.command("GET a"), "$1\r\n2\r\n");
+    assert_eq!(client.command("RESET"), "+RESET\r\n");
+    assert_eq!(client.command("CLIENT GETNAME"), "$-1\r\n");
+    assert_eq!(client.command("QUIT"), "+OK\r\n");
     assert_eq!(client.try_reply(), None);
 }
 
@@ -225,7 +225,7 @@ fn one_primary_without_cluster_mode_accepts_commands_with_several_keys() {
     database["sharded"] = false.into();
     let _proxy = lab.proxy(&database);
     let mut client = lab.client();
-    assert_eq!(client.ask("MSETNX a 1 b 2 c 3"), ":1\r\n");
-    assert_eq!(client.ask("RENAME a d"), "+OK\r\n");
-    assert_eq!(client.ask("MGET b c d"), "*3\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n1\r\n");
+    assert_eq!(client.command("MSETNX a 1 b 2 c 3"), ":1\r\n");
+    assert_eq!(client.command("RENAME a d"), "+OK\r\n");
+    assert_eq!(client.command("MGET b c d"), "*3\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n1\r\n");
 }

@@ -39,11 +39,11 @@ fn redirections_from_scripts_are_not_followed() {
     for (n, says) in words.iter().enumerate() {
         let key = format!("{{a}}{n}");
         assert_eq!(script(&mut forger, &key, says), format!("-{says}\r\n"));
-        assert_eq!(other.ask(&format!("GET {key}")), "$1\r\n1\r\n", "{says}");
-        assert_eq!(other.ask("SET a x"), "+OK\r\n", "{says}");
+        assert_eq!(other.command(&format!("GET {key}")), "$1\r\n1\r\n", "{says}");
+        assert_eq!(other.command("SET a x"), "+OK\r\n", "{says}");
     }
     for port in SHARDS {
-        let moved = lab.direct(port).ask("INFO errorstats");
+        let moved = lab.direct(port).command("INFO errorstats");
         assert_eq!(
             moved.contains("errorstat_MOVED"),
             port == SHARDS[2],
@@ -52,7 +52,7 @@ fn redirections_from_scripts_are_not_followed() {
     }
     assert!(unrelated.accept().is_err(), "a request was sent to an unrelated server");
     // Scripts without keys: their errors have no effect either.
-    assert_eq!(forger.ask("EVAL return(redis.error_reply('CLUSTERDOWN:')) 0"), "-ERR CLUSTERDOWN:\r\n");
+    assert_eq!(forger.command("EVAL return(redis.error_reply('CLUSTERDOWN:')) 0"), "-ERR CLUSTERDOWN:\r\n");
     proxy.order(&json!({"type": "dance"}));
     assert!(
         proxy.heard_nothing_of("topology", "error"),
@@ -66,18 +66,18 @@ fn scripts_follow_their_keys() {
     let mut proxy = lab.hidden();
     let mut client = lab.client();
     let count = "EVAL return(redis.call('INCR',KEYS[1])) 1 a";
-    assert_eq!(client.ask(count), ":1\r\n");
+    assert_eq!(client.command(count), ":1\r\n");
     let slot = resp::slot::of_key(b"a");
     let (from, to) = (SHARDS[2], SHARDS[0]);
     let id = |port: u16| format!("{port:040x}");
-    lab.direct(to).ask(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(from)));
-    lab.direct(from).ask(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(to)));
-    assert_eq!(lab.direct(from).ask(&format!("MIGRATE {} {to} a 0 5000", lab.ip)), "+OK\r\n");
-    assert_eq!(client.ask(count), ":2\r\n");
+    lab.direct(to).command(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", id(from)));
+    lab.direct(from).command(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", id(to)));
+    assert_eq!(lab.direct(from).command(&format!("MIGRATE {} {to} a 0 5000", lab.ip)), "+OK\r\n");
+    assert_eq!(client.command(count), ":2\r\n");
     for port in [to, from] {
-        assert_eq!(lab.direct(port).ask(&format!("CLUSTER SETSLOT {slot} NODE {}", id(to))), "+OK\r\n");
+        assert_eq!(lab.direct(port).command(&format!("CLUSTER SETSLOT {slot} NODE {}", id(to))), "+OK\r\n");
     }
-    assert_eq!(client.ask(count), ":3\r\n");
+    assert_eq!(client.command(count), ":3\r\n");
     let hint = proxy.expect("topology");
     assert_eq!((hint["slot"].as_u64(), hint["port"].as_u64()), (Some(slot.into()), Some(to.into())));
 }
@@ -116,9 +116,9 @@ fn commands_cannot_change_a_shared_connection() {
         ("script nosuch", "-ERR unknown subcommand 'nosuch'. Try SCRIPT HELP.\r\n"),
         ("CONFIG SET maxmemory 1", "-ERR CONFIG SET is not available through the endpoint\r\n"),
     ] {
-        assert_eq!(one.ask(line), reply, "{line}");
-        assert_eq!(one.ask("EVAL return(1) 1 a"), ":1\r\n", "{line}");
-        assert_eq!(other.ask("EVAL return(1) 1 a"), ":1\r\n", "{line}");
+        assert_eq!(one.command(line), reply, "{line}");
+        assert_eq!(one.command("EVAL return(1) 1 a"), ":1\r\n", "{line}");
+        assert_eq!(other.command("EVAL return(1) 1 a"), ":1\r\n", "{line}");
     }
 }
 
@@ -127,13 +127,13 @@ fn a_script_is_killed_on_any_shard() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut other) = (lab.client(), lab.client());
-    assert!(other.ask("SCRIPT KILL").starts_with("-NOTBUSY"));
+    assert!(other.command("SCRIPT KILL").starts_with("-NOTBUSY"));
     for port in SHARDS {
-        assert_eq!(lab.direct(port).ask("CONFIG SET busy-reply-threshold 1"), "+OK\r\n");
+        assert_eq!(lab.direct(port).command("CONFIG SET busy-reply-threshold 1"), "+OK\r\n");
     }
     one.send_args(&[b"EVAL", b"while true do end", b"1", b"a"]);
-    wait("the script to be killed", || other.ask("SCRIPT KILL") == "+OK\r\n");
+    wait("the script to be killed", || other.command("SCRIPT KILL") == "+OK\r\n");
     let killed = one.reply();
     assert!(killed.contains("killed"), "{killed}");
-    assert_eq!(other.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(other.command("SET a 1"), "+OK\r\n");
 }

@@ -31,7 +31,7 @@ fn check_others(lab: &Lab, name: &str, attack: impl FnOnce(&mut Client)) -> Clie
     std::thread::sleep(Duration::from_millis(10));
     behind.send_raw(&[get("mine"), get("nosuch")].concat());
     std::thread::sleep(Duration::from_millis(10));
-    lab.thaw(SHARDS[0]);
+    lab.resume(SHARDS[0]);
     assert_eq!(before.reply(), VALUE, "{name}: sent before the attack");
     assert_eq!(behind.reply(), VALUE, "{name}: sent after the attack");
     assert_eq!(behind.reply(), "$-1\r\n", "{name}: sent after the attack");
@@ -42,7 +42,7 @@ fn check_others(lab: &Lab, name: &str, attack: impl FnOnce(&mut Client)) -> Clie
 fn prepared(lab: &Lab) -> Client {
     assert!(resp::slot::of_key(TAG.as_bytes()) < 5461, "the first shard has these keys");
     let mut client = lab.client();
-    assert_eq!(client.ask(&format!("SET {TAG}mine mine")), "+OK\r\n");
+    assert_eq!(client.command(&format!("SET {TAG}mine mine")), "+OK\r\n");
     client
 }
 
@@ -74,7 +74,7 @@ fn error_texts_do_not_become_replies_of_other_clients() {
         let mut attacker = check_others(&lab, &name, |attacker| attacker.send_raw(&request));
         let reply = attacker.reply();
         assert!(reply.starts_with("-ERR "), "{name}: {reply}");
-        assert_eq!(attacker.ask(&format!("GET {TAG}mine")), VALUE, "{name}");
+        assert_eq!(attacker.command(&format!("GET {TAG}mine")), VALUE, "{name}");
     }
 }
 
@@ -96,14 +96,14 @@ fn a_connection_with_surplus_bytes_is_not_reused() {
         attacker.send_raw(&requests.concat());
         (0..replies).for_each(|_| drop(attacker.reply()));
         // Returns its connection to the pool.
-        assert_eq!(attacker.ask(&format!("GET {TAG}mine")), VALUE);
+        assert_eq!(attacker.command(&format!("GET {TAG}mine")), VALUE);
         let mut next = lab.client();
         // A blocking command uses a connection of the pool.
         next.send(&format!("BLPOP {TAG}list 0.01"));
         assert_eq!(next.reply(), "*-1\r\n");
-        assert_eq!(next.ask("MULTI"), "+OK\r\n");
-        assert_eq!(next.ask(&format!("GET {TAG}mine")), "+QUEUED\r\n");
-        assert_eq!(next.ask("EXEC"), format!("*1\r\n{VALUE}"));
+        assert_eq!(next.command("MULTI"), "+OK\r\n");
+        assert_eq!(next.command(&format!("GET {TAG}mine")), "+QUEUED\r\n");
+        assert_eq!(next.command("EXEC"), format!("*1\r\n{VALUE}"));
     }
 }
 
@@ -171,7 +171,7 @@ fn http_requests_reach_no_shard() {
     assert_eq!(attacker.reply(), "-ERR wrong number of arguments for 'get' command\r\n");
     assert_eq!(attacker.reply(), HTTP);
     assert_eq!(attacker.try_reply(), None);
-    let log = std::fs::read_to_string(lab.home(SHARDS[0]).join("log")).unwrap();
+    let log = std::fs::read_to_string(lab.server_directory(SHARDS[0]).join("log")).unwrap();
     assert!(!log.contains("SECURITY ATTACK"), "{log}");
 }
 
@@ -204,7 +204,7 @@ fn a_surplus_reply_closes_the_connection_and_shifts_no_replies() {
         newer_shard(&lab, may_echo);
         let _proxy = lab.proxy(&lab.database(&[lab.shard(SHARDS[0], "primary", json!([[0, 16383]]))]));
         let (mut attacker, mut victim) = (lab.client(), lab.client());
-        wait("the fence to be accepted", || attacker.ask("NEWGET a") == "$4\r\na   \r\n");
+        wait("the fence to be accepted", || attacker.command("NEWGET a") == "$4\r\na   \r\n");
         for round in 0..40 {
             let key = if round % 2 == 0 { "surplus" } else { "header" };
             victim.send_raw(&command(&[b"GET", b"one"]));
@@ -218,8 +218,8 @@ fn a_surplus_reply_closes_the_connection_and_shifts_no_replies() {
                 assert!(*reply == format!("$4\r\n{own}\r\n") || reply == lost, "{replies:?}");
             }
             attacker.reply();
-            assert_eq!(attacker.ask("NEWGET a"), "$4\r\na   \r\n");
-            assert_eq!(victim.ask("GET mine"), "$4\r\nmine\r\n");
+            assert_eq!(attacker.command("NEWGET a"), "$4\r\na   \r\n");
+            assert_eq!(victim.command("GET mine"), "$4\r\nmine\r\n");
         }
     }
 }
@@ -242,7 +242,7 @@ fn clients_receive_their_own_values_during_attacks() {
     let _proxy = lab.hidden();
     let mut setup = prepared(&lab);
     for n in 0..100 {
-        assert_eq!(setup.ask(&format!("SET {TAG}{n} value-{n}")), "+OK\r\n");
+        assert_eq!(setup.command(&format!("SET {TAG}{n} value-{n}")), "+OK\r\n");
     }
     let attacks: Vec<Vec<u8>> = CONNECTION
         .split(['|', '\n'])

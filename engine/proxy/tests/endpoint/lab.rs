@@ -60,10 +60,10 @@ impl Lab {
         }
         for shard in &shards {
             let port = shard["port"].as_u64().unwrap() as u16;
-            wait("the cluster", || self.direct(port).ask("CLUSTER INFO").contains("cluster_state:ok"));
+            wait("the cluster", || self.direct(port).command("CLUSTER INFO").contains("cluster_state:ok"));
             if shard["role"] == "replica" {
                 let up = "master_link_status:up";
-                wait("the replica", || self.direct(port).ask("INFO replication").contains(up));
+                wait("the replica", || self.direct(port).command("INFO replication").contains(up));
             }
         }
         shards
@@ -117,7 +117,7 @@ impl Lab {
 
     /// Returns the number of occurrences of `word` in the replies of the primaries to a command.
     pub fn mentions(&self, command: &str, word: &str) -> usize {
-        SHARDS.iter().map(|port| self.direct(*port).ask(command).matches(word).count()).sum()
+        SHARDS.iter().map(|port| self.direct(*port).command(command).matches(word).count()).sum()
     }
 }
 

@@ -31,9 +31,9 @@ fn a_command_of_a_newer_engine_is_sent_to_the_shard_of_its_key() {
     let _proxy = lab.proxy(&lab.database(&shards));
     let mut client = lab.client();
     // "a" is on the last shard, "b" on the first.
-    wait("the command to be learned", || client.ask("NewGet a") == format!(":{}\r\n", SHARDS[2]));
-    assert_eq!(client.ask("NEWGET b"), format!(":{}\r\n", SHARDS[0]));
-    assert_eq!(client.ask("ANYGET a"), format!(":{}\r\n", SHARDS[2]));
-    assert_eq!(client.ask("GET b"), format!(":{}\r\n", SHARDS[0]));
-    assert_eq!(client.ask("NEWADMIN b"), "-ERR newadmin is not available through the endpoint\r\n");
+    wait("the command to be learned", || client.command("NewGet a") == format!(":{}\r\n", SHARDS[2]));
+    assert_eq!(client.command("NEWGET b"), format!(":{}\r\n", SHARDS[0]));
+    assert_eq!(client.command("ANYGET a"), format!(":{}\r\n", SHARDS[2]));
+    assert_eq!(client.command("GET b"), format!(":{}\r\n", SHARDS[0]));
+    assert_eq!(client.command("NEWADMIN b"), "-ERR newadmin is not available through the endpoint\r\n");
 }

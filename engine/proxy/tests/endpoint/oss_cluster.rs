@@ -38,28 +38,28 @@ fn each_endpoint_is_a_node() {
     let (mut here, mut there) = (lab.direct(PORTS[0]), lab.direct(PORTS[1]));
     // "a" is on the last shard, "b" on the first.
     let slot = resp::slot::of_key(b"a");
-    assert_eq!(here.ask("SET a 1"), format!("-MOVED {slot} {}:{}\r\n", lab.ip, PORTS[1]));
-    assert_eq!(there.ask("SET a 1"), "+OK\r\n");
-    assert_eq!(here.ask("SET b 1"), "+OK\r\n");
-    assert!(there.ask("GET b").starts_with("-MOVED "));
-    assert_eq!(here.ask("DBSIZE"), ":1\r\n");
-    assert_eq!(here.ask("MGET b {b}c"), "*2\r\n$1\r\n1\r\n$-1\r\n");
-    assert_eq!(here.ask("MGET b foo"), "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
-    assert_eq!(here.ask("READONLY"), "+OK\r\n");
-    let slots = here.ask("CLUSTER SLOTS");
+    assert_eq!(here.command("SET a 1"), format!("-MOVED {slot} {}:{}\r\n", lab.ip, PORTS[1]));
+    assert_eq!(there.command("SET a 1"), "+OK\r\n");
+    assert_eq!(here.command("SET b 1"), "+OK\r\n");
+    assert!(there.command("GET b").starts_with("-MOVED "));
+    assert_eq!(here.command("DBSIZE"), ":1\r\n");
+    assert_eq!(here.command("MGET b {b}c"), "*2\r\n$1\r\n1\r\n$-1\r\n");
+    assert_eq!(here.command("MGET b foo"), "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    assert_eq!(here.command("READONLY"), "+OK\r\n");
+    let slots = here.command("CLUSTER SLOTS");
     assert!(slots.starts_with("*2\r\n*3\r\n:0\r\n:10921\r\n*4\r\n"), "{slots}");
-    assert_eq!(slots, there.ask("CLUSTER SLOTS"));
-    assert!(here.ask("CLUSTER INFO").contains("cluster_state:ok"));
+    assert_eq!(slots, there.command("CLUSTER SLOTS"));
+    assert!(here.command("CLUSTER INFO").contains("cluster_state:ok"));
     assert!(
-        here.ask("CLUSTER NODES")
+        here.command("CLUSTER NODES")
             .contains(&format!("{}:12000@12000 myself,master - 0 0 1 connected 0-10921", lab.ip))
     );
-    assert!(here.ask("CLUSTER SHARDS").starts_with("*2\r\n*4\r\n$5\r\nslots\r\n*2\r\n:0\r\n:10921\r\n"));
-    assert_eq!(here.ask("CLUSTER KEYSLOT a"), format!(":{slot}\r\n"));
-    here.ask("MULTI");
-    assert_eq!(here.ask("SET b 2"), "+QUEUED\r\n");
-    assert!(here.ask("SET a 2").starts_with("-MOVED "));
-    assert!(here.ask("EXEC").starts_with("-EXECABORT"));
+    assert!(here.command("CLUSTER SHARDS").starts_with("*2\r\n*4\r\n$5\r\nslots\r\n*2\r\n:0\r\n:10921\r\n"));
+    assert_eq!(here.command("CLUSTER KEYSLOT a"), format!(":{slot}\r\n"));
+    here.command("MULTI");
+    assert_eq!(here.command("SET b 2"), "+QUEUED\r\n");
+    assert!(here.command("SET a 2").starts_with("-MOVED "));
+    assert!(here.command("EXEC").starts_with("-EXECABORT"));
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn slots_of_a_promoted_replica_without_a_named_endpoint_are_served() {
     first["shards"][2]["proxy"] = json!(null);
     let _one = lab.proxy(&first);
     let mut client = lab.direct(PORTS[0]);
-    assert!(client.ask("CLUSTER INFO").contains("cluster_slots_assigned:16384"));
-    assert!(client.ask("CLUSTER SLOTS").starts_with("*1\r\n*3\r\n:0\r\n:16383\r\n"));
-    assert_eq!(client.ask("SET a 1"), "+OK\r\n");
+    assert!(client.command("CLUSTER INFO").contains("cluster_slots_assigned:16384"));
+    assert!(client.command("CLUSTER SLOTS").starts_with("*1\r\n*3\r\n:0\r\n:16383\r\n"));
+    assert_eq!(client.command("SET a 1"), "+OK\r\n");
 }
 
 #[test]
@@ -89,17 +89,17 @@ fn endpoints_that_disagree_do_not_redirect_clients_in_a_loop() {
     let slot = resp::slot::of_key(b"b");
     for port in [SHARDS[2], SHARDS[0], SHARDS[1]] {
         let id = shards[2]["id"].as_str().unwrap();
-        assert_eq!(lab.direct(port).ask(&format!("CLUSTER SETSLOT {slot} NODE {id}")), "+OK\r\n");
+        assert_eq!(lab.direct(port).command(&format!("CLUSTER SETSLOT {slot} NODE {id}")), "+OK\r\n");
     }
     let (mut here, mut there) = (lab.direct(PORTS[0]), lab.direct(PORTS[1]));
     let to = |n: usize| format!("-MOVED {slot} {}:{}\r\n", lab.ip, PORTS[n]);
     // The first endpoint learns it from its shard, executes the request, and knows the new owner.
-    assert_eq!(here.ask("SET b 1"), "+OK\r\n");
-    assert_eq!(here.ask("SET b 1"), to(1));
+    assert_eq!(here.command("SET b 1"), "+OK\r\n");
+    assert_eq!(here.command("SET b 1"), to(1));
     // The second endpoint redirects to the old owner once, and then queries the shards.
-    assert_eq!(there.ask("SET b 2"), to(0));
-    assert_eq!(there.ask("SET b 2"), "+OK\r\n");
-    assert_eq!(there.ask("GET b"), "$1\r\n2\r\n");
+    assert_eq!(there.command("SET b 2"), to(0));
+    assert_eq!(there.command("SET b 2"), "+OK\r\n");
+    assert_eq!(there.command("GET b"), "$1\r\n2\r\n");
 }
 
 #[test]
@@ -118,6 +118,6 @@ fn a_cluster_client_finds_every_key() {
             .unwrap();
         assert_eq!(output.stdout, b"OK\n");
     }
-    let count = |port| lab.direct(port).ask("DBSIZE")[1..].trim().parse::<u32>().unwrap();
+    let count = |port| lab.direct(port).command("DBSIZE")[1..].trim().parse::<u32>().unwrap();
     assert_eq!(count(PORTS[0]) + count(PORTS[1]), 20);
 }

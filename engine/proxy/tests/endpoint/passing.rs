@@ -53,7 +53,7 @@ fn replies_that_wait_for_a_long_one_do_not_block_it() {
     // On three shards.
     let keys = ["a", "b", "c"];
     assert_eq!(keys.map(|key| resp::slot::of_key(key.as_bytes()) / 5462), [2, 0, 1]);
-    assert_eq!(reader.ask("SETRANGE a 67108863 x"), ":67108864\r\n");
+    assert_eq!(reader.command("SETRANGE a 67108863 x"), ":67108864\r\n");
     for key in ["b", "c"] {
         reader.send_args(&[b"SET", key.as_bytes(), &value(500_000)]);
         assert_eq!(reader.reply(), "+OK\r\n");
@@ -73,15 +73,15 @@ fn a_client_that_does_not_read_delays_no_other() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let (mut slow, mut other) = (lab.client(), lab.client());
-    assert_eq!(other.ask("SETRANGE {a}long 67108863 x"), ":67108864\r\n");
-    assert_eq!(other.ask("SET {a}short 1"), "+OK\r\n");
+    assert_eq!(other.command("SETRANGE {a}long 67108863 x"), ":67108864\r\n");
+    assert_eq!(other.command("SET {a}short 1"), "+OK\r\n");
     slow.send("GET {a}long");
     proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
     for _ in 0..3 {
-        assert_eq!(other.ask("GET {a}short"), "$1\r\n1\r\n");
+        assert_eq!(other.command("GET {a}short"), "$1\r\n1\r\n");
     }
     assert_eq!(slow.reply().len(), "$67108864\r\n\r\n".len() + (64 << 20));
-    assert_eq!(slow.ask("GET {a}short"), "$1\r\n1\r\n");
+    assert_eq!(slow.command("GET {a}short"), "$1\r\n1\r\n");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn unread_data_stays_with_the_shard() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut slow = lab.client();
-    assert_eq!(slow.ask("SETRANGE long 314572799 x"), ":314572800\r\n");
+    assert_eq!(slow.command("SETRANGE long 314572799 x"), ":314572800\r\n");
     slow.send("GET long");
     proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
     assert_eq!(slow.reply().len(), "$314572800\r\n\r\n".len() + (300 << 20));
@@ -104,16 +104,16 @@ fn a_client_that_disconnects_during_a_long_reply_leaves_nothing_behind() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let (mut gone, mut other) = (lab.client(), lab.client());
-    assert_eq!(other.ask("SETRANGE {a}long 20971519 x"), ":20971520\r\n");
-    assert_eq!(other.ask("SET {a}short 1"), "+OK\r\n");
+    assert_eq!(other.command("SETRANGE {a}long 20971519 x"), ":20971520\r\n");
+    assert_eq!(other.command("SET {a}short 1"), "+OK\r\n");
     gone.send("GET {a}long");
     proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
     drop(gone);
     proxy.metrics(|database| database["connections"] == 1);
     for _ in 0..3 {
-        assert_eq!(other.ask("GET {a}short"), "$1\r\n1\r\n");
+        assert_eq!(other.command("GET {a}short"), "$1\r\n1\r\n");
     }
-    assert_eq!(other.ask("GET {a}long").len(), "$20971520\r\n\r\n".len() + (20 << 20));
+    assert_eq!(other.command("GET {a}long").len(), "$20971520\r\n\r\n".len() + (20 << 20));
 }
 
 #[test]
@@ -121,13 +121,13 @@ fn messages_are_not_inserted_into_a_long_reply() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let (mut reader, mut other) = (lab.client(), lab.client());
-    assert_eq!(other.ask("SETRANGE long 67108863 x"), ":67108864\r\n");
-    assert!(reader.ask("HELLO 3").starts_with('%'));
-    assert!(reader.ask("SUBSCRIBE news").starts_with('>'));
+    assert_eq!(other.command("SETRANGE long 67108863 x"), ":67108864\r\n");
+    assert!(reader.command("HELLO 3").starts_with('%'));
+    assert!(reader.command("SUBSCRIBE news").starts_with('>'));
     reader.send("GET long");
     proxy.metrics(|database| database["bytes_out"].as_u64() > Some(100_000));
     reader.send("PING");
-    assert_eq!(other.ask("PUBLISH news now"), ":1\r\n");
+    assert_eq!(other.command("PUBLISH news now"), ":1\r\n");
     assert_eq!(reader.reply().len(), "$67108864\r\n\r\n".len() + (64 << 20));
     let mut then = [reader.reply(), reader.reply()];
     then.sort();
@@ -149,7 +149,7 @@ fn the_client_is_disconnected_if_the_shard_fails_during_a_long_reply() {
     let (mut reader, mut other) = (lab.client(), lab.client());
     reader.send("GET long");
     assert_eq!(reader.try_reply(), None, "half a value followed by an error could be taken for the value");
-    assert_eq!(other.ask("GET short"), "$1\r\n1\r\n");
+    assert_eq!(other.command("GET short"), "$1\r\n1\r\n");
 }
 
 /// Sends half of a long value and closes the connection.

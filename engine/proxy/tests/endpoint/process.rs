@@ -12,13 +12,13 @@ fn metrics_count_requests_and_responses() {
     let mut proxy = lab.hidden();
     let mut client = lab.client();
     for n in 0..30 {
-        client.ask(&format!("SET key:{n} x"));
-        client.ask(&format!("GET key:{n}"));
-        client.ask(&format!("GET key:{n}"));
+        client.command(&format!("SET key:{n} x"));
+        client.command(&format!("GET key:{n}"));
+        client.command(&format!("GET key:{n}"));
     }
-    client.ask("PING");
-    client.ask("MGET key:1 key:2 key:3");
-    client.ask("GET");
+    client.command("PING");
+    client.command("MGET key:1 key:2 key:3");
+    client.command("GET");
     let metrics = proxy.metrics(|database| database["responses"]["read"] == 62);
     let database = &metrics["databases"][0];
     assert_eq!(database["requests"], json!({"read": 62, "write": 30, "other": 1, "blocking": 0}));
@@ -33,7 +33,7 @@ fn metrics_count_requests_and_responses() {
     assert!(metrics["cpu_seconds"].as_f64().unwrap() > 0.0);
     // Errors of the proxy do not count as responses of any class.
     for line in ["EXEC", "SELECT 7", "SHUTDOWN", "CLIENT NOSUCH x"] {
-        assert!(client.ask(line).starts_with('-'), "{line}");
+        assert!(client.command(line).starts_with('-'), "{line}");
     }
     let counts = json!({"read": 62, "write": 30, "other": 1, "blocking": 0});
     let metrics = proxy.metrics(|database| database["errors"]["other"] == 5);
@@ -48,15 +48,15 @@ fn blocking_requests_are_counted_separately() {
     let mut lab = Lab::new();
     let mut proxy = lab.hidden();
     let mut client = lab.client();
-    assert_eq!(client.ask("BLPOP queue 0.2"), "*-1\r\n");
-    assert_eq!(client.ask("XREAD BLOCK 200 STREAMS stream $"), "*-1\r\n");
-    assert_eq!(client.ask("XREAD STREAMS stream 0"), "*-1\r\n");
-    client.ask("SET a 1");
-    assert!(client.ask("WAIT 0 10").starts_with(':'));
+    assert_eq!(client.command("BLPOP queue 0.2"), "*-1\r\n");
+    assert_eq!(client.command("XREAD BLOCK 200 STREAMS stream $"), "*-1\r\n");
+    assert_eq!(client.command("XREAD STREAMS stream 0"), "*-1\r\n");
+    client.command("SET a 1");
+    assert!(client.command("WAIT 0 10").starts_with(':'));
     // Commands in a transaction do not block.
-    client.ask("MULTI");
-    assert_eq!(client.ask("BLPOP queue 1"), "+QUEUED\r\n");
-    assert_eq!(client.ask("EXEC"), "*1\r\n*-1\r\n");
+    client.command("MULTI");
+    assert_eq!(client.command("BLPOP queue 1"), "+QUEUED\r\n");
+    assert_eq!(client.command("EXEC"), "*1\r\n*-1\r\n");
     let counts = json!({"read": 1, "write": 2, "other": 2, "blocking": 3});
     let metrics = proxy.metrics(|database| database["responses"] == counts);
     let database = &metrics["databases"][0];
@@ -84,9 +84,9 @@ fn each_command_is_counted_for_a_minute_and_reported_on_request() {
         for _ in 0..20 {
             client.reply();
         }
-        assert!(client.ask("LPUSH key:1 x").starts_with("-WRONGTYPE"));
-        assert!(client.ask("SHUTDOWN").starts_with('-'));
-        assert!(client.ask("NOSUCH").starts_with('-'));
+        assert!(client.command("LPUSH key:1 x").starts_with("-WRONGTYPE"));
+        assert!(client.command("SHUTDOWN").starts_with('-'));
+        assert!(client.command("NOSUCH").starts_with('-'));
     }
     // Workers report once a second, and the last command may be in a later second than the others.
     let all = json!({"read": 20, "write": 22, "other": 2, "blocking": 0});
@@ -119,7 +119,7 @@ fn clients_keep_working_while_the_number_of_threads_changes() {
     let mut total = 0;
     for threads in [3, 1, 4, 2, 1] {
         for client in &mut clients {
-            client.ask("CLIENT SETNAME stays");
+            client.command("CLIENT SETNAME stays");
             client.send("INCR n");
         }
         proxy.order(&json!({"type": "threads", "threads": threads}));
@@ -129,8 +129,8 @@ fn clients_keep_working_while_the_number_of_threads_changes() {
             total += 1;
         }
     }
-    assert_eq!(clients[0].ask("GET n"), format!("$3\r\n{total}\r\n"));
-    assert_eq!(clients[0].ask("CLIENT GETNAME"), "$5\r\nstays\r\n");
+    assert_eq!(clients[0].command("GET n"), format!("$3\r\n{total}\r\n"));
+    assert_eq!(clients[0].command("CLIENT GETNAME"), "$5\r\nstays\r\n");
     let metrics = proxy.metrics(|database| database["requests"]["write"] == total);
     assert_eq!(metrics["databases"][0]["connections"], 20);
     assert_eq!(metrics["threads"], 1);
@@ -144,7 +144,7 @@ fn clients_of_all_threads_are_listed() {
     proxy.expect("applied");
     let mut clients: Vec<_> = (0..6).map(|_| lab.client()).collect();
     for (n, client) in clients.iter_mut().enumerate() {
-        assert_eq!(client.ask(&format!("CLIENT SETNAME client-{n}")), "+OK\r\n");
+        assert_eq!(client.command(&format!("CLIENT SETNAME client-{n}")), "+OK\r\n");
     }
     clients[0].send("CLIENT LIST");
     clients[0].send("PING");
@@ -160,20 +160,20 @@ fn clients_with_a_transaction_stay_on_their_thread_until_it_ends() {
     let mut proxy = lab.hidden();
     let (mut waited, mut queueing, mut watching) = (lab.client(), lab.client(), lab.client());
     for threads in [3, 1, 2, 1] {
-        assert_eq!(waited.ask("WAIT 0 10"), ":0\r\n");
-        assert_eq!(queueing.ask("MULTI"), "+OK\r\n");
-        assert_eq!(queueing.ask("INCR n"), "+QUEUED\r\n");
-        assert_eq!(watching.ask("WATCH n"), "+OK\r\n");
+        assert_eq!(waited.command("WAIT 0 10"), ":0\r\n");
+        assert_eq!(queueing.command("MULTI"), "+OK\r\n");
+        assert_eq!(queueing.command("INCR n"), "+QUEUED\r\n");
+        assert_eq!(watching.command("WATCH n"), "+OK\r\n");
         proxy.order(&json!({"type": "threads", "threads": threads}));
         assert_eq!(proxy.expect("applied")["threads"], threads);
-        assert_eq!(waited.ask("PING"), "+PONG\r\n");
-        assert_eq!(queueing.ask("INCR n"), "+QUEUED\r\n");
-        assert!(queueing.ask("EXEC").starts_with("*2\r\n"));
-        assert_eq!(watching.ask("MULTI"), "+OK\r\n");
-        assert_eq!(watching.ask("INCR n"), "+QUEUED\r\n");
-        assert_eq!(watching.ask("EXEC"), "*-1\r\n");
+        assert_eq!(waited.command("PING"), "+PONG\r\n");
+        assert_eq!(queueing.command("INCR n"), "+QUEUED\r\n");
+        assert!(queueing.command("EXEC").starts_with("*2\r\n"));
+        assert_eq!(watching.command("MULTI"), "+OK\r\n");
+        assert_eq!(watching.command("INCR n"), "+QUEUED\r\n");
+        assert_eq!(watching.command("EXEC"), "*-1\r\n");
     }
-    assert_eq!(waited.ask("GET n"), "$1\r\n8\r\n");
+    assert_eq!(waited.command("GET n"), "$1\r\n8\r\n");
     // Clients that no longer need their dedicated connections are disconnected when the process
     // drains.
     proxy.order(&json!({"type": "drain"}));
@@ -187,7 +187,7 @@ fn a_removed_database_stops_listening() {
     let shards = lab.cluster(false);
     let mut proxy = lab.proxy(&lab.database(&shards));
     let mut client = lab.client();
-    assert_eq!(client.ask("PING"), "+PONG\r\n");
+    assert_eq!(client.command("PING"), "+PONG\r\n");
     proxy.order(&json!({"type": "apply", "databases": []}));
     proxy.expect("applied");
     assert_eq!(client.try_reply(), None);
@@ -201,7 +201,7 @@ fn a_removed_database_stops_listening() {
         let mut database = lab.database(&shards);
         database["uid"] = json!(uid);
         proxy.apply(&database);
-        assert_eq!(lab.client().ask("SET a 1"), "+OK\r\n");
+        assert_eq!(lab.client().command("SET a 1"), "+OK\r\n");
     }
 }
 
@@ -215,7 +215,7 @@ fn draining_completes_pending_requests() {
     proxy.metrics(|database| database["requests"]["write"] == 1);
     proxy.order(&json!({"type": "drain"}));
     proxy.expect("draining");
-    lab.thaw(21002);
+    lab.resume(21002);
     assert_eq!(client.reply(), "+OK\r\n");
     assert_eq!(client.try_reply(), None);
     assert!(proxy.process.wait().unwrap().success());
@@ -238,7 +238,7 @@ fn a_successor_takes_over_without_losing_a_connection() {
     let mut lab = Lab::new();
     let mut old = lab.hidden();
     let mut before = lab.client();
-    assert_eq!(before.ask("SET a 1"), "+OK\r\n");
+    assert_eq!(before.command("SET a 1"), "+OK\r\n");
     let stop = Arc::new(AtomicBool::new(false));
     let knocks = Arc::new(AtomicUsize::new(0));
     let knocking = {
@@ -246,7 +246,7 @@ fn a_successor_takes_over_without_losing_a_connection() {
         std::thread::spawn(move || {
             while !stop.load(Relaxed) {
                 let mut client = Client::connect(address).expect("the endpoint always listens");
-                assert_eq!(client.ask("GET a"), "$1\r\n1\r\n");
+                assert_eq!(client.command("GET a"), "$1\r\n1\r\n");
                 knocks.fetch_add(1, Relaxed);
             }
         })
@@ -261,10 +261,10 @@ fn a_successor_takes_over_without_losing_a_connection() {
     more(10);
     stop.store(true, Relaxed);
     knocking.join().unwrap();
-    assert_eq!(before.ask("GET a"), "$1\r\n1\r\n");
+    assert_eq!(before.command("GET a"), "$1\r\n1\r\n");
     drop(before);
     assert!(old.process.wait().unwrap().success());
-    assert_eq!(lab.client().ask("GET a"), "$1\r\n1\r\n");
+    assert_eq!(lab.client().command("GET a"), "$1\r\n1\r\n");
     let metrics = new.metrics(|database| database["connections_total"] != 0);
     assert_eq!(metrics["pid"], new.process.id());
 }
@@ -301,7 +301,7 @@ fn a_draining_process_rejects_new_state() {
         proxy.order(&order);
         assert_eq!(proxy.expect("error")["message"], "this process is stopping");
     }
-    lab.thaw(21002);
+    lab.resume(21002);
     assert_eq!(client.reply(), "+OK\r\n");
     drop(client);
     assert!(proxy.process.wait().unwrap().success());

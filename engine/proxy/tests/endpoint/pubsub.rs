@@ -23,15 +23,15 @@ fn messages_of_channels_and_patterns_are_forwarded() {
     one.send("SUBSCRIBE a b");
     assert_eq!(one.reply(), message(&["subscribe", "a", "1"]));
     assert_eq!(one.reply(), message(&["subscribe", "b", "2"]));
-    assert_eq!(one.ask("PSUBSCRIBE p*"), message(&["psubscribe", "p*", "3"]));
-    assert_eq!(two.ask("PUBLISH a hello"), ":1\r\n");
+    assert_eq!(one.command("PSUBSCRIBE p*"), message(&["psubscribe", "p*", "3"]));
+    assert_eq!(two.command("PUBLISH a hello"), ":1\r\n");
     assert_eq!(one.reply(), message(&["message", "a", "hello"]));
-    two.ask("PUBLISH pq there");
+    two.command("PUBLISH pq there");
     assert_eq!(one.reply(), message(&["pmessage", "p*", "pq", "there"]));
-    assert_eq!(one.ask("PING"), "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
-    assert!(one.ask("GET x").starts_with("-ERR Can't execute 'get'"));
-    assert!(two.ask("PUBSUB NUMSUB a").contains(":1\r\n"));
-    assert_eq!(one.ask("UNSUBSCRIBE a"), message(&["unsubscribe", "a", "2"]));
+    assert_eq!(one.command("PING"), "*2\r\n$4\r\npong\r\n$0\r\n\r\n");
+    assert!(one.command("GET x").starts_with("-ERR Can't execute 'get'"));
+    assert!(two.command("PUBSUB NUMSUB a").contains(":1\r\n"));
+    assert_eq!(one.command("UNSUBSCRIBE a"), message(&["unsubscribe", "a", "2"]));
     // Unsubscribes from the last ones, followed by an ordinary command.
     one.send("UNSUBSCRIBE");
     one.send("PUNSUBSCRIBE");
@@ -39,8 +39,8 @@ fn messages_of_channels_and_patterns_are_forwarded() {
     assert_eq!(one.reply(), message(&["unsubscribe", "b", "1"]));
     assert_eq!(one.reply(), message(&["punsubscribe", "p*", "0"]));
     assert_eq!(one.reply(), "+OK\r\n");
-    assert_eq!(one.ask("GET x"), "$1\r\n1\r\n");
-    assert_eq!(two.ask("PUBLISH a hello"), ":0\r\n");
+    assert_eq!(one.command("GET x"), "$1\r\n1\r\n");
+    assert_eq!(two.command("PUBLISH a hello"), ":0\r\n");
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn sharded_channels_of_several_shards_are_forwarded() {
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
     for channel in ["a", "b", "c"] {
-        assert!(one.ask(&format!("SSUBSCRIBE {channel}")).contains("ssubscribe"));
-        assert_eq!(two.ask(&format!("SPUBLISH {channel} hi")), ":1\r\n");
+        assert!(one.command(&format!("SSUBSCRIBE {channel}")).contains("ssubscribe"));
+        assert_eq!(two.command(&format!("SPUBLISH {channel} hi")), ":1\r\n");
         assert_eq!(one.reply(), message(&["smessage", channel, "hi"]));
     }
 }
@@ -60,15 +60,15 @@ fn a_resp3_client_can_subscribe_and_send_commands() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
-    one.ask("HELLO 3");
-    assert_eq!(one.ask("SUBSCRIBE a"), ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
+    one.command("HELLO 3");
+    assert_eq!(one.command("SUBSCRIBE a"), ">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n");
     for n in 0..10 {
-        assert_eq!(one.ask(&format!("SET key:{n} 1")), "+OK\r\n");
+        assert_eq!(one.command(&format!("SET key:{n} 1")), "+OK\r\n");
     }
-    two.ask("PUBLISH a x");
+    two.command("PUBLISH a x");
     assert_eq!(one.reply(), ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n");
-    assert_eq!(one.ask("UNSUBSCRIBE a"), ">3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n");
-    assert_eq!(one.ask("GET key:1"), "$1\r\n1\r\n");
+    assert_eq!(one.command("UNSUBSCRIBE a"), ">3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n");
+    assert_eq!(one.command("GET key:1"), "$1\r\n1\r\n");
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn monitor_shows_all_shards() {
     let mut lab = Lab::new();
     let _proxy = lab.hidden();
     let (mut one, mut two) = (lab.client(), lab.client());
-    assert_eq!(one.ask("MONITOR"), "+OK\r\n");
+    assert_eq!(one.command("MONITOR"), "+OK\r\n");
     wait("MONITOR on all shards", || lab.mentions("CLIENT LIST", " flags=O ") == 3);
     for key in ["a", "b", "c"] {
-        two.ask(&format!("SET {key} 1"));
+        two.command(&format!("SET {key} 1"));
     }
     let mut seen = Vec::new();
     while seen.len() < 3 {
@@ -89,7 +89,7 @@ fn monitor_shows_all_shards() {
         }
     }
     drop(one);
-    assert_eq!(two.ask("GET a"), "$1\r\n1\r\n");
+    assert_eq!(two.command("GET a"), "$1\r\n1\r\n");
 }
 
 #[test]
@@ -103,14 +103,14 @@ fn the_reply_to_monitor_precedes_its_output() {
             std::thread::spawn(move || {
                 while !done.load(Ordering::Relaxed) {
                     for key in ["a", "b", "c"] {
-                        assert_eq!(client.ask(&format!("SET {key} 1")), "+OK\r\n");
+                        assert_eq!(client.command(&format!("SET {key} 1")), "+OK\r\n");
                     }
                 }
             })
         })
         .collect();
     for _ in 0..100 {
-        assert_eq!(lab.client().ask("MONITOR"), "+OK\r\n");
+        assert_eq!(lab.client().command("MONITOR"), "+OK\r\n");
     }
     done.store(true, Ordering::Relaxed);
     for writer in writers {
@@ -124,32 +124,32 @@ fn invalidations_follow_the_replies_that_they_concern() {
     let _proxy = lab.hidden();
     let (mut client, mut other) = (lab.client(), lab.client());
     // "a" is on the last shard, "b" on the first.
-    assert_eq!(other.ask("MSET a 1 b 1"), "+OK\r\n");
-    assert!(client.ask("HELLO 3").starts_with('%'));
-    assert_eq!(client.ask("CLIENT TRACKING ON OPTIN"), "+OK\r\n");
+    assert_eq!(other.command("MSET a 1 b 1"), "+OK\r\n");
+    assert!(client.command("HELLO 3").starts_with('%'));
+    assert_eq!(client.command("CLIENT TRACKING ON OPTIN"), "+OK\r\n");
     for _ in 0..2 {
         // Only the next key read is tracked, on any shard.
-        assert_eq!(client.ask("CLIENT CACHING YES"), "+OK\r\n");
-        assert_eq!(client.ask("GET a"), "$1\r\n1\r\n");
-        assert_eq!(client.ask("GET b"), "$1\r\n1\r\n");
-        assert_eq!(other.ask("MSET b 1"), "+OK\r\n");
-        assert_eq!(other.ask("MSET a 1"), "+OK\r\n");
+        assert_eq!(client.command("CLIENT CACHING YES"), "+OK\r\n");
+        assert_eq!(client.command("GET a"), "$1\r\n1\r\n");
+        assert_eq!(client.command("GET b"), "$1\r\n1\r\n");
+        assert_eq!(other.command("MSET b 1"), "+OK\r\n");
+        assert_eq!(other.command("MSET a 1"), "+OK\r\n");
         assert_eq!(client.reply(), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
     }
-    assert!(client.ask("CLIENT CACHING NO").starts_with("-ERR"));
+    assert!(client.command("CLIENT CACHING NO").starts_with("-ERR"));
     // The reply for "a" waits for that for "b", and so must its invalidation.
     lab.freeze(SHARDS[0]);
     client.send("GET b");
     client.send("CLIENT CACHING YES");
     client.send("GET a");
     wait("the key to be read", || {
-        lab.direct(SHARDS[2]).ask("INFO clients").contains("tracking_total_keys:1") || {
-            lab.direct(SHARDS[2]).ask("INFO stats").contains("tracking_total_keys:1")
+        lab.direct(SHARDS[2]).command("INFO clients").contains("tracking_total_keys:1") || {
+            lab.direct(SHARDS[2]).command("INFO stats").contains("tracking_total_keys:1")
         }
     });
-    assert_eq!(other.ask("SET a 2"), "+OK\r\n");
+    assert_eq!(other.command("SET a 2"), "+OK\r\n");
     assert!(client.is_quiet());
-    lab.thaw(SHARDS[0]);
+    lab.resume(SHARDS[0]);
     assert_eq!(client.reply(), "$1\r\n1\r\n");
     assert_eq!(client.reply(), "+OK\r\n");
     assert_eq!(client.reply(), "$1\r\n1\r\n");

@@ -52,9 +52,9 @@ fn connections_to_shards_use_the_certificate_of_their_database() {
     let mut lab = Lab::new();
     let (mut database, strange) = sealed(&mut lab);
     let _proxy = lab.proxy(&database);
-    assert_eq!(lab.client().ask("SET a 1"), "+OK\r\n");
+    assert_eq!(lab.client().command("SET a 1"), "+OK\r\n");
     let mut sealed = lab.client();
-    assert_eq!(sealed.ask("GET a"), "$1\r\n1\r\n");
+    assert_eq!(sealed.command("GET a"), "$1\r\n1\r\n");
     // Certificates of another database are rejected, as are invalid ones. The proxy does not fall
     // back to unencrypted connections.
     for (step, wrong) in
@@ -68,7 +68,7 @@ fn connections_to_shards_use_the_certificate_of_their_database() {
         let failures = other.expect("applied")["failures"].as_array().unwrap().len();
         assert_eq!(failures, step, "only unreadable certificates are reported as a failure");
         let mut client = Client::connect(lab.address(ENDPOINT + 1)).unwrap();
-        let answer = client.ask("GET a");
+        let answer = client.command("GET a");
         assert!(answer.starts_with("-CLUSTERDOWN"), "{answer}");
         database["shard_tls"] = own;
         database["port"] = json!(ENDPOINT);
@@ -81,7 +81,7 @@ fn connections_to_shards_use_the_certificate_of_their_database() {
     database["port"] = json!(ENDPOINT + 1);
     let mut plain = Proxy::start(&lab.directory.join("plain"));
     plain.apply(&database);
-    assert!(Client::connect(lab.address(ENDPOINT + 1)).unwrap().ask("GET a").starts_with('-'));
+    assert!(Client::connect(lab.address(ENDPOINT + 1)).unwrap().command("GET a").starts_with('-'));
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn long_and_numerous_requests_and_replies_are_transferred_over_tls() {
     client.send_args(&[b"SET", b"long", &long]);
     assert_eq!(client.reply(), "+OK\r\n");
     for _ in 0..3 {
-        assert_eq!(client.ask("GET long").len(), long.len() + 13);
+        assert_eq!(client.command("GET long").len(), long.len() + 13);
     }
     // No data remains in the session, regardless of how it is split: sizes around those of a record
     // and of one read.
     for size in [1, 4096, 16_384, 16_385, 65_536, 196_608, 262_143, 262_144, 262_145] {
         client.send_args(&[b"SET", b"some", &long[..size]]);
         assert_eq!(client.reply(), "+OK\r\n");
-        assert!(client.ask("GET some").len() > size);
+        assert!(client.command("GET some").len() > size);
     }
     let burst = "*2\r\n$3\r\nGET\r\n$4\r\nsome\r\n".repeat(100);
     client.send_raw(burst.as_bytes());
@@ -115,7 +115,7 @@ fn long_and_numerous_requests_and_replies_are_transferred_over_tls() {
         idle.send("GET long");
     }
     for _ in 0..100 {
-        assert_eq!(client.ask("ECHO here"), "$4\r\nhere\r\n");
+        assert_eq!(client.command("ECHO here"), "$4\r\nhere\r\n");
     }
     for _ in 0..4 {
         assert_eq!(idle.reply().len(), long.len() + 13);

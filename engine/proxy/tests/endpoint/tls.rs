@@ -40,7 +40,7 @@ fn tls_works_with_and_without_client_certificates() {
     let mut database = lab.database(&shards);
     let mut proxy = lab.proxy(&database);
     let mut unencrypted = lab.client();
-    assert_eq!(unencrypted.ask("SET a 0"), "+OK\r\n");
+    assert_eq!(unencrypted.command("SET a 0"), "+OK\r\n");
     database["tls"] = json!({"certificate": path("server.pem"), "key": path("server.key")});
     proxy.apply(&database);
     assert_eq!(cli(&lab, "", "SET a 1"), "OK\n");
@@ -51,7 +51,7 @@ fn tls_works_with_and_without_client_certificates() {
     assert_eq!(cli(&lab, "", "GET large").len(), 100_001);
     assert_eq!(cli(&lab, "", "EVAL return(string.rep('x',3000000)) 0").len(), 3_000_001);
     // A client without TLS is not accepted.
-    assert!(lab.client().try_speak("PING").is_none());
+    assert!(lab.client().try_simple_command("PING").is_none());
     // A certificate of another CA is used as soon as it has been installed.
     openssl(
         &lab,

@@ -52,7 +52,7 @@ impl Request {
     /// Returns the positions of the keys.
     pub(super) fn keys(&mut self) -> Vec<usize> {
         match self.command.kind {
-            Kind::Script | Kind::Ours => return Vec::new(),
+            Kind::Script | Kind::Module => return Vec::new(),
             Kind::Get | Kind::Set => {
                 return if self.argv.len() > 1 { vec![1] } else { Vec::new() };
             }

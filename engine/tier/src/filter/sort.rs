@@ -5,13 +5,13 @@ use super::request::Request;
 use super::touch;
 use super::transaction::pin;
 use crate::ffi::*;
-use crate::log::Fault;
+use crate::log::ReadError;
 use crate::tier::{Access, tier};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
 /// Promotes the keys that SORT can read by its patterns and the elements of its key.
-pub(super) fn sort_patterns(request: &Request, caller: &Caller) -> Result<(), Fault> {
+pub(super) fn sort_patterns(request: &Request, caller: &Caller) -> Result<(), ReadError> {
     let patterns: Vec<Vec<u8>> = (2..request.argv.len().saturating_sub(1))
         .filter(|&index| {
             request.arg(index).eq_ignore_ascii_case(b"by") || request.arg(index).eq_ignore_ascii_case(b"get")

@@ -4,7 +4,7 @@
 use super::request::Request;
 use super::touch;
 use crate::ffi::*;
-use crate::log::Fault;
+use crate::log::ReadError;
 use crate::replies::text;
 use crate::tier::{Access, Client, Pinned, tier};
 use std::ptr::null_mut;
@@ -14,15 +14,15 @@ fn is_replica() -> bool {
     unsafe { (api().GetContextFlags)(tier().ctx) & CTX_REPLICA != 0 }
 }
 
-pub(super) fn refuse(request: &Request, fault: &Fault, in_multi: bool) {
+pub(super) fn refuse(request: &Request, fault: &ReadError, in_multi: bool) {
     request.become_command(
         match fault {
-            Fault::Io => b"tier.unreadable",
-            Fault::Checksum => b"tier.damaged",
+            ReadError::Io => b"tier.unreadable",
+            ReadError::Checksum => b"tier.damaged",
             // This command does not exist: the server refuses to queue it and aborts the
             // transaction.
-            Fault::Paused if in_multi && !is_replica() => b"tier.paused-in-transaction",
-            Fault::Paused => b"tier.paused",
+            ReadError::Paused if in_multi && !is_replica() => b"tier.paused-in-transaction",
+            ReadError::Paused => b"tier.paused",
         },
         false,
     );
@@ -58,7 +58,7 @@ pub(super) fn before_exec(request: &Request, id: u64) {
 /// Aborts a transaction. EXEC of a client receives a surplus argument, so that the server returns
 /// EXECABORT and executes nothing. A replica that cannot execute a transaction of its primary
 /// exits.
-fn abort(request: &Request, id: u64, fault: &Fault) {
+fn abort(request: &Request, id: u64, fault: &ReadError) {
     // SAFETY: live contexts; the filter context takes ownership of the new string.
     unsafe {
         if is_replica() && is_primary_link(id) {
@@ -67,9 +67,9 @@ fn abort(request: &Request, id: u64, fault: &Fault) {
             libc::_exit(1);
         }
         let why = match fault {
-            Fault::Io => c"unreadable",
-            Fault::Checksum => c"damaged",
-            Fault::Paused => c"paused",
+            ReadError::Io => c"unreadable",
+            ReadError::Checksum => c"damaged",
+            ReadError::Paused => c"paused",
         };
         let why = (api().CreateString)(null_mut(), why.as_ptr(), why.to_bytes().len());
         (api().CommandFilterArgInsert)(request.filter, 1, why);

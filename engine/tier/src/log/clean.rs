@@ -16,21 +16,21 @@ const MOST_PLACES: usize = 1 << 18;
 const VALUES: u64 = 4;
 
 /// A record and its checksum.
-pub type Left = (Place, [u8; 16]);
+pub type RememberedRecord = (Place, [u8; 16]);
 
 /// The latest records, indexed by a hash of the key. A key replaces the previous key with the same
 /// index.
-pub struct Clean {
-    left: Box<[Option<Left>]>,
+pub struct RememberedRecords {
+    left: Box<[Option<RememberedRecord>]>,
 }
 
-impl Clean {
+impl RememberedRecords {
     pub fn new() -> Self {
         Self { left: vec![None; LEAST_PLACES].into_boxed_slice() }
     }
 
     /// Adapts the size. Called at intervals with the number of values in RAM.
-    pub fn fit(&mut self, values: u64) {
+    pub fn resize(&mut self, values: u64) {
         let size = ((values / VALUES) as usize).next_power_of_two().clamp(LEAST_PLACES, MOST_PLACES);
         if size > self.left.len() || size * 4 < self.left.len() {
             self.left = vec![None; size].into_boxed_slice();
@@ -47,16 +47,16 @@ impl Clean {
         size_of_val(&*self.left)
     }
 
-    pub fn add(&mut self, database: u32, key: &[u8], left: Left) {
+    pub fn add(&mut self, database: u32, key: &[u8], left: RememberedRecord) {
         *self.place(database, key) = Some(left);
     }
 
     /// Removes and returns the entry, which may belong to this key or to another.
-    pub fn take(&mut self, database: u32, key: &[u8]) -> Option<Left> {
+    pub fn take(&mut self, database: u32, key: &[u8]) -> Option<RememberedRecord> {
         self.place(database, key).take()
     }
 
-    fn place(&mut self, database: u32, key: &[u8]) -> &mut Option<Left> {
+    fn place(&mut self, database: u32, key: &[u8]) -> &mut Option<RememberedRecord> {
         let mut hasher = FxHasher::default();
         hasher.write_u32(database);
         hasher.write(key);

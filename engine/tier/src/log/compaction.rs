@@ -21,7 +21,7 @@ impl Log {
     /// the live bytes.
     pub fn to_compact(&self, without: &HashSet<u32>) -> Option<u32> {
         let spare = 2 * self.segment_size;
-        let full = self.is_short();
+        let full = self.needs_space();
         if self.file_bytes() <= 2 * self.live_bytes() + spare && !full {
             return None;
         }

@@ -18,7 +18,7 @@ fn a_record_is_read_back_before_and_after_it_is_written() {
     assert_eq!(log.read(place, b"key").expect("pending"), b"value");
     log.flush();
     assert_eq!(log.read(place, b"key").expect("written"), b"value");
-    assert!(matches!(log.read(place, b"other"), Err(Fault::Checksum)));
+    assert!(matches!(log.read(place, b"other"), Err(ReadError::Checksum)));
     drop(log);
     fs::remove_dir_all(path).expect("removed");
 }
@@ -89,18 +89,18 @@ fn a_directory_has_one_owner() {
 fn an_unchanged_value_needs_no_new_record() {
     let (path, mut log, place) = record(b"key", b"value");
     for (key, value) in [(&b"key"[..], &b"other"[..]), (b"key", b"valu"), (b"another", b"value")] {
-        log.leave(place, 3, b"key", b"value");
-        assert!(log.reuse(1, 3, key, value).is_none());
+        log.remember_record(place, 3, b"key", b"value");
+        assert!(log.reuse_record(1, 3, key, value).is_none());
         log.clean.clear();
     }
     for (kind, database) in [(2, 3), (1, 4)] {
-        log.leave(place, 3, b"key", b"value");
-        assert!(log.reuse(kind, database, b"key", b"value").is_none());
+        log.remember_record(place, 3, b"key", b"value");
+        assert!(log.reuse_record(kind, database, b"key", b"value").is_none());
         log.clean.clear();
     }
-    log.leave(place, 3, b"key", b"value");
-    assert_eq!(log.reuse(1, 3, b"key", b"value"), Some(place));
-    assert!(log.reuse(1, 3, b"key", b"value").is_none(), "once");
+    log.remember_record(place, 3, b"key", b"value");
+    assert_eq!(log.reuse_record(1, 3, b"key", b"value"), Some(place));
+    assert!(log.reuse_record(1, 3, b"key", b"value").is_none(), "once");
     drop(log);
     fs::remove_dir_all(path).expect("removed");
 }
@@ -113,20 +113,20 @@ fn a_record_of_a_removed_segment_is_not_reused() {
     log.next = 2000;
     let place = log.append(1, 0, b"key", b"value").expect("a record");
     place.release();
-    log.leave(place, 0, b"key", b"value");
+    log.remember_record(place, 0, b"key", b"value");
     while log.active == Some(2000) {
         log.append(1, 0, b"filler", &[0; 1000]).expect("a record").release();
     }
     log.remove_empty();
-    assert!(log.reuse(1, 0, b"key", b"value").is_none());
+    assert!(log.reuse_record(1, 0, b"key", b"value").is_none());
 
     // When segment numbers start again, remembered records are invalid.
     let place = log.append(1, 0, b"key", b"value").expect("a record");
-    log.leave(place, 0, b"key", b"value");
+    log.remember_record(place, 0, b"key", b"value");
     log.next = SEGMENTS as u32;
-    log.start_segment(room::DEMOTION).expect("space for a segment");
+    log.start_segment(space::DEMOTION).expect("space for a segment");
     assert!(log.active.expect("started") < 2000);
-    assert!(log.reuse(1, 0, b"key", b"value").is_none());
+    assert!(log.reuse_record(1, 0, b"key", b"value").is_none());
     drop(log);
     fs::remove_dir_all(path).expect("removed");
 }

@@ -164,7 +164,7 @@ impl Client {
     }
 
     /// Sends a new request.
-    pub fn ask(&mut self, shared: &mut Shared, rng: &mut SmallRng) {
+    pub fn send_random_request(&mut self, shared: &mut Shared, rng: &mut SmallRng) {
         if self.has_hung_up || self.expected.len() >= UNDER_WAY || self.output.len() > LONG {
             return;
         }
@@ -297,27 +297,27 @@ impl Client {
             let frame: Vec<_> = self.input.drain(..len).collect();
             self.remember(format!("< {}", String::from_utf8_lossy(&frame[..frame.len().min(60)]).trim_end()));
             shared.heard(&frame);
-            let Some(expected) = self.expected.pop_front() else { self.wrong("a reply without a request") };
-            self.judge(&expected, &frame, shared);
+            let Some(expected) = self.expected.pop_front() else { self.fail("a reply without a request") };
+            self.check(&expected, &frame, shared);
         }
         if ended {
             // If its shard is lost, a long reply remains incomplete.
             let is_long = matches!(self.expected.front(), Some(Expected::Get(_) | Expected::Mget(_)));
             let is_cut = is_long && !shared.is_calm || self.has_hung_up && self.may_be_cut;
             if !(self.is_done() && self.has_hung_up || is_cut) {
-                self.wrong("the connection ended before all requests were answered");
+                self.fail("the connection ended before all requests were answered");
             }
         }
         !ended
     }
 
     #[track_caller]
-    fn wrong(&self, what: &str) -> ! {
+    fn fail(&self, what: &str) -> ! {
         let lines: Vec<_> = self.history.iter().map(String::as_str).collect();
         panic!("client {}: {what}; expected {:?}\n{}", self.number, self.expected.front(), lines.join("\n"));
     }
 
-    fn judge(&mut self, expected: &Expected, frame: &[u8], shared: &mut Shared) {
+    fn check(&mut self, expected: &Expected, frame: &[u8], shared: &mut Shared) {
         if frame[0] == b'-' {
             let fate = self.fate(expected, frame, shared);
             return self.failed(expected, fate);
@@ -345,7 +345,7 @@ impl Client {
                 self.has_touched = true;
             }
             Expected::Del(keys) => {
-                let Some(count) = resp::integer(frame) else { self.wrong("expected a number") };
+                let Some(count) = resp::integer(frame) else { self.fail("expected a number") };
                 let (mut least, mut most) = (0, 0);
                 for key in keys {
                     let known = self.known(key);
@@ -357,14 +357,14 @@ impl Client {
                 self.require((least..=most).contains(&count), "the number of deleted keys is wrong");
             }
             Expected::Incr(key) => {
-                let Some(value) = resp::integer(frame) else { self.wrong("expected a number") };
+                let Some(value) = resp::integer(frame) else { self.fail("expected a number") };
                 let count = self.counts.entry(key.clone()).or_default();
                 let is_right = (count.least + 1..=count.most + 1 + count.pending).contains(&value);
                 (count.least, count.most) = (value, value);
                 self.require(is_right, "the counter has an unexpected value");
             }
             Expected::Ticket => {
-                let Some(value) = resp::integer(frame) else { self.wrong("expected a number") };
+                let Some(value) = resp::integer(frame) else { self.fail("expected a number") };
                 self.require(shared.tickets.insert(value), "another client has received the same number");
             }
             Expected::Watch => {
@@ -390,13 +390,13 @@ impl Client {
         );
         let items = resp::items(frame).unwrap_or_default();
         self.require(items.len() == all.len(), "expected as many replies as requests");
-        all.iter().zip(items).for_each(|(expected, item)| self.judge(expected, item, shared));
+        all.iter().zip(items).for_each(|(expected, item)| self.check(expected, item, shared));
     }
 
     #[track_caller]
     fn require(&self, is_so: bool, what: &str) {
         if !is_so {
-            self.wrong(what);
+            self.fail(what);
         }
     }
 
@@ -408,7 +408,7 @@ impl Client {
 
     fn saw(&mut self, key: &str, frame: &[u8]) {
         let text = resp::text(frame);
-        let value = text.map(|text| token_of(text).unwrap_or_else(|| self.wrong("expected a value")));
+        let value = text.map(|text| token_of(text).unwrap_or_else(|| self.fail("expected a value")));
         let is_whole = text.zip(value).is_none_or(|(text, token)| text == value_of(token));
         self.require(is_whole, "the value is incomplete");
         let known = self.known(key);
@@ -429,7 +429,7 @@ impl Client {
             "EXECABORT" if matches!(expected, Expected::Exec(_)) => Fate::NotExecuted,
             _ if text.contains("connection to the shard was lost") => Fate::Unknown,
             _ if text.contains("did not answer in time") => Fate::Pending,
-            _ => self.wrong("unexpected error"),
+            _ => self.fail("unexpected error"),
         }
     }
 
@@ -437,7 +437,7 @@ impl Client {
     fn failed(&mut self, expected: &Expected, fate: Fate) {
         match expected {
             Expected::Exactly(_) if fate == Fate::NotExecuted => self.is_broken = true,
-            Expected::Exactly(_) | Expected::Text(_) => self.wrong("unexpected error"),
+            Expected::Exactly(_) | Expected::Text(_) => self.fail("unexpected error"),
             Expected::Queued => self.is_broken = true,
             Expected::Watch => self.watches = false,
             Expected::Exec(all) => {

@@ -5,8 +5,8 @@ use crate::socket;
 use crate::stats::Connections;
 use crate::stream::Stream;
 use crate::worker::simulation::STARTING;
-use crate::worker::{Handle, Message, Seat, start};
-use lab::{PATIENCE, wait};
+use crate::worker::{ConnectionCount, Handle, Message, start};
+use lab::{WAIT_TIMEOUT, wait};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -50,15 +50,21 @@ impl Endpoint {
 
     fn client(&self, worker: &Handle) -> BufReader<TcpStream> {
         let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
         let mut accepted = None;
         wait("the connection", || {
             accepted = socket::accept(&self.listener).unwrap();
             accepted.is_some()
         });
         let (fd, peer) = accepted.unwrap();
-        let seat = Seat::take(&self.connections, worker);
-        worker.send(Message::Accepted { uid: 1, stream: Box::new(Stream::plain(fd)), peer, number: 1, seat });
+        let connection_count = ConnectionCount::take(&self.connections, worker);
+        worker.send(Message::Accepted {
+            uid: 1,
+            stream: Box::new(Stream::plain(fd)),
+            peer,
+            number: 1,
+            connection_count,
+        });
         BufReader::new(stream)
     }
 }
@@ -176,7 +182,7 @@ fn a_worker_that_always_fails_aborts_the_process() {
 #[test]
 #[ignore = "it aborts the process: the test above runs it in a child process"]
 fn child_process() {
-    panic::ends_the_process();
+    panic::abort_on_panic();
     let worker = Endpoint::new().worker(1);
     for _ in 0..FAILURES {
         worker.send(Message::Fail);

@@ -15,7 +15,7 @@ use resp::{Header, ReplyScanner};
 const LONG: usize = 32 * 1024;
 /// A reply to the oldest request of the connection that its client has received in part.
 #[derive(Debug, Clone, Copy)]
-pub struct Passing {
+pub struct LongReply {
     pub client: Id,
     pub left: usize,
 }
@@ -23,7 +23,7 @@ pub struct Passing {
 impl Worker {
     /// Starts to forward the reply that starts with `bytes`, if it is long and the next one for its
     /// client. Returns the number of bytes forwarded.
-    pub(super) fn begin_passing(&mut self, id: Id, backend: &mut Backend, bytes: &[u8]) -> Option<usize> {
+    pub(super) fn start_long_reply(&mut self, id: Id, backend: &mut Backend, bytes: &[u8]) -> Option<usize> {
         let pending = backend.inflight.front()?;
         let is_plain = pending.purpose == Purpose::Reply && pending.bond == Bond::Unchanged;
         if !is_plain || bytes.first() != Some(&b'$') {
@@ -33,61 +33,63 @@ impl Worker {
         if end - start < LONG {
             return None;
         }
-        let asker = pending.asker;
-        let client =
-            self.clients.get_mut(asker.client).filter(|client| client.output.may_pass(asker.number))?;
-        client.output.begin_passing(id, end + 2);
+        let reply_to = pending.reply_to;
+        let client = self
+            .clients
+            .get_mut(reply_to.client)
+            .filter(|client| client.output.can_start_long_reply(reply_to.number))?;
+        client.output.start_long_reply(id, end + 2);
         backend.scanner = ReplyScanner::default();
-        backend.passing = Some(Passing { client: asker.client, left: end + 2 });
-        Some(self.pass(backend, bytes))
+        backend.long_reply = Some(LongReply { client: reply_to.client, left: end + 2 });
+        Some(self.forward_piece(backend, bytes))
     }
 
     /// Forwards the bytes that belong to the reply and returns their number. The reply is complete
     /// when nothing is left.
-    pub(super) fn pass(&mut self, backend: &mut Backend, bytes: &[u8]) -> usize {
-        let Some(passing) = &mut backend.passing else { return 0 };
-        let piece = &bytes[..passing.left.min(bytes.len())];
-        passing.left -= piece.len();
-        let client = passing.client;
+    pub(super) fn forward_piece(&mut self, backend: &mut Backend, bytes: &[u8]) -> usize {
+        let Some(reply) = &mut backend.long_reply else { return 0 };
+        let piece = &bytes[..reply.left.min(bytes.len())];
+        reply.left -= piece.len();
+        let client = reply.client;
         // If the client has disconnected, the rest is discarded.
         if let Some(found) = self.clients.get_mut(client) {
-            let written = found.pass(piece);
+            let written = found.write_piece(piece);
             let is_kept_back = found.stream.wants_write(); // records that did not fit into the socket buffer
             self.dbs[backend.db].stats.bytes_out += written as u64;
             if written < piece.len() || is_kept_back {
-                self.progressed(client);
+                self.mark_progress(client);
             }
         }
         piece.len()
     }
 
     /// Completes the reply.
-    pub(super) fn passed(&mut self, backend: &mut Backend, pending: &Pending) {
-        backend.passing = None;
-        let asker = pending.asker;
-        if let Some(client) = self.clients.get_mut(asker.client) {
-            client.output.end_passing();
-            self.progressed(asker.client);
+    pub(super) fn finish_long_reply(&mut self, backend: &mut Backend, pending: &Pending) {
+        backend.long_reply = None;
+        let reply_to = pending.reply_to;
+        if let Some(client) = self.clients.get_mut(reply_to.client) {
+            client.output.finish_long_reply();
+            self.mark_progress(reply_to.client);
         }
     }
 
     /// Suspends reading from the shard if the client has enough unread data and no other request
     /// waits. Returns whether it did.
-    pub(super) fn holds(&mut self, id: Id) -> bool {
+    pub(super) fn suspend_reading(&mut self, id: Id) -> bool {
         let Some(backend) = self.backends.get_mut(id) else { return false };
-        let Some(passing) = backend.passing.filter(|_| backend.inflight.len() == 1) else { return false };
-        let has_enough = self.clients.get(passing.client).is_some_and(|client| client.output.has_enough());
+        let Some(reply) = backend.long_reply.filter(|_| backend.inflight.len() == 1) else { return false };
+        let has_enough = self.clients.get(reply.client).is_some_and(|client| client.output.has_enough());
         if has_enough {
-            backend.is_held = true;
+            backend.is_suspended = true;
             self.listen(id);
         }
         has_enough
     }
 
     /// Resumes reading: the client has read its data or disconnected, or another request waits.
-    pub(super) fn let_go(&mut self, id: Id) {
+    pub(super) fn resume_reading(&mut self, id: Id) {
         let Some(backend) = self.backends.get_mut(id) else { return };
-        if std::mem::take(&mut backend.is_held) {
+        if std::mem::take(&mut backend.is_suspended) {
             backend.used_at = self.now;
             self.listen(id);
         }
@@ -96,7 +98,7 @@ impl Worker {
     /// Updates the events for which the connection is polled.
     pub(super) fn listen(&mut self, id: Id) {
         let Some(backend) = self.backends.get_mut(id) else { return };
-        let interest = Interest { read: !backend.is_held, write: backend.wants_write(), hangup: false };
+        let interest = Interest { read: !backend.is_suspended, write: backend.wants_write(), hangup: false };
         if backend.interest != interest {
             backend.interest = interest;
             if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {

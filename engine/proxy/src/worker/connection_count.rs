@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Debug)]
-pub struct Seat {
+pub struct ConnectionCount {
     connections: Arc<Connections>,
     clients: Arc<AtomicU32>,
 }
 
-impl Seat {
+impl ConnectionCount {
     /// Counts a client that was just accepted.
     pub fn take(connections: &Arc<Connections>, worker: &Handle) -> Self {
         connections.total.fetch_add(1, Ordering::Relaxed);
@@ -29,7 +29,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionCount {
     fn drop(&mut self) {
         self.clients.fetch_sub(1, Ordering::Relaxed);
         self.connections.now.fetch_sub(1, Ordering::Relaxed);

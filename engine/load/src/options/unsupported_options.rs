@@ -1,7 +1,7 @@
 //! Options of memtier_benchmark that are not supported.
 
 /// Known options of memtier_benchmark that are not supported, and the reason.
-pub const REFUSED: &[(&str, &str)] = &[
+pub const UNSUPPORTED_OPTIONS: &[(&str, &str)] = &[
     ("transaction", "transactions are not generated"),
     ("client-stats", "statistics are kept per run, not per client"),
     ("realtime-latencies", "--live-lines reports percentiles every second"),

@@ -17,14 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const STEP: Duration = Duration::from_millis(5);
 
 /// While it is held, no other process searches for a predecessor or starts to listen at the path.
-pub(super) struct Turn(#[expect(dead_code, reason = "closing the file releases the lock")] File);
+pub(super) struct StartupLock(#[expect(dead_code, reason = "closing the file releases the lock")] File);
 
-pub(super) fn turn(path: &Path) -> io::Result<Turn> {
+pub(super) fn acquire_startup_lock(path: &Path) -> io::Result<StartupLock> {
     let lock = lock_beside(path)?;
     let until = Instant::now() + PATIENCE;
     loop {
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Turn(lock)),
+            Ok(()) => return Ok(StartupLock(lock)),
             Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(STEP),
             Err(Errno::WOULDBLOCK) => {
                 let message =
@@ -42,12 +42,12 @@ fn lock_beside(path: &Path) -> io::Result<File> {
 }
 
 /// The control socket of this process.
-pub(super) struct Place {
+pub(super) struct ControlSocket {
     path: PathBuf,
     inode: u64,
 }
 
-impl Place {
+impl ControlSocket {
     /// Creates the socket. Only the user of this process may connect.
     pub(super) fn take(path: &Path) -> io::Result<(UnixListener, Self)> {
         // Bound to a temporary name first: a client that connects to the path always reaches either
@@ -62,7 +62,7 @@ impl Place {
     }
 
     /// Removes the socket, unless another process owns the path or is about to.
-    pub(super) fn leave(&self) -> io::Result<()> {
+    pub(super) fn remove(&self) -> io::Result<()> {
         let lock = lock_beside(&self.path)?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
             && std::fs::metadata(&self.path)?.ino() == self.inode

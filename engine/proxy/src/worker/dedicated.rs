@@ -21,7 +21,7 @@ use resp::Args;
 const POOLED: usize = 64;
 
 #[derive(Debug, Default)]
-pub struct Exclusive {
+pub struct DedicatedConnections {
     connections: Vec<(TargetNumber, Id)>,
     pub(super) transaction: Option<Transaction>,
     /// The slot of the watched keys.
@@ -39,10 +39,10 @@ pub struct Exclusive {
     pub(super) risk: Risk,
     /// Whether the last request used a dedicated connection. A request on a shared one must not
     /// overtake it.
-    pub(super) was_last: bool,
+    pub(super) last_was_dedicated: bool,
 }
 
-impl Exclusive {
+impl DedicatedConnections {
     pub(super) fn connection(&self, target: TargetNumber) -> Option<Id> {
         self.connections.iter().find(|(to, _)| *to == target).map(|(_, backend)| *backend)
     }
@@ -61,8 +61,8 @@ impl Exclusive {
     }
 
     /// Returns the memory of its transaction, in bytes.
-    pub(super) fn weight(&self) -> usize {
-        self.transaction.as_ref().map_or(0, Transaction::weight)
+    pub(super) fn memory(&self) -> usize {
+        self.transaction.as_ref().map_or(0, Transaction::memory)
     }
 
     pub(super) fn all_connections(&self) -> Vec<Id> {
@@ -72,29 +72,29 @@ impl Exclusive {
 
 impl Worker {
     /// Handles a request of a client with dedicated connections.
-    pub(super) fn dispatch_exclusive(
+    pub(super) fn dispatch_dedicated(
         &mut self,
         id: Id,
         client: &mut Client,
         command: &'static Command,
         args: &Args<'_>,
     ) -> Flow {
-        let Some(exclusive) = client.exclusive.as_deref() else { return Flow::Hold };
-        let relayed = exclusive.monitors || !exclusive.subscriptions.is_empty() && !self.is_resp3(client);
+        let Some(dedicated) = client.dedicated.as_deref() else { return Flow::Defer };
+        let relayed = dedicated.monitors || !dedicated.subscriptions.is_empty() && !self.is_resp3(client);
         if relayed && !matches!(command.handling, Handling::Quit | Handling::Reset) {
             return self.dispatch_relayed(id, client, command, args);
         }
-        if exclusive.transaction.is_some() {
+        if dedicated.transaction.is_some() {
             return self.queue_command(id, client, command, args);
         }
-        if exclusive.was_last && exclusive.tracking.is_none() {
+        if dedicated.last_was_dedicated && dedicated.tracking.is_none() {
             if !client.is_drained() {
-                return Flow::Hold;
+                return Flow::Defer;
             }
-            if let Some(exclusive) = &mut client.exclusive {
-                exclusive.was_last = false;
+            if let Some(dedicated) = &mut client.dedicated {
+                dedicated.last_was_dedicated = false;
             }
-            self.give_back(client);
+            self.return_to_pool(client);
         }
         self.dispatch_command(id, client, command, args)
     }
@@ -104,20 +104,20 @@ impl Worker {
     #[inline]
     pub(super) fn route(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
         let pending = Pending { risk: client.risk, ..pending };
-        match &client.exclusive {
-            Some(exclusive) if exclusive.tracking.is_some() => {
-                if let Some(caching) = exclusive.caching.clone() {
-                    self.send_exclusive(
+        match &client.dedicated {
+            Some(dedicated) if dedicated.tracking.is_some() => {
+                if let Some(caching) = dedicated.caching.clone() {
+                    self.send_dedicated(
                         id,
                         client,
                         &caching,
-                        Pending { slot: pending.slot, ..Pending::own(Purpose::Ignore) },
+                        Pending { slot: pending.slot, ..Pending::internal(Purpose::Ignore) },
                     );
                 }
-                self.send_exclusive(id, client, bytes, pending)
+                self.send_dedicated(id, client, bytes, pending)
             }
             _ if client.risk == Risk::Unsafe => {
-                self.send_exclusive(id, client, bytes, pending);
+                self.send_dedicated(id, client, bytes, pending);
                 client.blocked = true;
             }
             _ => self.send(client, bytes, pending),
@@ -125,12 +125,12 @@ impl Worker {
     }
 
     /// Sends a request on a dedicated connection to the owner of the slot.
-    pub(super) fn send_exclusive(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
-        let exclusive = client.exclusive.get_or_insert_default();
-        exclusive.was_last = true;
-        exclusive.risk = exclusive.risk.max(client.risk);
+    pub(super) fn send_dedicated(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
+        let dedicated = client.dedicated.get_or_insert_default();
+        dedicated.last_was_dedicated = true;
+        dedicated.risk = dedicated.risk.max(client.risk);
         let target = self.dbs[client.db].topology.owner(pending.slot);
-        match target.and_then(|target| self.exclusive_to(id, client, target)) {
+        match target.and_then(|target| self.dedicated_to(id, client, target)) {
             Some(backend) => client.congested = self.enqueue(backend, bytes, pending),
             None => {
                 client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
@@ -139,47 +139,47 @@ impl Worker {
         }
     }
 
-    pub(super) fn exclusive_to(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
-        let exclusive = client.exclusive.get_or_insert_default();
-        if let Some(backend) = exclusive.connection(target) {
+    pub(super) fn dedicated_to(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
+        let dedicated = client.dedicated.get_or_insert_default();
+        if let Some(backend) = dedicated.connection(target) {
             return Some(backend);
         }
         let backend = match self.take_pooled(client.db, client.identity, target, id) {
             Some(backend) => backend,
             None => self.open(client.db, client.identity, target, Some(id))?,
         };
-        let exclusive = client.exclusive.get_or_insert_default();
-        exclusive.connections.push((target, backend));
-        if let Some(tracking) = exclusive.tracking.clone() {
-            self.enqueue(backend, &tracking, Pending::own(Purpose::Ignore));
+        let dedicated = client.dedicated.get_or_insert_default();
+        dedicated.connections.push((target, backend));
+        if let Some(tracking) = dedicated.tracking.clone() {
+            self.enqueue(backend, &tracking, Pending::internal(Purpose::Ignore));
         }
         Some(backend)
     }
 
     /// Does the same for a client that is not being handled now.
-    pub(super) fn exclusive_for(&mut self, id: Id, target: TargetNumber) -> Option<Id> {
+    pub(super) fn dedicated_for(&mut self, id: Id, target: TargetNumber) -> Option<Id> {
         let mut client = self.clients.take(id)?;
-        let backend = self.exclusive_to(id, &mut client, target);
+        let backend = self.dedicated_to(id, &mut client, target);
         self.clients.put_back(id, client);
         backend
     }
 
-    pub(super) fn exclusive_again(&mut self, db: usize, pending: &Pending) -> Option<Id> {
+    pub(super) fn dedicated_again(&mut self, db: usize, pending: &Pending) -> Option<Id> {
         let target = self.dbs[db].topology.owner(pending.slot)?;
-        self.exclusive_for(pending.asker.client, target)
+        self.dedicated_for(pending.reply_to.client, target)
     }
 
     /// Moves connections that the client no longer needs to the pool.
-    pub(super) fn give_back(&mut self, client: &mut Client) {
-        let all = client.exclusive.as_deref().map(Exclusive::all_connections).unwrap_or_default();
-        let risk = client.exclusive.as_deref().map_or(Risk::None, |exclusive| exclusive.risk);
+    pub(super) fn return_to_pool(&mut self, client: &mut Client) {
+        let all = client.dedicated.as_deref().map(DedicatedConnections::all_connections).unwrap_or_default();
+        let risk = client.dedicated.as_deref().map_or(Risk::None, |dedicated| dedicated.risk);
         let is_clean = |id: &Id| {
             self.backends.get(*id).is_none_or(|backend| backend.is_clean() || backend.is_risky(risk))
         };
         if client.is_bound() || !client.is_drained() || !all.iter().all(is_clean) {
             return;
         }
-        let risk = client.exclusive.take().map_or(Risk::None, |exclusive| exclusive.risk);
+        let risk = client.dedicated.take().map_or(Risk::None, |dedicated| dedicated.risk);
         for id in all {
             let is_risky = self.backends.get(id).is_some_and(|backend| backend.is_risky(risk));
             let pool = &mut self.dbs[client.db].identities[client.identity].pool;
@@ -205,35 +205,35 @@ impl Worker {
     }
 
     /// Closes all dedicated connections of the client.
-    pub(super) fn release_exclusive(&mut self, client: &mut Client) {
-        let Some(exclusive) = client.exclusive.take() else { return };
-        for (_, backend) in exclusive.connections {
+    pub(super) fn release_dedicated(&mut self, client: &mut Client) {
+        let Some(dedicated) = client.dedicated.take() else { return };
+        for (_, backend) in dedicated.connections {
             self.discard(backend);
         }
-        for subscription in exclusive.subscriptions {
+        for subscription in dedicated.subscriptions {
             self.discard(subscription.backend);
         }
     }
 
     /// Handles the loss of a dedicated connection.
-    pub(super) fn lost_exclusive(&mut self, owner: Id, id: Id, backend: &Backend) {
+    pub(super) fn lost_dedicated(&mut self, owner: Id, id: Id, backend: &Backend) {
         let Some(client) = self.clients.get_mut(owner) else { return };
-        let Some(exclusive) = client.exclusive.as_deref_mut() else { return };
-        exclusive.connections.retain(|(_, connection)| *connection != id);
+        let Some(dedicated) = client.dedicated.as_deref_mut() else { return };
+        dedicated.connections.retain(|(_, connection)| *connection != id);
         if backend.is_relayed {
             // Messages may have been missed, so the client must subscribe again.
             self.close_client(owner);
             return;
         }
         // The replies that were pending may have ended the transaction already.
-        if backend.is_bound && (exclusive.transaction.is_some() || exclusive.watching.is_some()) {
-            exclusive.watching = None;
-            exclusive.transaction.get_or_insert_default().lose();
+        if backend.is_bound && (dedicated.transaction.is_some() || dedicated.watching.is_some()) {
+            dedicated.watching = None;
+            dedicated.transaction.get_or_insert_default().mark_lost();
         }
-        if exclusive.tracking.is_some() {
+        if dedicated.tracking.is_some() {
             // Invalidations may have been missed, so all cached keys are invalidated.
-            client.output.tell(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
-            self.progressed(owner);
+            client.output.push_message(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
+            self.mark_progress(owner);
         }
     }
 
@@ -243,10 +243,10 @@ impl Worker {
     /// `confirmed`.
     pub(super) fn wait(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         if !client.is_drained() {
-            return Flow::Hold;
+            return Flow::Defer;
         }
         let slots: Vec<_> = self.dbs[client.db].topology.representatives().collect();
-        let join = super::join::Join::new(super::join::Kind::Least, slots.len().max(1));
+        let join = super::join::Join::new(super::join::Kind::Minimum, slots.len().max(1));
         if slots.is_empty() {
             return self.forward_home(id, client, Class::Other, args.raw);
         }
@@ -255,13 +255,13 @@ impl Worker {
         }
         let number = client.expect(Class::Other, Answer::Joining(join));
         for (part, slot) in slots.into_iter().enumerate() {
-            self.send_exclusive(
+            self.send_dedicated(
                 id,
                 client,
                 b"*1\r\n$4\r\nPING\r\n",
-                Pending { slot, ..Pending::own(Purpose::Ignore) },
+                Pending { slot, ..Pending::internal(Purpose::Ignore) },
             );
-            self.send_exclusive(id, client, args.raw, pending(id, number, part as u32, Class::Other, slot));
+            self.send_dedicated(id, client, args.raw, pending(id, number, part as u32, Class::Other, slot));
         }
         client.blocked = true;
         Flow::Next

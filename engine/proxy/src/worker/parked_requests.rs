@@ -3,7 +3,7 @@
 
 use super::Worker;
 use super::backend::Pending;
-use super::outage::Fate;
+use super::outage::RequestResult;
 use super::send::RETRY;
 use crate::arena::Id;
 use crate::stats::Failure;
@@ -19,7 +19,7 @@ pub struct Parked {
     /// discarded.
     pub opening: Vec<Vec<u8>>,
     pub identity: usize,
-    pub exclusive: bool,
+    pub is_dedicated: bool,
     /// Version of the topology that is known to be wrong for this request, which waits for a newer
     /// one.
     pub outdated: Option<u64>,
@@ -30,11 +30,11 @@ pub struct Parked {
 /// Requests by client, so that the cost of handling one client's reply does not depend on the
 /// number of other waiting requests.
 #[derive(Debug, Default)]
-pub struct Lot {
+pub struct ParkedRequests {
     by_client: BTreeMap<Id, Vec<Parked>>,
 }
 
-impl Lot {
+impl ParkedRequests {
     pub fn is_empty(&self) -> bool {
         self.by_client.is_empty()
     }
@@ -45,12 +45,12 @@ impl Lot {
     }
 
     /// Returns the size of the requests, in bytes.
-    pub fn weight(&self) -> usize {
+    pub fn memory(&self) -> usize {
         self.by_client.values().flatten().map(|parked| parked.bytes.len()).sum()
     }
 
     pub fn add(&mut self, parked: Parked) -> &mut Parked {
-        let of_client = self.by_client.entry(parked.pending.asker.client).or_default();
+        let of_client = self.by_client.entry(parked.pending.reply_to.client).or_default();
         of_client.push(parked);
         of_client.last_mut().expect("it was just inserted")
     }
@@ -59,7 +59,7 @@ impl Lot {
     /// return in a different order.
     fn take(&mut self) -> impl Iterator<Item = Parked> + use<> {
         std::mem::take(&mut self.by_client).into_values().flat_map(|mut of_client| {
-            of_client.sort_by(|one, other| order(one.pending.asker.number, other.pending.asker.number));
+            of_client.sort_by(|one, other| order(one.pending.reply_to.number, other.pending.reply_to.number));
             of_client
         })
     }
@@ -81,10 +81,10 @@ impl Lot {
 
 /// Client and slot. Requests of one client for one slot are executed in the order in which they
 /// arrived.
-type Place = (Id, u16);
+type ClientSlot = (Id, u16);
 
-fn place(pending: &Pending) -> Place {
-    (pending.asker.client, pending.slot)
+fn client_slot(pending: &Pending) -> ClientSlot {
+    (pending.reply_to.client, pending.slot)
 }
 
 /// Compares the numbers of two requests of one client. The numbers may wrap around, but pending
@@ -104,14 +104,14 @@ impl Worker {
         &mut self,
         db: usize,
         identity: usize,
-        exclusive: bool,
+        is_dedicated: bool,
         bytes: &[u8],
         mut pending: Pending,
         error: &[u8],
     ) -> &mut Parked {
         if pending.deadline == 0 {
             pending.deadline = self.now + self.dbs[db].failover_wait();
-            self.note_fate(db, &pending, Fate::Waits);
+            self.count_result(db, &pending, RequestResult::Waits);
         }
         let db = &mut self.dbs[db];
         if db.parked.is_empty() {
@@ -123,7 +123,7 @@ impl Worker {
             bytes,
             opening: Vec::new(),
             identity,
-            exclusive,
+            is_dedicated,
             outdated: None,
             error,
         })
@@ -135,37 +135,38 @@ impl Worker {
     pub(super) fn retry_parked(&mut self, db: usize) {
         self.dbs[db].retry_at = self.now + RETRY / 2;
         let sent = self.sent_behind_parked(db);
-        let mut left: Vec<_> = self.dbs[db].outages.iter().map(|open| open.few).collect();
+        let mut left: Vec<_> = self.dbs[db].outages.iter().map(|open| open.retry_quota).collect();
         let mut held = HashSet::new();
         for parked in self.dbs[db].parked.take() {
             if parked.pending.deadline <= self.now {
                 self.dbs[db].stats.failed(Failure::Timeout);
                 if !parked.opening.is_empty() {
-                    self.never_opened(parked.pending.asker.client);
+                    self.never_opened(parked.pending.reply_to.client);
                 }
-                self.deliver_failure(db, &parked.pending, Fate::Failed, &parked.error);
+                self.deliver_failure(db, &parked.pending, RequestResult::Failed, &parked.error);
                 continue;
             }
-            if self.clients.get(parked.pending.asker.client).is_none() {
+            if self.clients.get(parked.pending.reply_to.client).is_none() {
                 // It was not executed and must not be: its client has disconnected, and it had the
                 // permissions of that client.
                 continue;
             }
-            let place = place(&parked.pending);
+            let client_slot = client_slot(&parked.pending);
             let is_outdated = parked.outdated.is_some() && parked.outdated == self.dbs[db].topology.version;
-            let is_behind = |last: &u32| is_later(*last, parked.pending.asker.number);
-            let must_wait = is_outdated || held.contains(&place) || sent.get(&place).is_some_and(is_behind);
+            let is_behind = |last: &u32| is_later(*last, parked.pending.reply_to.number);
+            let must_wait =
+                is_outdated || held.contains(&client_slot) || sent.get(&client_slot).is_some_and(is_behind);
             let outage = self.dbs[db].outages.iter().position(|open| open.concerns(&parked.pending));
             let left = outage.and_then(|at| left.get_mut(at));
             let backend = if must_wait || left.as_ref().is_some_and(|left| **left == 0) {
                 None
-            } else if parked.exclusive {
-                self.exclusive_again(db, &parked.pending)
+            } else if parked.is_dedicated {
+                self.dedicated_again(db, &parked.pending)
             } else {
                 self.shared(db, parked.identity, &parked.pending)
             };
             let Some(id) = backend else {
-                held.insert(place);
+                held.insert(client_slot);
                 self.dbs[db].parked.add(parked);
                 continue;
             };
@@ -173,9 +174,9 @@ impl Worker {
                 *left -= 1;
             }
             if !parked.opening.is_empty() {
-                self.opened(parked.pending.asker.client, id, &parked.opening);
+                self.opened(parked.pending.reply_to.client, id, &parked.opening);
             }
-            let (bytes, pending) = self.with_time_left(&parked, parked.pending);
+            let (bytes, pending) = self.with_remaining_timeout(&parked, parked.pending);
             self.enqueue(id, &bytes, pending);
         }
     }
@@ -183,16 +184,16 @@ impl Worker {
     /// Returns, by client and slot, the last request that a shard has not answered yet, if earlier
     /// ones are parked. If these were sent again now, they could be executed after it. When it is
     /// answered, it is parked after them or has overtaken them.
-    fn sent_behind_parked(&mut self, db: usize) -> HashMap<Place, u32> {
+    fn sent_behind_parked(&mut self, db: usize) -> HashMap<ClientSlot, u32> {
         let parked = &self.dbs[db].parked.by_client;
         let mut sent = HashMap::new();
         for id in self.backends.ids() {
             let Some(backend) = self.backends.get(id).filter(|backend| backend.db == db) else { continue };
             for pending in
-                backend.inflight.iter().filter(|pending| parked.contains_key(&pending.asker.client))
+                backend.inflight.iter().filter(|pending| parked.contains_key(&pending.reply_to.client))
             {
-                let number = pending.asker.number;
-                let last = sent.entry(place(pending)).or_insert(number);
+                let number = pending.reply_to.number;
+                let last = sent.entry(client_slot(pending)).or_insert(number);
                 if is_later(number, *last) {
                     *last = number;
                 }

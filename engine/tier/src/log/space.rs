@@ -24,7 +24,7 @@ impl Log {
     }
 
     /// Whether compaction must free space quickly, even if it gains little.
-    pub fn is_short(&self) -> bool {
+    pub fn needs_space(&self) -> bool {
         self.has_no_room || self.at_limit(NEAR)
     }
 
@@ -106,7 +106,7 @@ impl Log {
     }
 
     /// Calls `retry`, but not more often than once per tick. For callers that handle many values.
-    pub fn retry_now_and_then(&mut self) {
+    pub fn retry_rate_limited(&mut self) {
         if self.tried.elapsed() >= RETRY {
             self.retry();
         }

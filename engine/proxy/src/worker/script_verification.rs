@@ -8,12 +8,12 @@ use super::Worker;
 use super::backend::{Backend, Pending, Purpose};
 use super::redirect::Redirect;
 use crate::command;
-use crate::learned::Learned;
+use crate::learned::LearnedCommands;
 use resp::{Limits, RequestParser, encode};
 
 /// A script that may not have been executed.
 #[derive(Debug)]
-pub struct Doubt {
+pub struct UnverifiedScriptError {
     pending: Pending,
     request: Vec<u8>,
     frame: Vec<u8>,
@@ -32,14 +32,16 @@ impl Worker {
             self.deliver(pending, frame);
             return;
         };
-        let doubt = Doubt { pending: *pending, request: request.to_vec(), frame: frame.to_vec() };
-        backend.doubts.push_back(doubt);
-        backend.enqueue(&probe, Pending::own(Purpose::Probe));
+        let unverified =
+            UnverifiedScriptError { pending: *pending, request: request.to_vec(), frame: frame.to_vec() };
+        backend.unverified.push_back(unverified);
+        backend.enqueue(&probe, Pending::internal(Purpose::Probe));
     }
 
     /// Handles the reply of the shard to the probe.
-    pub(super) fn probed(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<Redirect> {
-        let Doubt { pending, request, frame: script_error } = backend.doubts.pop_front()?;
+    pub(super) fn handle_probe_reply(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<Redirect> {
+        let UnverifiedScriptError { pending, request, frame: script_error } =
+            backend.unverified.pop_front()?;
         if frame[0] == b'-' && first_word(frame) == first_word(&script_error) {
             return self.follow(backend, &pending, frame, Some(&request));
         }
@@ -49,9 +51,9 @@ impl Worker {
 
     /// Delivers the error of the script, because the connection was lost before the probe was
     /// answered.
-    pub(super) fn unproven(&mut self, backend: &mut Backend) {
-        if let Some(doubt) = backend.doubts.pop_front() {
-            self.deliver(&doubt.pending, &doubt.frame);
+    pub(super) fn deliver_unverified(&mut self, backend: &mut Backend) {
+        if let Some(unverified) = backend.unverified.pop_front() {
+            self.deliver(&unverified.pending, &unverified.frame);
         }
     }
 }
@@ -61,7 +63,7 @@ fn first_word(frame: &[u8]) -> &[u8] {
 }
 
 /// Returns EXISTS with the keys of a script, or `None` for a script without keys.
-fn probe(request: &[u8], learned: &Learned) -> Option<Vec<u8>> {
+fn probe(request: &[u8], learned: &LearnedCommands) -> Option<Vec<u8>> {
     let mut parser = RequestParser::default();
     let limits = Limits { request: u32::MAX as usize, ..Limits::default() };
     let len = parser.parse(request, &limits).ok()??;
@@ -85,7 +87,7 @@ mod tests {
         let of = |words: &[&str]| {
             let mut request = Vec::new();
             encode::command(&mut request, words.iter().map(|word| word.as_bytes()));
-            probe(&request, &Learned::default()).map(|probe| String::from_utf8(probe).unwrap())
+            probe(&request, &LearnedCommands::default()).map(|probe| String::from_utf8(probe).unwrap())
         };
         let exists = "*3\r\n$6\r\nEXISTS\r\n$1\r\na\r\n$1\r\nb\r\n";
         assert_eq!(of(&["eval", "s", "2", "a", "b", "c"]).as_deref(), Some(exists));
