@@ -155,7 +155,7 @@ impl State {
         };
         let load = |worker: &&Handle| worker.clients.load(Ordering::Relaxed);
         let Some(worker) = self.workers.iter().min_by_key(load) else { return };
-        let connection_count = ConnectionCount::take(connections, worker);
+        let connection_count = ConnectionCount::take(connections, &worker.clients);
         self.clients += 1;
         let (uid, number) = (listener.uid, self.clients);
         worker.send(Message::Accepted { uid, stream: Box::new(stream), peer, number, connection_count });

@@ -31,8 +31,8 @@
 //!
 //! A second process started with the same `--control PATH` takes over: see `takeover.rs`.
 
-use crate::metrics::Metrics;
-use crate::process::{Commands, Outage};
+use crate::metrics::{Commands, Metrics};
+use crate::outage::Outage;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 

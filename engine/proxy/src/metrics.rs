@@ -1,6 +1,7 @@
 //! The metrics of a process, summed over its workers. Sent every second, see `control.rs`.
 
 use crate::command::{CLASSES, Class};
+use crate::command_counts::CommandMetrics;
 use crate::stats::{Connections, Failure, Stats};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -37,6 +38,13 @@ pub struct DatabaseMetrics {
     /// `[microseconds, count]`: the highest value of each used bucket (3 significant digits) and
     /// the number of replies with that latency.
     pub latency: BTreeMap<&'static str, Vec<(u64, u64)>>,
+}
+
+/// The commands of one database in the last minute. Sent on request.
+#[derive(Debug, Serialize)]
+pub struct Commands {
+    pub uid: u64,
+    pub commands: Vec<CommandMetrics>,
 }
 
 impl DatabaseMetrics {

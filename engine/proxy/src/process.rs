@@ -11,16 +11,15 @@ mod takeover;
 use crate::acceptor::{self, Acceptor};
 use crate::budget::Budget;
 use crate::control::{AgentRequest, Database, DatabaseError, Report, State};
+use crate::event::Event;
 use crate::listeners::Listeners;
 use crate::resources;
 use crate::tls;
-use crate::worker::{self, Handle, Listing, Message};
+use crate::worker::{self, Handle, Message};
 use agents::Agents;
 use control_socket::ControlSocket;
 use measure::MetricsCollector;
 use outages::Outages;
-pub use outages::{Outage, OutageObservation};
-pub use recent::Commands;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -28,27 +27,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// An event for the main thread.
-pub enum Event {
-    Connected {
-        agent: u64,
-        stream: std::os::unix::net::UnixStream,
-    },
-    LineReceived {
-        agent: u64,
-        line: String,
-    },
-    Disconnected {
-        agent: u64,
-    },
-    Report(Report),
-    /// A worker has lost a shard, or reached it again.
-    Outage(OutageObservation),
-    /// A client has requested the list of all clients.
-    List(Arc<Listing>),
-    Terminate,
-}
 
 struct Process {
     events: Receiver<Event>,

@@ -11,7 +11,6 @@ mod client;
 mod client_command;
 mod clock;
 mod cluster;
-mod connection_count;
 mod db;
 mod dedicated;
 mod dispatch;
@@ -39,82 +38,28 @@ mod subcommands;
 mod supervise;
 mod timers;
 mod transaction;
+pub(crate) mod types;
 
 use crate::arena::{Arena, Id};
 use crate::budget::Budget;
 use crate::control::Database;
-use crate::poll::{Poll, Ready, Source, Waker};
-use crate::process::Event;
-use crate::stats::{Connections, Stats};
+use crate::event::Event;
+use crate::poll::{Poll, Ready, Source};
+use crate::stats::Connections;
 use crate::stream::Stream;
 use backend::Backend;
 use client::Client;
-use client::ReplyTarget;
 use clock::Clock;
-pub use connection_count::ConnectionCount;
 use db::Db;
-pub use listing::Listing;
-use moving::MovingClient;
 use resp::RequestParser;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// Counters of a worker since its last report, by database.
-pub type Counts = Vec<(u64, Stats)>;
-
-/// Messages of other threads to a worker.
-pub enum Message {
-    /// Serve this database, or change how it is served.
-    Apply { database: Arc<Database>, connections: Arc<Connections> },
-    /// Stop serving this database. Its clients are disconnected after their pending requests.
-    Remove { uid: u64 },
-    Accepted {
-        uid: u64,
-        stream: Box<Stream>,
-        peer: Option<SocketAddr>,
-        number: u64,
-        connection_count: ConnectionCount,
-    },
-    /// Send the counters since the last report.
-    Measure,
-    /// Describe the clients of a database.
-    List(Arc<Listing>),
-    /// All workers have described theirs, for a client of this worker.
-    Listed { reply_to: ReplyTarget, lines: Vec<(u64, String)> },
-    /// Take over a client of another worker.
-    Adopt(Box<MovingClient>),
-    /// Pass a share of the clients to these new workers. The total number of workers is now `of`.
-    Share { with: Vec<Handle>, of: usize },
-    /// Pass all clients to these workers, then end.
-    Retire { to: Vec<Handle> },
-    /// Complete the requests of all clients, then end. Idle clients may stay for `patience`.
-    Drain { patience: Duration },
-    /// Panic, for tests of the behaviour after a panic.
-    #[cfg(test)]
-    Fail,
-}
-
-#[derive(Debug, Clone)]
-pub struct Handle {
-    messages: Sender<Message>,
-    waker: Waker,
-    /// Number of clients that are assigned to the worker, including those it has not accepted yet.
-    pub clients: Arc<AtomicU32>,
-}
-
-impl Handle {
-    /// Sends a message. A worker that has ended does not receive it, and does not need it.
-    pub fn send(&self, message: Message) {
-        if self.messages.send(message).is_ok() {
-            self.waker.wake();
-        }
-    }
-}
+pub use types::connection_count::ConnectionCount;
+pub use types::message::{Counts, Handle, Message};
 
 pub struct Worker {
     poll: Poll,

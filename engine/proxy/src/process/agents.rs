@@ -1,8 +1,9 @@
 //! The agents connected to the control socket. A thread reads each connection. Writes have a
 //! timeout, so that an agent that hangs cannot block the process.
 
-use super::{Event, takeover};
+use super::takeover;
 use crate::control::{PROTOCOL, Report, State};
+use crate::event::Event;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;

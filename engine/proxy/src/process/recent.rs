@@ -2,9 +2,9 @@
 //! sent only on request: sending them every second would transfer the histograms of hundreds of
 //! databases that are not displayed.
 
-use crate::command_counts::{CommandMetrics, Counts, SparseCounts, merge};
+use crate::command_counts::{Counts, SparseCounts, merge};
+use crate::metrics::Commands;
 use crate::stats::Stats;
-use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,6 @@ const PIECES: usize = 11;
 /// Maximum number of commands per database sent to the agent: more than are displayed, so that the
 /// commands of all nodes can be merged.
 const MOST: usize = 128;
-
-/// The commands of one database.
-#[derive(Debug, Serialize)]
-pub struct Commands {
-    pub uid: u64,
-    pub commands: Vec<CommandMetrics>,
-}
 
 type Key = (u64, u16);
 

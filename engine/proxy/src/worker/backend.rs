@@ -3,14 +3,11 @@
 //! to the same or another shard.
 
 use crate::arena::Id;
-use crate::command::Class;
 use crate::poll::Interest;
 use crate::reply_safety::Risk;
 use crate::stream::Stream;
 use crate::topology::TargetNumber;
-use crate::worker::client::ReplyTarget;
-use crate::worker::long_replies::LongReply;
-use crate::worker::script_verification::UnverifiedScriptError;
+use crate::worker::types::request::{Bond, LongReply, Pending, Purpose, UnverifiedScriptError};
 use resp::ReplyScanner;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -18,78 +15,6 @@ use std::io;
 
 /// Unsent bytes above which clients must wait.
 pub const CONGESTED: usize = 4 << 20;
-
-/// How a reply is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// Sent to the client.
-    Reply,
-    /// Discarded: the reply to a request that the proxy has sent before a client's request.
-    Ignore,
-    /// The reply to the login of a new connection.
-    Greeting,
-    /// The reply to COMMAND, which lists the commands of the engine.
-    Commands,
-    /// Whether the shard itself confirms the error that a script returned, see `script_verification.rs`.
-    Probe,
-    /// See `canary.rs`.
-    Canary,
-    /// The reply to a random text, which confirms that the previous request had exactly one reply.
-    Fence,
-}
-
-/// Whether a request changes if the connection holds state of its client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bond {
-    Unchanged,
-    /// WATCH, from the time it is sent.
-    Starts,
-    /// EXEC and DISCARD, when answered.
-    Ends,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Pending {
-    pub reply_to: ReplyTarget,
-    pub purpose: Purpose,
-    pub class: Class,
-    pub slot: u16,
-    pub len: u32,
-    pub bond: Bond,
-    /// Whether a script may determine the reply, which then is not a statement of the shard.
-    pub is_script: bool,
-    /// Risk that the request causes more than one reply.
-    pub risk: Risk,
-    /// Whether only the engine can find the keys. The first shard then redirects the request.
-    pub has_unknown_keys: bool,
-    /// Number of times that it was redirected.
-    pub redirects: u8,
-    /// Time until which it may wait for a primary; 0: it has not waited yet.
-    pub deadline: u64,
-    /// Time from which the timeout in its bytes counts; 0: since its arrival.
-    pub blocks_since: u64,
-}
-
-impl Pending {
-    /// Creates a request that the proxy sends itself.
-    pub fn internal(purpose: Purpose) -> Self {
-        let reply_to = ReplyTarget { client: Id::NONE, number: 0, part: 0 };
-        Self {
-            reply_to,
-            purpose,
-            class: Class::Other,
-            slot: 0,
-            len: 0,
-            bond: Bond::Unchanged,
-            is_script: false,
-            risk: Risk::None,
-            has_unknown_keys: false,
-            redirects: 0,
-            deadline: 0,
-            blocks_since: 0,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub struct Backend {
@@ -141,6 +66,8 @@ pub struct Backend {
     /// Time since which it is obsolete because its shard is no longer a primary.
     pub demoted_at: Option<u64>,
 }
+
+const _: () = assert!(size_of::<Backend>() == 304);
 
 /// State of the data at a position where the reply to a fence is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,14 +1,13 @@
 //! Commands that wait for an event, on dedicated connections.
 
-use super::Worker;
-use super::backend::Pending;
-use super::client::Client;
-use super::dispatch::{is_word, pending};
-use super::intake::Flow;
-use super::output::Answer;
-use super::parked_requests::Parked;
 use crate::arena::Id;
 use crate::command::{self, Command, Handling};
+use crate::worker::Worker;
+use crate::worker::client::Client;
+use crate::worker::dispatch::is_word;
+use crate::worker::output::Answer;
+use crate::worker::parked_requests::Parked;
+use crate::worker::types::request::{Flow, Pending, pending};
 use resp::{Args, Limits, RequestParser, encode};
 use std::borrow::Cow;
 

@@ -2,11 +2,13 @@
 //! worker. They determine until when a primary accepted writes, and since when it or its promoted
 //! replica accepts them again, even without requests of clients.
 
-use super::Worker;
-use super::backend::{Backend, Pending, Purpose};
-use super::db::{Credentials, Db};
 use crate::command::Class;
 use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::db::Db;
+use crate::worker::types::request::{Pending, Purpose};
+use crate::worker::types::session::Credentials;
 use resp::{encode, slot};
 use std::sync::OnceLock;
 

@@ -1,7 +1,6 @@
 //! A client connection: input that has not been handled, and the state that the proxy keeps for the
 //! client.
 
-use crate::arena::Id;
 use crate::command::{Class, UNKNOWN};
 use crate::poll::Interest;
 use crate::reply_safety::Risk;
@@ -9,7 +8,9 @@ use crate::stats::{Failure, ReplyBatch};
 use crate::stream::Stream;
 use crate::worker::dedicated::DedicatedConnections;
 use crate::worker::output::{Answer, Expected, Output, free_buffer};
-use crate::worker::{ConnectionCount, Handle};
+use crate::worker::types::connection_count::ConnectionCount;
+use crate::worker::types::message::Handle;
+use crate::worker::types::session::{Muted, Profile};
 use resp::RequestParser;
 use std::net::SocketAddr;
 
@@ -18,30 +19,12 @@ pub const MAX_UNDER_WAY: usize = 4096;
 /// Unread reply bytes of a client above which its next request is not handled.
 pub const ENOUGH_OUTPUT: usize = 1 << 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Muted {
-    #[default]
-    No,
-    /// Until CLIENT REPLY ON.
-    Off,
-    /// Only the next request.
-    Skip,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub struct UnconfirmedWrite {
     /// Version of the topology with which it was routed.
     pub topology_version: u32,
     /// Whether WAIT has been sent for it. The next write starts a new one.
     pub was_asked: bool,
-}
-
-/// Information that only some clients provide about themselves.
-#[derive(Debug, Default, Clone)]
-pub struct Profile {
-    pub name: Vec<u8>,
-    pub library_name: Vec<u8>,
-    pub library_version: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -91,6 +74,9 @@ pub struct Client {
     /// Its memory in bytes as known to the budget.
     pub accounted_memory: usize,
 }
+
+// Most of the memory of an idle client.
+const _: () = assert!(size_of::<Client>() == 416);
 
 impl Client {
     pub fn new(
@@ -219,13 +205,4 @@ impl Client {
             free_buffer(&mut self.input);
         }
     }
-}
-
-/// Destination of a reply.
-#[derive(Debug, Clone, Copy)]
-pub struct ReplyTarget {
-    pub client: Id,
-    pub number: u32,
-    /// Index of the part if the request was split.
-    pub part: u32,
 }

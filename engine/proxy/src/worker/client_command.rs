@@ -1,13 +1,14 @@
 //! CLIENT: concerns the client's connection to the endpoint, the only one that the client knows.
 
-use super::Worker;
-use super::client::{Client, Muted};
-use super::dispatch::{is_word, pending};
-use super::intake::Flow;
-use super::output::Answer;
-use super::session::ReplyAction;
 use crate::arena::Id;
 use crate::command::Class;
+use crate::worker::Worker;
+use crate::worker::client::Client;
+use crate::worker::dispatch::is_word;
+use crate::worker::output::Answer;
+use crate::worker::session::ReplyAction;
+use crate::worker::types::request::{Flow, pending};
+use crate::worker::types::session::Muted;
 use resp::{Args, encode};
 
 impl Worker {

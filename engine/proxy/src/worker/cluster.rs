@@ -1,13 +1,13 @@
 //! CLUSTER from the perspective of this endpoint. A database in hidden mode has no cluster. In
 //! cluster mode, each endpoint is the node that owns the slots of the primaries assigned to it.
 
-use super::Worker;
-use super::client::Client;
-use super::dispatch::is_word;
-use super::intake::Flow;
 use crate::command::Class;
 use crate::control::{Endpoint, Mode};
 use crate::topology::Topology;
+use crate::worker::Worker;
+use crate::worker::client::Client;
+use crate::worker::dispatch::is_word;
+use crate::worker::types::request::Flow;
 use resp::{Args, encode};
 
 /// A client that returns within this time (microseconds) was redirected back by another endpoint.

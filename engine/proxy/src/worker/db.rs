@@ -10,21 +10,13 @@ use crate::topology::{TargetNumber, Topology};
 use crate::worker::canary::Canary;
 use crate::worker::outage::OpenOutage;
 use crate::worker::parked_requests::ParkedRequests;
+use crate::worker::types::session::Credentials;
 use resp::Limits;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-
-/// User and protocol with which commands are executed. Connections with different credentials are
-/// never shared.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Credentials {
-    /// User and password. `None`: the default user without a login.
-    pub login: Option<(Vec<u8>, Vec<u8>)>,
-    pub resp3: bool,
-}
 
 #[derive(Debug, Default)]
 pub struct Identity {

@@ -3,18 +3,19 @@
 //! remains available to the next client with the same identity for some time. Otherwise it is
 //! closed with the client.
 
-use super::Worker;
-use super::backend::{Backend, Pending, Purpose};
-use super::client::Client;
-use super::dispatch::pending;
-use super::intake::Flow;
-use super::output::Answer;
-use super::pubsub::Subscription;
-use super::transaction::Transaction;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
 use crate::reply_safety::Risk;
 use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::client::Client;
+use crate::worker::join::{Join, Kind};
+use crate::worker::output::Answer;
+use crate::worker::pubsub::Subscription;
+use crate::worker::transaction::Transaction;
+use crate::worker::types::errors::NO_PRIMARY;
+use crate::worker::types::request::{Flow, Pending, Purpose, pending};
 use resp::Args;
 
 /// Maximum number of pooled connections per identity.
@@ -134,7 +135,7 @@ impl Worker {
             Some(backend) => client.congested = self.enqueue(backend, bytes, pending),
             None => {
                 client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
-                self.park(client.db, client.identity, true, bytes, pending, super::send::NO_PRIMARY);
+                self.park(client.db, client.identity, true, bytes, pending, NO_PRIMARY);
             }
         }
     }
@@ -246,7 +247,7 @@ impl Worker {
             return Flow::Defer;
         }
         let slots: Vec<_> = self.dbs[client.db].topology.representatives().collect();
-        let join = super::join::Join::new(super::join::Kind::Minimum, slots.len().max(1));
+        let join = Join::new(Kind::Minimum, slots.len().max(1));
         if slots.is_empty() {
             return self.forward_home(id, client, Class::Other, args.raw);
         }

@@ -1,15 +1,13 @@
 //! request -> command: selects the handling by the name, and forwards common commands.
 
-use super::Worker;
-use super::backend::{Pending, Purpose};
-use super::client::{Client, ReplyTarget};
-use super::intake::Flow;
-use super::output::Answer;
-use super::subcommands;
 use crate::arena::Id;
 use crate::command::{self, Class, Command, Handling, Keys};
 use crate::reply_safety::{self, ReplySafety, Risk};
 use crate::stats::Failure;
+use crate::worker::client::Client;
+use crate::worker::output::Answer;
+use crate::worker::types::request::{Flow, Pending, pending};
+use crate::worker::{Worker, subcommands};
 use resp::{Args, encode};
 
 impl Worker {
@@ -198,12 +196,6 @@ impl Worker {
         let number = client.expect(class, Answer::Waiting);
         self.route(id, client, raw, pending(id, number, 0, class, slot));
     }
-}
-
-#[inline]
-pub(super) fn pending(client: Id, number: u32, part: u32, class: Class, slot: u16) -> Pending {
-    let reply_to = ReplyTarget { client, number, part };
-    Pending { reply_to, class, slot, ..Pending::internal(Purpose::Reply) }
 }
 
 /// Removes CLIENT CACHING after the command that it applied to has been sent.

@@ -2,14 +2,14 @@
 //! cluster mode, only the primaries assigned to this endpoint are included, because a cluster node
 //! answers only for itself.
 
-use super::Worker;
-use super::client::Client;
-use super::dispatch::{is_word, pending};
-use super::intake::Flow;
-use super::join::{Join, Kind, SHARD_BITS};
-use super::output::Answer;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
+use crate::worker::Worker;
+use crate::worker::client::Client;
+use crate::worker::dispatch::is_word;
+use crate::worker::join::{Join, Kind, SHARD_BITS};
+use crate::worker::output::Answer;
+use crate::worker::types::request::{Flow, pending};
 use resp::{Args, encode};
 
 impl Worker {

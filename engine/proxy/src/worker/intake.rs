@@ -1,21 +1,14 @@
 //! bytes -> request: reads from clients and handles their requests one after another.
 
-use super::Worker;
-use super::client::Client;
 use crate::arena::Id;
 use crate::command::{Class, UNKNOWN};
 use crate::poll::{Interest, Ready, Source};
 use crate::stats::Failure;
+use crate::worker::Worker;
+use crate::worker::client::Client;
+use crate::worker::types::request::Flow;
 use resp::{Limits, ProtocolError, encode};
 use std::io::ErrorKind;
-
-/// Result of handling a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
-    Next,
-    /// Handle it again when another request has been answered.
-    Defer,
-}
 
 /// Limits for clients that have not logged in, as in the engine.
 const UNAUTHENTICATED: Limits = Limits { bulk: 16 * 1024, args: 10, request: 1 << 20 };

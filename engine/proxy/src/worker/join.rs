@@ -1,7 +1,7 @@
 //! Merges several replies into one. Pure functions on complete frames.
 
-use super::redirect::is_in_doubt;
 use crate::command::Class;
+use crate::worker::types::errors::is_in_doubt;
 use resp::{encode, integer, items, text};
 
 #[derive(Debug, PartialEq, Eq)]

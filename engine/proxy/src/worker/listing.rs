@@ -2,26 +2,12 @@
 //! reference to the list is dropped, even by a worker that ends, the list is sent to the worker of
 //! the client that requested it.
 
-use super::client::ReplyTarget;
-use super::{Handle, Message, Worker};
 use crate::arena::Id;
-use crate::process::Event;
+use crate::event::Event;
+use crate::worker::Worker;
+use crate::worker::types::message::Listing;
+use crate::worker::types::request::ReplyTarget;
 use std::sync::{Arc, Mutex, PoisonError};
-
-#[derive(Debug)]
-pub struct Listing {
-    uid: u64,
-    reply_to: ReplyTarget,
-    to: Handle,
-    lines: Mutex<Vec<(u64, String)>>,
-}
-
-impl Drop for Listing {
-    fn drop(&mut self) {
-        let lines = std::mem::take(self.lines.get_mut().unwrap_or_else(PoisonError::into_inner));
-        self.to.send(Message::Listed { reply_to: self.reply_to, lines });
-    }
-}
 
 impl Worker {
     pub(super) fn ask_for_list(&mut self, id: Id, number: u32, db: usize) {

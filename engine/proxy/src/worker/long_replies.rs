@@ -5,20 +5,15 @@
 //! the connection, the rest stays with the shard. When another request waits, the rest is read from
 //! the shard and kept for the client, like a short reply.
 
-use super::Worker;
-use super::backend::{Backend, Bond, Pending, Purpose};
 use crate::arena::Id;
 use crate::poll::{Interest, Source};
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::types::request::{Bond, LongReply, Pending, Purpose};
 use resp::{Header, ReplyScanner};
 
 /// Shorter replies are delivered when they are complete. They usually arrive in one piece.
 const LONG: usize = 32 * 1024;
-/// A reply to the oldest request of the connection that its client has received in part.
-#[derive(Debug, Clone, Copy)]
-pub struct LongReply {
-    pub client: Id,
-    pub left: usize,
-}
 
 impl Worker {
     /// Starts to forward the reply that starts with `bytes`, if it is long and the next one for its

@@ -1,9 +1,9 @@
 //! Memory that the clients of a database use: input, unread output, and requests that wait for
 //! shards.
 
-use super::Worker;
 use crate::arena::Id;
 use crate::stats::Failure;
+use crate::worker::Worker;
 
 /// If a database has grown by this many bytes since the last report to the budget, it is checked
 /// before the next tick.

@@ -2,28 +2,10 @@
 //! requests moves when they are answered; a client with a transaction, a subscription or other
 //! connection state moves when that has ended.
 
-use super::client::{Client, Muted, Profile, UnconfirmedWrite};
-use super::db::Credentials;
-use super::{ConnectionCount, Handle, Message, Worker};
 use crate::arena::Id;
-use crate::stream::Stream;
-use std::net::SocketAddr;
-
-/// The state of a client between two requests.
-pub struct MovingClient {
-    connection_count: ConnectionCount,
-    uid: u64,
-    stream: Stream,
-    peer: Option<SocketAddr>,
-    number: u64,
-    age: u64,
-    credentials: Credentials,
-    profile: Option<Box<Profile>>,
-    /// If it has written since the last WAIT: whether the owners of slots are unchanged since then.
-    unconfirmed: Option<bool>,
-    muted: Muted,
-    input: Vec<u8>,
-}
+use crate::worker::Worker;
+use crate::worker::client::{Client, UnconfirmedWrite};
+use crate::worker::types::message::{Handle, Message, MovingClient};
 
 impl Worker {
     /// Passes a share of the clients to the new workers.
@@ -79,7 +61,7 @@ impl Worker {
             input: client.input,
         };
         if let Some(to) = client.destination {
-            moving_client.connection_count.move_to(&to);
+            moving_client.connection_count.move_to(&to.clients);
             to.send(Message::Adopt(Box::new(moving_client)));
         }
     }

@@ -1,12 +1,14 @@
 //! Outages of shards from the perspective of one worker: their start and end, and what happened to
 //! requests for the shard.
 
-use super::Worker;
-use super::backend::{Backend, Pending};
 use crate::command::Class;
-use crate::process::{Event, Outage, OutageObservation};
+use crate::event::Event;
+use crate::outage::{Outage, OutageObservation};
 use crate::resources;
 use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::types::request::{Pending, RequestResult};
 
 /// Errors of a shard that is not a usable primary, or does not serve all its slots.
 const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
@@ -29,14 +31,6 @@ impl OpenOutage {
     pub(super) fn has(&self, slot: u16) -> bool {
         self.outage.slots.iter().any(|&(first, last)| (first..=last).contains(&slot))
     }
-}
-
-/// Result for a request while its shard is unavailable.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum RequestResult {
-    Waits,
-    Failed,
-    Lost,
 }
 
 impl Worker {

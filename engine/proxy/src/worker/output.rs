@@ -39,6 +39,9 @@ pub struct Expected {
     pub answer: Answer,
 }
 
+// A client has one for each request without a reply.
+const _: () = assert!(size_of::<Expected>() == 40);
+
 #[derive(Debug, Default)]
 pub struct Output {
     bytes: Vec<u8>,

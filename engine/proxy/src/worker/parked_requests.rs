@@ -1,12 +1,11 @@
 //! Requests that no primary can execute now: they are kept, and sent again in the order in which
 //! their clients sent them.
 
-use super::Worker;
-use super::backend::Pending;
-use super::outage::RequestResult;
-use super::send::RETRY;
 use crate::arena::Id;
 use crate::stats::Failure;
+use crate::worker::Worker;
+use crate::worker::send::RETRY;
+use crate::worker::types::request::{Pending, RequestResult};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 

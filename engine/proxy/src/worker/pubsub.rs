@@ -2,13 +2,14 @@
 //! request is followed by a PING with a unique text; the reply to the PING marks the end of the
 //! replies to the request, regardless of their number.
 
-use super::Worker;
-use super::backend::{Backend, Pending, Purpose};
-use super::client::Client;
-use super::intake::Flow;
 use crate::arena::Id;
 use crate::command::{Command, Handling};
 use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::client::Client;
+use crate::worker::types::errors::NO_PRIMARY;
+use crate::worker::types::request::{Flow, Pending, Purpose};
 use resp::{Args, encode};
 
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Worker {
             return self.redirect_client(client, command.class, slot);
         }
         let Some(target) = db.topology.owner(slot) else {
-            client.reply(command.class, |out| out.extend_from_slice(super::send::NO_PRIMARY));
+            client.reply(command.class, |out| out.extend_from_slice(NO_PRIMARY));
             return Flow::Next;
         };
         // Without a channel, the command applies to all channels of this type on all shards.
@@ -59,7 +60,7 @@ impl Worker {
         }
         for target in chosen {
             if !self.send_subscription(id, client, target, args.raw) {
-                client.reply(command.class, |out| out.extend_from_slice(super::send::NO_PRIMARY));
+                client.reply(command.class, |out| out.extend_from_slice(NO_PRIMARY));
             }
         }
         Flow::Next
@@ -154,7 +155,7 @@ impl Worker {
             }
         }
         if client.dedicated.as_deref().is_none_or(|dedicated| !dedicated.monitors) {
-            client.reply(crate::command::Class::Other, |out| out.extend_from_slice(super::send::NO_PRIMARY));
+            client.reply(crate::command::Class::Other, |out| out.extend_from_slice(NO_PRIMARY));
         }
         Flow::Next
     }

@@ -1,17 +1,18 @@
 //! Redirections, temporary failures and lost connections: which requests are sent again.
 
-use super::Worker;
-use super::backend::{Backend, Pending, Purpose};
-use super::outage::RequestResult;
-use super::parked_requests::is_later;
-use super::send::NO_PRIMARY;
 use crate::arena::Id;
 use crate::command::Class;
 use crate::control::Report;
+use crate::event::Event;
 use crate::poll::Interest;
-use crate::process::Event;
 use crate::stats::Failure;
 use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::client::Client;
+use crate::worker::parked_requests::is_later;
+use crate::worker::types::errors::{LOST, LOST_READ, NO_PRIMARY, SILENT, TRANSACTION_MOVED, UNSETTLED};
+use crate::worker::types::request::{Pending, Purpose, Redirect, RequestResult, To};
 use resp::slot::SLOTS;
 use std::net::{IpAddr, SocketAddr};
 
@@ -20,44 +21,6 @@ use std::net::{IpAddr, SocketAddr};
 const MAX_TRIES: u8 = 8;
 /// Interval in microseconds at which the same unknown address is reported to the agent.
 const REPORT_INTERVAL: u64 = 1_000_000;
-const LOST: &[u8] =
-    b"-ERR the connection to the shard was lost; the write may or may not have been executed\r\n";
-const LOST_READ: &[u8] = b"-ERR the connection to the shard was lost before it answered\r\n";
-const SILENT: &[u8] = b"-ERR the shard did not answer in time; a write may or may not have been executed\r\n";
-
-/// Whether this error means that the request may have been executed, or may be executed later.
-pub(super) fn is_in_doubt(frame: &[u8]) -> bool {
-    frame == LOST || frame == SILENT
-}
-
-const UNSETTLED: &[u8] = b"-TRYAGAIN the shards do not agree on who owns the slot; nothing was executed\r\n";
-
-const TRANSACTION_MOVED: &[u8] =
-    b"-TRYAGAIN the keys of this transaction have moved to another shard; nothing was executed\r\n";
-
-#[derive(Debug)]
-pub(super) struct Redirect {
-    pending: Pending,
-    bytes: Vec<u8>,
-    identity: usize,
-    db: usize,
-    is_dedicated: bool,
-    to: To,
-    frame: Vec<u8>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum To {
-    Owner,
-    /// The owner of this slot.
-    Slot(u16),
-    Asking(TargetNumber),
-    /// A primary, when one can execute it.
-    Later,
-    /// The owner after the agent has sent a new shard list, because a shard named an address that
-    /// is not in the current one.
-    AfterUpdate,
-}
 
 impl Worker {
     /// Handles an error reply. It is delivered to the client unless it is a redirection or a
@@ -393,7 +356,7 @@ impl Worker {
         self.resume.extend(backend.waiting);
     }
 
-    pub(super) fn finish_clients(&mut self, which: impl Fn(&super::client::Client) -> bool) {
+    pub(super) fn finish_clients(&mut self, which: impl Fn(&Client) -> bool) {
         for id in self.clients.ids() {
             let Some(client) = self.clients.get_mut(id).filter(|client| which(client)) else { continue };
             if client.is_drained() && !client.output.has_some() {

@@ -1,19 +1,17 @@
 //! shard -> reply -> client: matches replies with requests, follows redirections, and writes to
 //! clients.
 
-use super::Worker;
-use super::backend::{Backend, Bond, Fence, Pending, Purpose};
-use super::join::Kind;
-use super::outage::RequestResult;
-use super::output::Answer;
-use super::redirect::Redirect;
-use super::send::reuse;
 use crate::arena::Id;
 use crate::command::Class;
 use crate::poll::Ready;
-use crate::reply_safety;
-use crate::socket;
 use crate::stats::Failure;
+use crate::worker::Worker;
+use crate::worker::backend::{Backend, Fence};
+use crate::worker::join::Kind;
+use crate::worker::output::Answer;
+use crate::worker::send::reuse;
+use crate::worker::types::request::{Bond, Pending, Purpose, Redirect, RequestResult};
+use crate::{reply_safety, socket};
 use std::io::ErrorKind;
 
 /// Maximum number of rounds that output is held back so that more can be added, and number of bytes

@@ -4,20 +4,12 @@
 //! shard a command with the same keys whose errors clients cannot influence, and follows only that
 //! reply.
 
-use super::Worker;
-use super::backend::{Backend, Pending, Purpose};
-use super::redirect::Redirect;
 use crate::command;
 use crate::learned::LearnedCommands;
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::types::request::{Pending, Purpose, Redirect, UnverifiedScriptError};
 use resp::{Limits, RequestParser, encode};
-
-/// A script that may not have been executed.
-#[derive(Debug)]
-pub struct UnverifiedScriptError {
-    pending: Pending,
-    request: Vec<u8>,
-    frame: Vec<u8>,
-}
 
 /// Errors that a shard returns for any command with these keys before it executes anything.
 /// READONLY is not one of them: a replica executes a script until it writes.

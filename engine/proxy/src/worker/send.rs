@@ -1,20 +1,20 @@
 //! command -> shard: finds or opens the connection.
 
-use super::Worker;
-use super::backend::{Backend, Pending, Purpose};
-use super::client::Client;
 use crate::arena::Id;
 use crate::poll::{Interest, Source};
 use crate::socket;
 use crate::stats::Failure;
 use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::client::Client;
+use crate::worker::types::errors::NO_PRIMARY;
+use crate::worker::types::request::{Pending, Purpose};
+use crate::worker::types::session::Credentials;
 use resp::encode;
 
 /// Time in microseconds after which a target that refused a connection is tried again.
 pub(super) const RETRY: u64 = 50_000;
-
-pub(super) const NO_PRIMARY: &[u8] =
-    b"-CLUSTERDOWN no primary of the shard can be reached; the command was not executed\r\n";
 
 impl Worker {
     /// Sends a request on a shared connection to the owner of its slot. If the request must wait,
@@ -177,7 +177,7 @@ pub(super) fn reuse(mut emptied: Vec<Id>, added: Vec<Id>) -> Vec<Id> {
     emptied
 }
 
-fn greet(out: &mut Vec<u8>, credentials: &super::db::Credentials) {
+fn greet(out: &mut Vec<u8>, credentials: &Credentials) {
     let version: &[u8] = if credentials.resp3 { b"3" } else { b"2" };
     let mut hello: Vec<&[u8]> = vec![b"HELLO", version];
     if let Some((user, password)) = &credentials.login {

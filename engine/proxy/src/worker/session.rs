@@ -1,15 +1,15 @@
 //! Identity and protocol of a client: AUTH, HELLO, RESET, SELECT, PING and similar commands.
 
-use super::Worker;
-use super::backend::Backend;
-use super::client::{Client, ReplyTarget};
-use super::db::Credentials;
-use super::dispatch::pending;
-use super::intake::Flow;
-use super::output::Answer;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
 use crate::control::Mode;
+use crate::worker::Worker;
+use crate::worker::backend::Backend;
+use crate::worker::client::Client;
+use crate::worker::output::Answer;
+use crate::worker::transaction::end_transaction;
+use crate::worker::types::request::{Flow, ReplyTarget, pending};
+use crate::worker::types::session::{Credentials, Muted};
 use resp::{Args, encode};
 
 /// Number of identities without a login, one for each protocol. They are the first ones of a
@@ -101,7 +101,7 @@ impl Worker {
     fn reset(&mut self, client: &mut Client) {
         self.release_dedicated(client);
         client.profile = None;
-        client.muted = super::client::Muted::No;
+        client.muted = Muted::No;
         self.change_identity(client, 0);
     }
 
@@ -277,7 +277,7 @@ impl Worker {
                 }
                 self.dbs[client.db].identities[identity].clients -= 1;
             }
-            ReplyAction::TransactionEnded => super::transaction::end_transaction(&mut client),
+            ReplyAction::TransactionEnded => end_transaction(&mut client),
             ReplyAction::Tracking if failed => self.release_dedicated(&mut client),
             ReplyAction::Tracking => {}
             ReplyAction::List if failed => {}

@@ -11,8 +11,8 @@ mod shards;
 use super::{ConnectionCount, Message, Shared as Links, Worker, clock::Clock};
 use crate::budget::Budget;
 use crate::control::Database;
+use crate::event::Event;
 use crate::poll::Poll;
-use crate::process::Event;
 use crate::stats::Connections;
 use crate::stream::Stream;
 use crate::worker::{Counts, Handle};
@@ -162,7 +162,7 @@ impl World {
         theirs.set_nonblocking(true).unwrap();
         self.next_client += 1;
         let number = self.next_client;
-        let connection_count = ConnectionCount::take(&self.connections, &self.handle);
+        let connection_count = ConnectionCount::take(&self.connections, &self.handle.clients);
         let stream = Box::new(Stream::plain(theirs.into()));
         self.handle.send(Message::Accepted { uid: 1, stream, peer: None, number, connection_count });
         self.clients.push(Client::new(ours, number));

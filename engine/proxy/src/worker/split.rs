@@ -1,14 +1,13 @@
 //! MGET, MSET, DEL, UNLINK, EXISTS and TOUCH with keys of several shards: one request for each
 //! slot.
 
-use super::Worker;
-use super::client::Client;
-use super::dispatch::pending;
-use super::intake::Flow;
-use super::join::{Join, Kind};
-use super::output::Answer;
 use crate::arena::Id;
 use crate::command::{Command, Handling};
+use crate::worker::Worker;
+use crate::worker::client::Client;
+use crate::worker::join::{Join, Kind};
+use crate::worker::output::Answer;
+use crate::worker::types::request::{Flow, pending};
 use resp::{Args, encode};
 
 /// The keys of one slot, as positions of arguments.

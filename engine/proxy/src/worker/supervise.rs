@@ -2,8 +2,8 @@
 //! their handles, and clients of other workers are not affected. Its own clients are disconnected
 //! and must reconnect.
 
-use super::{Shared, Worker};
 use crate::poll::Poll;
+use crate::worker::{Shared, Worker};
 use net::panic;
 use std::collections::VecDeque;
 use std::io;

@@ -1,8 +1,8 @@
 //! Work that depends on time, executed fifty times a second.
 
-use super::db::Db;
-use super::{TICK, Worker};
 use crate::arena::Id;
+use crate::worker::db::Db;
+use crate::worker::{TICK, Worker};
 
 /// Time in microseconds that a former primary has to answer pending requests.
 const DEMOTED: u64 = 500_000;

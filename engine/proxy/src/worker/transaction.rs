@@ -1,16 +1,15 @@
 //! MULTI, EXEC, DISCARD, WATCH and UNWATCH. A transaction belongs to one shard: that of its first
 //! key or of the watched keys. Commands before the first key are kept by the proxy.
 
-use super::Worker;
-use super::backend::{Bond, Pending, Purpose};
-use super::client::Client;
-use super::dedicated::DedicatedConnections;
-use super::dispatch::pending;
-use super::intake::Flow;
-use super::output::Answer;
-use super::session::ReplyAction;
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
+use crate::worker::Worker;
+use crate::worker::client::Client;
+use crate::worker::dedicated::DedicatedConnections;
+use crate::worker::output::Answer;
+use crate::worker::session::ReplyAction;
+use crate::worker::types::errors::NO_PRIMARY;
+use crate::worker::types::request::{Bond, Flow, Pending, Purpose, pending};
 use resp::{Args, encode};
 
 #[derive(Debug, Default)]
@@ -244,7 +243,7 @@ impl Worker {
         dedicated.risk = dedicated.risk.max(client.risk);
         let Some(backend) = backend else {
             client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
-            let parked = self.park(client.db, client.identity, true, raw, request, super::send::NO_PRIMARY);
+            let parked = self.park(client.db, client.identity, true, raw, request, NO_PRIMARY);
             parked.opening = opening;
             return;
         };

@@ -57,7 +57,7 @@ impl Endpoint {
             accepted.is_some()
         });
         let (fd, peer) = accepted.unwrap();
-        let connection_count = ConnectionCount::take(&self.connections, worker);
+        let connection_count = ConnectionCount::take(&self.connections, &worker.clients);
         worker.send(Message::Accepted {
             uid: 1,
             stream: Box::new(Stream::plain(fd)),
