@@ -12,8 +12,8 @@ USER = "shardboard-canary"
 COMMAND = "zremrangebylex"
 """Command of canary writes. It is rarely used by applications, so it is not counted as traffic of a shard."""
 RIGHTS = f"~shardboard:canary:* -@all +{COMMAND} +command"
-"""For what `engine/proxy/src/worker/canary.rs` sends, and for COMMAND, which the first connection uses to read the engine's
-commands.
+"""For what `engine/proxy/src/worker/upstream/canaries.rs` sends, and for COMMAND, which the first connection uses to read
+the engine's commands.
 """
 
 

@@ -161,7 +161,7 @@ impl std::fmt::Debug for ShardTls {
 }
 
 /// User and interval of the canary writes to primaries that receive no client writes: see
-/// `worker/canary.rs`.
+/// `worker/upstream/canaries.rs`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Canary {
     pub user: String,

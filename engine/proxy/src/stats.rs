@@ -152,7 +152,7 @@ fn new_histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three significant digits are allowed")
 }
 
-/// Connections of one database: see `worker/connection_count.rs`.
+/// Connections of one database: see `worker/types/connection_count.rs`.
 #[derive(Debug, Default)]
 pub struct Connections {
     pub now: AtomicU32,

@@ -2,43 +2,18 @@
 //! to shards and returns the replies. All its data belongs to this thread; other threads send
 //! messages to it.
 //!
-//! bytes -> request (`intake`) -> command (`dispatch`) -> shard (`send`) -> reply (`replies`) -> client.
+//! bytes -> request (`flow/intake`) -> command (`requests/dispatch`) -> shard (`upstream/connect`)
+//! -> reply (`flow/replies`) -> client (`flow/output`).
 
-mod backend;
-mod blocking;
-mod canary;
-mod client;
-mod client_command;
+mod clients;
 mod clock;
-mod cluster;
-mod db;
-mod dedicated;
-mod dispatch;
-mod fanout;
-mod info;
-mod intake;
-mod join;
-mod listing;
-mod long_replies;
-mod memory;
-mod moving;
-mod outage;
-mod output;
-mod parked_requests;
-mod pubsub;
-mod redirect;
-mod replies;
-mod script_verification;
-mod send;
-mod session;
+mod flow;
+mod requests;
 #[cfg(test)]
 mod simulation;
-mod split;
-mod subcommands;
 mod supervise;
-mod timers;
-mod transaction;
 pub(crate) mod types;
+mod upstream;
 
 use crate::arena::{Arena, Id};
 use crate::budget::Budget;
@@ -47,10 +22,8 @@ use crate::event::Event;
 use crate::poll::{Poll, Ready, Source};
 use crate::stats::Connections;
 use crate::stream::Stream;
-use backend::Backend;
-use client::Client;
+use clients::client::Client;
 use clock::Clock;
-use db::Db;
 use resp::RequestParser;
 use std::io;
 use std::net::SocketAddr;
@@ -60,8 +33,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 pub use types::connection_count::ConnectionCount;
 pub use types::message::{Counts, Handle, Message};
+use upstream::backend::Backend;
+use upstream::db::Db;
 
-pub struct Worker {
+struct Worker {
     poll: Poll,
     /// Handle of this worker, for replies of other threads.
     handle: Handle,

@@ -2,8 +2,6 @@
 //! their handles, and clients of other workers are not affected. Its own clients are disconnected
 //! and must reconnect.
 
-use crate::poll::Poll;
-use crate::worker::{Shared, Worker};
 use net::panic;
 use std::collections::VecDeque;
 use std::io;
@@ -15,13 +13,13 @@ const FAILURES: usize = 5;
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// Information that the supervisor needs about a worker.
-pub(super) trait Supervised: Sized {
+pub trait Supervised: Sized {
     /// Returns the name of the worker and the consequences of its failure, for the log.
     fn describe(&self) -> String;
 }
 
 /// Runs a worker and its replacements until one of them is done.
-pub(super) fn supervise<W: Supervised>(
+pub fn supervise<W: Supervised>(
     mut worker: W,
     run: impl Fn(&mut W) -> io::Result<()>,
     replace: impl Fn(W) -> io::Result<W>,
@@ -55,53 +53,6 @@ impl Failures {
         self.0.push_back(now);
         self.0.retain(|&at| now.duration_since(at) < WITHIN);
         self.0.len() >= FAILURES
-    }
-}
-
-impl Supervised for Worker {
-    fn describe(&self) -> String {
-        format!("worker {} (clients disconnected, counters since the last report lost)", self.number)
-    }
-}
-
-impl Worker {
-    /// Creates a worker that serves the same databases without clients. Of the state of the failed
-    /// worker, it keeps only plain values: the applied databases, and the reported outages, so that
-    /// their end is reported as well.
-    pub(super) fn replaced(mut self) -> io::Result<Self> {
-        let poll = Poll::with_waker(self.poll.waker())?;
-        // A late reply for a closed client must not find another client.
-        self.clients.clear();
-        self.backends.clear();
-        let shared = Shared {
-            handle: self.handle,
-            messages: self.messages,
-            events: self.events,
-            counts: self.counts,
-            budget: self.budget,
-            number: self.number,
-        };
-        let mut fresh = Self::new(poll, shared, self.clock);
-        fresh.clients = self.clients;
-        fresh.backends = self.backends;
-        fresh.draining = self.draining;
-        fresh.retiring = self.retiring;
-        let now = fresh.clock();
-        fresh.next_tick = now + super::TICK;
-        for mut old in self.dbs.into_iter().filter(|db| !db.is_free) {
-            fresh.budget.add(&old.connections.memory, -old.reported_memory);
-            if old.leaving {
-                continue;
-            }
-            let uid = old.config.uid;
-            fresh.apply(old.config, old.connections);
-            if let Some(db) = fresh.db_of(uid) {
-                fresh.dbs[db].outages.append(&mut old.outages);
-            }
-        }
-        // The failed worker may have been woken for messages that it has not handled.
-        fresh.handle.waker.wake();
-        Ok(fresh)
     }
 }
 

@@ -25,9 +25,9 @@ pub enum Purpose {
     Greeting,
     /// The reply to COMMAND, which lists the commands of the engine.
     Commands,
-    /// Whether the shard itself confirms the error that a script returned, see `script_verification.rs`.
+    /// Whether the shard itself confirms the error that a script returned, see `flow/scripts.rs`.
     Probe,
-    /// See `canary.rs`.
+    /// See `upstream/canaries.rs`.
     Canary,
     /// The reply to a random text, which confirms that the previous request had exactly one reply.
     Fence,

@@ -1,0 +1,17 @@
+//! What needs clients and shards at once: the way from input to requests, and from replies to output.
+//! No file imports these files: their methods belong to the worker.
+
+mod intake;
+mod listing;
+mod long_replies;
+mod loss;
+mod memory;
+mod moving;
+mod output;
+mod redirect;
+mod replacement;
+mod replies;
+mod reply_actions;
+mod retry;
+mod scripts;
+mod timers;

@@ -1,0 +1,37 @@
+//! CLIENT LIST: every worker adds its clients of the database to a shared list. When the last
+//! reference to the list is dropped, even by a worker that ends, the list is sent to the worker of
+//! the client that requested it.
+
+use crate::arena::Id;
+use crate::event::Event;
+use crate::worker::Worker;
+use crate::worker::types::message::Listing;
+use crate::worker::types::request::ReplyTarget;
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl Worker {
+    pub fn ask_for_list(&mut self, id: Id, number: u32, db: usize) {
+        let reply_to = ReplyTarget { client: id, number, part: 0 };
+        let uid = self.dbs[db].config.uid;
+        let listing = Listing { uid, reply_to, to: self.handle.clone(), lines: Mutex::default() };
+        // Fails only while the process is ending.
+        let _ = self.events.send(Event::List(Arc::new(listing)));
+    }
+
+    pub fn list(&mut self, listing: &Listing) {
+        let ids = self.clients.ids().into_iter();
+        let clients = ids.filter_map(|id| self.clients.get(id));
+        let ours = clients.filter(|client| self.dbs[client.db].config.uid == listing.uid);
+        let lines = ours.map(|client| (client.number, self.describe(client)));
+        listing.lines.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
+    }
+
+    pub fn listed(&mut self, reply_to: ReplyTarget, mut lines: Vec<(u64, String)>) {
+        let Some(mut client) = self.clients.take(reply_to.client) else { return };
+        lines.sort();
+        let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
+        client.output.answer(reply_to.number, &self.text(&client, &text));
+        self.clients.put_back(reply_to.client, client);
+        self.mark_progress(reply_to.client);
+    }
+}

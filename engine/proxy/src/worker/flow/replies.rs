@@ -1,0 +1,259 @@
+//! shard -> reply: matches replies with requests, and delivers them to clients.
+
+use crate::arena::Id;
+use crate::command::Class;
+use crate::poll::Ready;
+use crate::stats::Failure;
+use crate::worker::Worker;
+use crate::worker::clients::join::Kind;
+use crate::worker::clients::reply::Answer;
+use crate::worker::types::request::{Bond, Pending, Purpose, Redirect, RequestResult};
+use crate::worker::upstream::backend::{Backend, Fence};
+use crate::{reply_safety, socket};
+use std::io::ErrorKind;
+
+impl Worker {
+    pub fn backend_ready(&mut self, id: Id, event: Ready) {
+        let Some(backend) = self.backends.get_mut(id) else { return };
+        if !backend.connected {
+            if socket::outcome(backend.stream.fd()).is_err() {
+                self.lost(id);
+                return;
+            }
+            backend.connected = event.write;
+        }
+        if event.write {
+            self.flush_backend(id);
+        }
+        // Data that arrived before the connection was lost is read first.
+        if event.broken || event.read && !self.suspend_reading(id) {
+            self.read_backend(id);
+        }
+    }
+
+    fn read_backend(&mut self, id: Id) {
+        let Some(mut backend) = self.backends.take(id) else { return };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut redirects = Vec::new();
+        let mut has_ended = false;
+        let alive = match backend.stream.read(&mut scratch) {
+            Ok(0) => {
+                has_ended = true;
+                false
+            }
+            Ok(n) if backend.input.is_empty() => {
+                let used = self.take_replies(id, &mut backend, &scratch[..n], &mut redirects);
+                backend.input.extend_from_slice(&scratch[used.unwrap_or(n)..n]);
+                used.is_some()
+            }
+            Ok(n) => {
+                let mut input = std::mem::take(&mut backend.input);
+                input.extend_from_slice(&scratch[..n]);
+                let used = self.take_replies(id, &mut backend, &input, &mut redirects);
+                input.drain(..used.unwrap_or(0));
+                backend.input = input;
+                used.is_some()
+            }
+            Err(error) => {
+                has_ended = error.kind() != ErrorKind::WouldBlock;
+                !has_ended
+            }
+        };
+        self.scratch = scratch;
+        backend.is_desynchronized |= !alive && !has_ended && self.has_greeted(&backend);
+        let has_more = backend.unsent() > 0 || backend.stream.wants_write();
+        self.backends.put_back(id, backend);
+        if has_more {
+            self.mark_dirty(id);
+        }
+        for redirect in redirects {
+            self.redirect(redirect);
+        }
+        if !alive {
+            self.lost(id);
+        }
+    }
+
+    /// Whether the shard has accepted the login of the connection.
+    fn has_greeted(&self, backend: &Backend) -> bool {
+        let is_pending = backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Greeting);
+        !is_pending && self.dbs[backend.db].identities[backend.identity].rejected.is_none()
+    }
+
+    /// Handles complete replies and returns the number of their bytes, or `None` if the shard
+    /// violates the protocol.
+    fn take_replies(
+        &mut self,
+        id: Id,
+        backend: &mut Backend,
+        bytes: &[u8],
+        redirects: &mut Vec<Redirect>,
+    ) -> Option<usize> {
+        backend.used_at = self.now;
+        let mut at = 0;
+        let (mut has_succeeded, mut has_written) = (false, false);
+        while at < bytes.len() {
+            if backend.long_reply.is_some() {
+                at += self.forward_piece(backend, &bytes[at..]);
+                if backend.long_reply.is_some_and(|reply| reply.left > 0) {
+                    break;
+                }
+                let pending = backend.answered()?;
+                has_succeeded = true;
+                has_written |= pending.class == Class::Write;
+                self.succeeded(backend, &pending);
+                self.finish_long_reply(backend, &pending);
+                self.check_overtaken(backend.db, &pending, redirects);
+                backend.remove_request(&pending);
+                continue;
+            }
+            if backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Fence) {
+                match backend.check_fence(&bytes[at..]) {
+                    Fence::Passed(len) => at += len,
+                    Fence::Incomplete => break,
+                    Fence::Forbidden => {
+                        self.dbs[backend.db].identities[backend.identity].fences_with_hello = true;
+                        return None;
+                    }
+                    Fence::Broken => return None,
+                }
+                let pending = backend.answered()?;
+                backend.remove_request(&pending);
+                continue;
+            }
+            let len = match backend.scanner.scan(&bytes[at..]) {
+                Ok(Some(len)) => len,
+                Ok(None) => {
+                    at += self.start_long_reply(id, backend, &bytes[at..]).unwrap_or(0);
+                    break;
+                }
+                Err(_) => return None,
+            };
+            let frame = &bytes[at..at + len];
+            at += len;
+            if frame[0] == b'>' && backend.owner.is_none() && !backend.is_relayed {
+                // The engine sends push messages only to subscribers.
+                return None;
+            }
+            if frame[0] == b'>' || backend.is_relayed && backend.inflight.is_empty() {
+                self.relay(backend, frame);
+                continue;
+            }
+            let pending = backend.answered()?;
+            match pending.purpose {
+                Purpose::Reply if frame[0] == b'-' => match self.error_reply(backend, &pending, frame) {
+                    Some(redirect) => redirects.push(redirect),
+                    None => {
+                        self.answered_with_error(backend.db, &pending);
+                        self.check_overtaken(backend.db, &pending, redirects);
+                    }
+                },
+                Purpose::Reply => {
+                    has_succeeded = true;
+                    has_written |= pending.class == Class::Write;
+                    self.succeeded(backend, &pending);
+                    self.deliver(&pending, frame);
+                    self.check_overtaken(backend.db, &pending, redirects);
+                }
+                Purpose::Probe => redirects.extend(self.handle_probe_reply(backend, frame)),
+                Purpose::Commands => self.dbs[backend.db].commands.learn(frame),
+                Purpose::Canary => has_succeeded |= self.canary_answered(backend, &pending, frame),
+                Purpose::Ignore | Purpose::Fence => {}
+                Purpose::Greeting => self.handle_hello_reply(backend, frame)?,
+            }
+            backend.remove_request(&pending);
+            if pending.bond == Bond::Ends {
+                backend.is_bound = false;
+                backend.in_transaction = false;
+            }
+        }
+        if has_succeeded {
+            self.dbs[backend.db].note_success(backend.target, self.now, has_written);
+        }
+        Some(at)
+    }
+
+    /// Handles the reply of the shard to HELLO. `None`: this identity cannot execute commands.
+    fn handle_hello_reply(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<()> {
+        let identity = &mut self.dbs[backend.db].identities[backend.identity];
+        identity.noauth = frame.starts_with(b"-NOAUTH");
+        if frame[0] == b'-' && !identity.noauth {
+            identity.rejected = Some(frame.to_vec());
+            return None;
+        }
+        identity.rejected = None;
+        backend.has_safe_scripts = reply_safety::has_safe_scripts(frame);
+        self.dbs[backend.db].learn_engine(frame);
+        // On a dedicated connection, every reply belongs to the client.
+        if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)
+        {
+            backend.enqueue(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::internal(Purpose::Commands));
+        }
+        Some(())
+    }
+
+    /// Delivers a complete reply to the client of the request.
+    #[inline]
+    pub fn deliver(&mut self, pending: &Pending, frame: &[u8]) {
+        let reply_to = pending.reply_to;
+        let Some(client) = self.clients.get_mut(reply_to.client) else { return };
+        if frame[0] == b'-' {
+            self.dbs[client.db].stats.failed(Failure::of(frame));
+        }
+        let Some(slot) = client.output.expected(reply_to.number) else { return };
+        match &mut slot.answer {
+            Answer::Waiting => client.output.answer(reply_to.number, frame),
+            Answer::Joining(join) => {
+                let is_complete = join.add(reply_to.part, frame);
+                let complete = is_complete
+                    .then(|| (join.kind == Kind::Minimum, join.finish(pending.class), join.held()));
+                client.joining += frame.len();
+                if let Some((is_wait, mut joined, held)) = complete {
+                    let topology_version = self.dbs[client.db].topology_version;
+                    if is_wait
+                        && client.unconfirmed.is_some_and(|one| one.topology_version != topology_version)
+                    {
+                        // The shard that acknowledged the write may have been lost, and the write
+                        // with it.
+                        joined = b":0\r\n".to_vec();
+                    }
+                    client.joining = client.joining.saturating_sub(held);
+                    client.output.answer(reply_to.number, &joined);
+                }
+            }
+            Answer::Action(_) => {
+                let Answer::Action(action) = std::mem::replace(&mut slot.answer, Answer::Waiting) else {
+                    return;
+                };
+                self.apply_reply_action(reply_to, *action, frame);
+            }
+            Answer::Stashed { .. } => return,
+        }
+        self.mark_progress(reply_to.client);
+    }
+
+    /// Does the same for an error that is not the reply of the shard to this request.
+    #[cold]
+    pub fn deliver_failure(&mut self, db: usize, pending: &Pending, result: RequestResult, frame: &[u8]) {
+        self.count_result(db, pending, result);
+        if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
+            client.output.mark_unserved(pending.reply_to.number);
+        }
+        self.deliver(pending, frame);
+    }
+
+    /// Handles a new reply for a client: it has output, and is resumed if it waited.
+    #[inline]
+    pub fn mark_progress(&mut self, id: Id) {
+        let Some(client) = self.clients.get_mut(id) else { return };
+        if !client.dirty {
+            client.dirty = true;
+            self.dirty_clients.push(id);
+        }
+        client.blocked &= !client.is_drained();
+        if client.paused && !client.resuming {
+            client.resuming = true;
+            self.resume.push(id);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Commands that wait for an event. They use dedicated connections.
+
+use crate::arena::Id;
+use crate::command::Command;
+use crate::worker::Worker;
+use crate::worker::clients::client::Client;
+use crate::worker::clients::reply::Answer;
+use crate::worker::types::request::{Flow, pending};
+use resp::Args;
+
+impl Worker {
+    /// Sends a command that may block. No further request of this client is handled until it is
+    /// answered.
+    pub fn block(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
+        let db = &self.dbs[client.db];
+        let slot = command.first_key(args).map_or_else(|| db.topology.home(), |key| db.slot_of(key));
+        if !client.is_drained() {
+            return Flow::Defer;
+        }
+        if !self.serves(client, slot) {
+            return self.redirect_client(client, command.class, slot);
+        }
+        let number = client.expect(command.class, Answer::Waiting);
+        self.send_dedicated(id, client, args.raw, pending(id, number, 0, command.class, slot));
+        client.blocked = true;
+        Flow::Next
+    }
+}

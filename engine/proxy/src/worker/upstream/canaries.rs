@@ -1,0 +1,125 @@
+//! Writes of the proxy that change nothing, to primaries that receive no client writes from this
+//! worker. They determine until when a primary accepted writes, and since when it or its promoted
+//! replica accepts them again, even without requests of clients.
+
+use crate::command::Class;
+use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::types::request::{Pending, Purpose};
+use crate::worker::types::session::Credentials;
+use crate::worker::upstream::backend::Backend;
+use crate::worker::upstream::canary::Canary;
+use crate::worker::upstream::db::Db;
+
+/// Time in microseconds after which a primary that does not answer a canary is considered lost.
+const SILENT: u64 = 500_000;
+/// The same for a primary whose replica has been promoted in the meantime.
+const REPLACED: u64 = 200_000;
+/// Pause after a refusal. Shards of earlier releases lack the canary user, but may be replaced by
+/// newer ones.
+const REFUSED: u64 = 10_000_000;
+/// Number of the worker that sends canaries: the first worker of a process, which is never retired.
+const SENDER: usize = 1;
+
+impl Db {
+    /// Whether canaries detect that the slot is served again.
+    pub fn watches(&self, slot: u16) -> bool {
+        self.config.canary.is_some() && self.topology.watches(slot)
+    }
+
+    /// Selects one canary for every primary that this endpoint watches. Existing canaries keep
+    /// their state.
+    fn choose_canaries(&mut self) {
+        self.canaries_of = Some(self.topology_version);
+        let mut known = std::mem::take(&mut self.canaries);
+        for (slot, target) in self.topology.watched() {
+            let at = known.iter().position(|canary| canary.slot == slot);
+            self.canaries.push(at.map_or_else(|| Canary::new(slot, target), |at| known.swap_remove(at)));
+        }
+    }
+}
+
+impl Worker {
+    pub fn send_canaries(&mut self, db: usize) {
+        let Some(config) = self.dbs[db].config.canary.clone() else { return };
+        let is_active = self.number == SENDER && self.draining.is_none() && !self.dbs[db].leaving;
+        if !is_active || self.now < self.dbs[db].canaries_paused_until {
+            return;
+        }
+        if self.dbs[db].canaries_of != Some(self.dbs[db].topology_version) {
+            self.dbs[db].choose_canaries();
+        }
+        for at in 0..self.dbs[db].canaries.len() {
+            self.send_canary(db, at, &config);
+        }
+    }
+
+    fn send_canary(&mut self, db: usize, at: usize, config: &crate::control::Canary) {
+        let canary = &self.dbs[db].canaries[at];
+        let (slot, target, asked_at) = (canary.slot, canary.target, canary.asked_at);
+        let Some(owner) = self.dbs[db].topology.owner(slot) else { return };
+        if canary.is_under_way {
+            if asked_at + if owner == target { SILENT } else { REPLACED } < self.now {
+                self.start_outage_of(db, target, owner, false);
+            }
+            if owner == target {
+                return;
+            }
+        }
+        let due = asked_at.max(self.dbs[db].last_write(owner)) + config.interval_ms * 1_000;
+        if owner == target && self.now < due && !self.dbs[db].has_outage(slot) {
+            return;
+        }
+        let credentials = Credentials {
+            login: Some((config.user.clone().into_bytes(), config.password.clone().into_bytes())),
+            resp3: false,
+        };
+        let identity = self.dbs[db].intern(credentials);
+        let Some(backend) = self.shared_to(db, identity, owner, 0) else { return };
+        let canary = &mut self.dbs[db].canaries[at];
+        (canary.target, canary.asked_at, canary.is_under_way) = (owner, self.now, true);
+        let request = canary.request.clone();
+        self.enqueue(
+            backend,
+            &request,
+            Pending { slot, class: Class::Write, ..Pending::internal(Purpose::Canary) },
+        );
+    }
+
+    /// Handles the reply to a canary. Returns `true` if the shard accepts writes.
+    #[cold]
+    pub fn canary_answered(&mut self, backend: &Backend, pending: &Pending, frame: &[u8]) -> bool {
+        self.canary_is_back(backend.db, backend.target, pending.slot);
+        if frame[0] != b'-' || frame.starts_with(b"-WRONGTYPE") {
+            self.succeeded(backend, pending);
+            return true;
+        }
+        if frame.starts_with(b"-NOAUTH") || frame.starts_with(b"-NOPERM") {
+            self.canaries_refused(backend.db);
+        } else {
+            // MOVED is ignored: a starting shard redirects all requests to the replica that
+            // replaces it, which would, slot by slot, make the shard appear available.
+            self.note_no_primary(backend, frame);
+        }
+        false
+    }
+
+    /// Handles a canary that was lost with its connection. `is_refused`: its user could not log in.
+    pub fn canary_lost(&mut self, db: usize, target: TargetNumber, slot: u16, is_refused: bool) {
+        self.canary_is_back(db, target, slot);
+        if is_refused {
+            self.canaries_refused(db);
+        }
+    }
+
+    fn canary_is_back(&mut self, db: usize, target: TargetNumber, slot: u16) {
+        let same = |canary: &&mut Canary| canary.slot == slot && canary.target == target;
+        if let Some(canary) = self.dbs[db].canaries.iter_mut().find(same) {
+            canary.is_under_way = false;
+        }
+    }
+
+    fn canaries_refused(&mut self, db: usize) {
+        self.dbs[db].canaries_paused_until = self.now + REFUSED;
+    }
+}

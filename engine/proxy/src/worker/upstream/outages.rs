@@ -1,0 +1,111 @@
+//! Outages of shards from the perspective of one worker: their start and end, and what happened to
+//! requests for the shard.
+
+use crate::event::Event;
+use crate::outage::{Outage, OutageObservation};
+use crate::resources;
+use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::types::request::{Pending, RequestResult};
+use crate::worker::upstream::backend::Backend;
+use crate::worker::upstream::outage::OpenOutage;
+
+/// Errors of a shard that is not a usable primary, or does not serve all its slots.
+const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
+
+impl Worker {
+    /// Starts an outage if an error reply shows that the shard is not a usable primary.
+    pub fn note_no_primary(&mut self, backend: &Backend, frame: &[u8]) {
+        if NO_PRIMARY_NOW.iter().any(|word| frame[1..].starts_with(word)) {
+            self.start_outage(backend.db, backend.target, frame.starts_with(b"-READONLY"));
+        }
+    }
+
+    /// Starts an outage: a primary has become unreachable or reports that it is not a primary.
+    #[cold]
+    pub fn start_outage(&mut self, db: usize, target: TargetNumber, is_read_only: bool) {
+        self.start_outage_of(db, target, target, is_read_only);
+    }
+
+    /// Starts an outage of a primary whose slots already belong to `owner`.
+    pub fn start_outage_of(
+        &mut self,
+        db: usize,
+        target: TargetNumber,
+        owner: TargetNumber,
+        is_read_only: bool,
+    ) {
+        let slots = self.dbs[db].topology.ranges_of(owner);
+        let Some(&(slot, _)) = slots.first() else { return };
+        if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.has(slot)) {
+            open.retry_quota = 1;
+            return;
+        }
+        let last_success =
+            self.dbs[db].successes.get(usize::from(target)).map(|success| success.any).filter(|&at| at > 0);
+        let primary = self.dbs[db].topology.targets[usize::from(target)].address;
+        let outage = Outage {
+            uid: self.dbs[db].config.uid,
+            address: primary.ip().to_string(),
+            port: primary.port(),
+            slots,
+            last_success_ms: last_success.map(|at| self.unix_millis(at)),
+            noticed_ms: resources::unix_millis(),
+            first_success_ms: None,
+            waited: 0,
+            failed: 0,
+            lost: 0,
+            // It is unknown since when a primary that has never answered should be available.
+            watched: last_success.is_some() && self.dbs[db].watches(slot),
+        };
+        self.report_outage(outage.clone());
+        self.dbs[db].outages.push(OpenOutage { outage, is_read_only, retry_quota: 1 });
+    }
+
+    /// Counts the result of a request.
+    pub fn count_result(&mut self, db: usize, pending: &Pending, result: RequestResult) {
+        let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.has(pending.slot)) else { return };
+        match result {
+            RequestResult::Waits => open.outage.waited += 1,
+            RequestResult::Failed => open.outage.failed += 1,
+            RequestResult::Lost => open.outage.lost += 1,
+        }
+    }
+
+    /// Records that shards have answered requests without an error. `pending` is the last of them.
+    #[inline]
+    pub fn succeeded(&mut self, backend: &Backend, pending: &Pending) {
+        if !self.dbs[backend.db].outages.is_empty() {
+            self.end_outage(backend.db, pending);
+        }
+    }
+
+    #[cold]
+    fn end_outage(&mut self, db: usize, pending: &Pending) {
+        let Some(at) = self.dbs[db].outages.iter().position(|open| open.concerns(pending)) else { return };
+        let OpenOutage { mut outage, .. } = self.dbs[db].outages.swap_remove(at);
+        outage.first_success_ms = Some(resources::unix_millis().max(outage.noticed_ms));
+        self.report_outage(outage);
+        self.recovered_dbs.push(db);
+    }
+
+    /// Records that a request was answered with an error that concerns only this request: the shard
+    /// does not refuse requests in general, or has not checked this yet.
+    #[inline]
+    pub fn answered_with_error(&mut self, db: usize, pending: &Pending) {
+        if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.concerns(pending)) {
+            open.retry_quota = open.retry_quota.saturating_add(1);
+        }
+    }
+
+    fn report_outage(&self, outage: Outage) {
+        // Fails only while the process is ending.
+        let _ = self.events.send(Event::Outage(OutageObservation { worker: self.number, outage }));
+    }
+
+    /// Converts a time of this worker's clock. It does not use `now`, which may be outdated on a
+    /// busy machine.
+    fn unix_millis(&self, at: u64) -> u64 {
+        resources::unix_millis_of(self.clock.at(at))
+    }
+}

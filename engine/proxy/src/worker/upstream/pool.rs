@@ -1,0 +1,131 @@
+//! Dedicated connections: opened, pooled and closed. Obsolete connections are closed as well.
+
+use crate::arena::Id;
+use crate::reply_safety::Risk;
+use crate::topology::TargetNumber;
+use crate::worker::Worker;
+use crate::worker::clients::client::Client;
+use crate::worker::clients::dedicated::DedicatedConnections;
+use crate::worker::types::request::{Pending, Purpose};
+use crate::worker::upstream::backend::Backend;
+
+/// Maximum number of pooled connections per identity.
+const POOLED: usize = 64;
+
+/// Number of identities without a login, one for each protocol. They are the first ones of a
+/// database.
+const ANONYMOUS: usize = 2;
+
+impl Worker {
+    pub fn dedicated_to(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
+        let dedicated = client.dedicated.get_or_insert_default();
+        if let Some(backend) = dedicated.connection(target) {
+            return Some(backend);
+        }
+        let backend = match self.take_pooled(client.db, client.identity, target, id) {
+            Some(backend) => backend,
+            None => self.open(client.db, client.identity, target, Some(id))?,
+        };
+        let dedicated = client.dedicated.get_or_insert_default();
+        dedicated.connections.push((target, backend));
+        if let Some(tracking) = dedicated.tracking.clone() {
+            self.enqueue(backend, &tracking, Pending::internal(Purpose::Ignore));
+        }
+        Some(backend)
+    }
+
+    /// Moves connections that the client no longer needs to the pool.
+    pub fn return_to_pool(&mut self, client: &mut Client) {
+        let all = client.dedicated.as_deref().map(DedicatedConnections::all_connections).unwrap_or_default();
+        let risk = client.dedicated.as_deref().map_or(Risk::None, |dedicated| dedicated.risk);
+        let is_clean = |id: &Id| {
+            self.backends.get(*id).is_none_or(|backend| backend.is_clean() || backend.is_risky(risk))
+        };
+        if client.is_bound() || !client.is_drained() || !all.iter().all(is_clean) {
+            return;
+        }
+        let risk = client.dedicated.take().map_or(Risk::None, |dedicated| dedicated.risk);
+        for id in all {
+            let is_risky = self.backends.get(id).is_some_and(|backend| backend.is_risky(risk));
+            let pool = &mut self.dbs[client.db].identities[client.identity].pool;
+            if is_risky || pool.len() >= POOLED {
+                self.discard(id);
+            } else if let Some(backend) = self.backends.get_mut(id) {
+                backend.owner = None;
+                backend.is_pooled = true;
+                backend.used_at = self.now;
+                pool.push((backend.target, id));
+            }
+        }
+    }
+
+    fn take_pooled(&mut self, db: usize, identity: usize, target: TargetNumber, owner: Id) -> Option<Id> {
+        let pool = &mut self.dbs[db].identities[identity].pool;
+        let at = pool.iter().rposition(|(to, _)| *to == target)?;
+        let (_, id) = pool.swap_remove(at);
+        let backend = self.backends.get_mut(id)?;
+        backend.is_pooled = false;
+        backend.owner = Some(owner);
+        Some(id)
+    }
+
+    /// Closes all dedicated connections of the client.
+    pub fn release_dedicated(&mut self, client: &mut Client) {
+        let Some(dedicated) = client.dedicated.take() else { return };
+        for (_, backend) in dedicated.connections {
+            self.discard(backend);
+        }
+        for subscription in dedicated.subscriptions {
+            self.discard(subscription.backend);
+        }
+    }
+
+    /// Closes a connection that is no longer needed.
+    pub fn discard(&mut self, id: Id) {
+        let Some(backend) = self.backends.remove(id) else { return };
+        self.poll.remove(backend.stream.fd());
+        self.disconnect(&backend, id);
+        self.resume.extend(backend.waiting);
+    }
+
+    pub fn disconnect(&mut self, backend: &Backend, id: Id) {
+        let identity = &mut self.dbs[backend.db].identities[backend.identity];
+        if backend.is_pooled {
+            identity.pool.retain(|(_, pooled)| *pooled != id);
+        }
+        if identity.connection(backend.lane, backend.target) == Some(id) {
+            identity.set_connection(backend.lane, backend.target, None);
+        }
+    }
+
+    /// Marks connections to former primaries after a change of the shards: they receive no new
+    /// requests, and limited time to answer pending ones.
+    pub fn demote_backends(&mut self, db: usize) {
+        for id in self.backends.ids() {
+            let Some(backend) = self.backends.get_mut(id).filter(|backend| backend.db == db) else {
+                continue;
+            };
+            let primary = self.dbs[db].topology.targets[usize::from(backend.target)].primary;
+            backend.demoted_at = (!primary).then_some(backend.demoted_at.unwrap_or(self.now));
+        }
+    }
+
+    /// Discards the connections without a login, because the password of the default user has been
+    /// changed or removed. A shard determines again whether a login is required. Clients that have
+    /// logged in stay logged in, as with the engine.
+    pub fn discard_anonymous_connections(&mut self, db: usize) {
+        for identity in &mut self.dbs[db].identities[..ANONYMOUS] {
+            identity.noauth = false;
+            identity.rejected = None;
+            identity.connections.clear();
+            identity.pool.clear();
+        }
+        for id in self.backends.ids() {
+            let Some(backend) = self.backends.get_mut(id) else { continue };
+            if backend.db == db && backend.identity < ANONYMOUS {
+                backend.is_outdated = true;
+                backend.is_pooled = false;
+            }
+        }
+    }
+}
