@@ -32,6 +32,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 pub use types::connection_count::ConnectionCount;
+use types::dirty::reuse;
 pub use types::message::{Counts, Handle, Message};
 use upstream::backend::Backend;
 use upstream::db::Db;
@@ -53,6 +54,8 @@ struct Worker {
     dbs: Vec<Db>,
     dirty_clients: Vec<Id>,
     dirty_backends: Vec<Id>,
+    /// Connections to shards that cannot be polled any longer.
+    broken_backends: Vec<Id>,
     /// Clients with output that is held back briefly, so that more can be added.
     deferred: Vec<Id>,
     deferrals: u32,
@@ -125,6 +128,7 @@ impl Worker {
             dbs: Vec::new(),
             dirty_clients: Vec::new(),
             dirty_backends: Vec::new(),
+            broken_backends: Vec::new(),
             deferred: Vec::new(),
             deferrals: 0,
             gathered: 0,
@@ -188,9 +192,13 @@ impl Worker {
         }
     }
 
-    /// Resumes waiting clients and writes pending output, once per connection.
+    /// Handles broken connections to shards, resumes waiting clients, and writes pending output, once
+    /// per client.
     fn settle(&mut self) {
-        while !self.resume.is_empty() || !self.dirty_clients.is_empty() {
+        while !self.broken_backends.is_empty() || !self.resume.is_empty() || !self.dirty_clients.is_empty() {
+            while let Some(id) = self.broken_backends.pop() {
+                self.lost(id);
+            }
             while let Some(id) = self.resume.pop() {
                 self.resume_client(id);
             }
@@ -207,6 +215,16 @@ impl Worker {
             self.gathered = 0;
             self.flush_backends();
         }
+    }
+
+    fn flush_backends(&mut self) {
+        let dirty = std::mem::take(&mut self.dirty_backends);
+        for &id in &dirty {
+            if !self.flush_backend(id) {
+                self.lost(id);
+            }
+        }
+        self.dirty_backends = reuse(dirty, std::mem::take(&mut self.dirty_backends));
     }
 
     /// Returns microseconds since the worker started, never 0.

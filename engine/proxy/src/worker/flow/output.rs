@@ -23,14 +23,19 @@ impl Worker {
     }
 
     pub fn set_interest(&mut self, id: Id, change: impl FnOnce(&mut Interest)) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        let before = client.interest;
-        change(&mut client.interest);
-        if before != client.interest
-            && self.poll.change(client.stream.fd(), Source::Client(id), client.interest).is_err()
-        {
+        if !self.change_interest(id, change) {
             self.close_client(id);
         }
+    }
+
+    /// Returns `false` if the client cannot be polled any longer.
+    #[inline]
+    fn change_interest(&mut self, id: Id, change: impl FnOnce(&mut Interest)) -> bool {
+        let Some(client) = self.clients.get_mut(id) else { return true };
+        let before = client.interest;
+        change(&mut client.interest);
+        before == client.interest
+            || self.poll.change(client.stream.fd(), Source::Client(id), client.interest).is_ok()
     }
 
     pub fn flush_clients(&mut self) {

@@ -48,7 +48,7 @@ impl Worker {
                     let frame = if moved { TRANSACTION_MOVED } else { frame };
                     self.deliver_failure(backend.db, pending, RequestResult::Failed, frame);
                 }
-                false => self.deliver(pending, frame),
+                false => self.deliver(backend.db, pending, frame),
             }
             return None;
         };

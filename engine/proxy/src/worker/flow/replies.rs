@@ -6,7 +6,7 @@ use crate::poll::Ready;
 use crate::stats::Failure;
 use crate::worker::Worker;
 use crate::worker::clients::join::Kind;
-use crate::worker::clients::reply::Answer;
+use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::types::request::{Bond, Pending, Purpose, Redirect, RequestResult};
 use crate::worker::upstream::backend::{Backend, Fence};
 use crate::{reply_safety, socket};
@@ -22,8 +22,8 @@ impl Worker {
             }
             backend.connected = event.write;
         }
-        if event.write {
-            self.flush_backend(id);
+        if event.write && !self.flush_backend(id) {
+            self.lost(id);
         }
         // Data that arrived before the connection was lost is read first.
         if event.broken || event.read && !self.suspend_reading(id) {
@@ -152,7 +152,7 @@ impl Worker {
                     has_succeeded = true;
                     has_written |= pending.class == Class::Write;
                     self.succeeded(backend, &pending);
-                    self.deliver(&pending, frame);
+                    self.deliver(backend.db, &pending, frame);
                     self.check_overtaken(backend.db, &pending, redirects);
                 }
                 Purpose::Probe => redirects.extend(self.handle_probe_reply(backend, frame)),
@@ -194,13 +194,22 @@ impl Worker {
 
     /// Delivers a complete reply to the client of the request.
     #[inline]
-    pub fn deliver(&mut self, pending: &Pending, frame: &[u8]) {
-        let reply_to = pending.reply_to;
-        let Some(client) = self.clients.get_mut(reply_to.client) else { return };
-        if frame[0] == b'-' {
-            self.dbs[client.db].stats.failed(Failure::of(frame));
+    pub fn deliver(&mut self, db: usize, pending: &Pending, frame: &[u8]) {
+        if let Some(action) = self.deliver_reply(db, pending, frame) {
+            self.apply_reply_action(pending.reply_to, *action, frame);
+            self.mark_progress(pending.reply_to.client);
         }
-        let Some(slot) = client.output.expected(reply_to.number) else { return };
+    }
+
+    /// Adds a reply to the output of its client. Returns the action that must precede it, if any.
+    #[inline]
+    fn deliver_reply(&mut self, db: usize, pending: &Pending, frame: &[u8]) -> Option<Box<ReplyAction>> {
+        let reply_to = pending.reply_to;
+        let client = self.clients.get_mut(reply_to.client)?;
+        if frame[0] == b'-' {
+            self.dbs[db].stats.failed(Failure::of(frame));
+        }
+        let slot = client.output.expected(reply_to.number)?;
         match &mut slot.answer {
             Answer::Waiting => client.output.answer(reply_to.number, frame),
             Answer::Joining(join) => {
@@ -209,7 +218,7 @@ impl Worker {
                     .then(|| (join.kind == Kind::Minimum, join.finish(pending.class), join.held()));
                 client.joining += frame.len();
                 if let Some((is_wait, mut joined, held)) = complete {
-                    let topology_version = self.dbs[client.db].topology_version;
+                    let topology_version = self.dbs[db].topology_version;
                     if is_wait
                         && client.unconfirmed.is_some_and(|one| one.topology_version != topology_version)
                     {
@@ -223,13 +232,14 @@ impl Worker {
             }
             Answer::Action(_) => {
                 let Answer::Action(action) = std::mem::replace(&mut slot.answer, Answer::Waiting) else {
-                    return;
+                    return None;
                 };
-                self.apply_reply_action(reply_to, *action, frame);
+                return Some(action);
             }
-            Answer::Stashed { .. } => return,
+            Answer::Stashed { .. } => return None,
         }
         self.mark_progress(reply_to.client);
+        None
     }
 
     /// Does the same for an error that is not the reply of the shard to this request.
@@ -239,7 +249,7 @@ impl Worker {
         if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
             client.output.mark_unserved(pending.reply_to.number);
         }
-        self.deliver(pending, frame);
+        self.deliver(db, pending, frame);
     }
 
     /// Handles a new reply for a client: it has output, and is resumed if it waited.

@@ -21,7 +21,7 @@ impl Worker {
         let is_refusal = REFUSALS.contains(&first_word(frame));
         let request = backend.request(pending);
         let Some(probe) = is_refusal.then(|| probe(request, &self.dbs[backend.db].commands)).flatten() else {
-            self.deliver(pending, frame);
+            self.deliver(backend.db, pending, frame);
             return;
         };
         let unverified =
@@ -37,7 +37,7 @@ impl Worker {
         if frame[0] == b'-' && first_word(frame) == first_word(&script_error) {
             return self.follow(backend, &pending, frame, Some(&request));
         }
-        self.deliver(&pending, &script_error);
+        self.deliver(backend.db, &pending, &script_error);
         None
     }
 
@@ -45,7 +45,7 @@ impl Worker {
     /// answered.
     pub fn deliver_unverified(&mut self, backend: &mut Backend) {
         if let Some(unverified) = backend.unverified.pop_front() {
-            self.deliver(&unverified.pending, &unverified.frame);
+            self.deliver(backend.db, &unverified.pending, &unverified.frame);
         }
     }
 }

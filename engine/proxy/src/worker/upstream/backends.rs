@@ -3,7 +3,6 @@
 use crate::arena::Id;
 use crate::poll::{Interest, Source};
 use crate::worker::Worker;
-use crate::worker::types::dirty::reuse;
 use crate::worker::types::request::Pending;
 
 impl Worker {
@@ -34,36 +33,29 @@ impl Worker {
         }
     }
 
-    pub fn flush_backends(&mut self) {
-        let dirty = std::mem::take(&mut self.dirty_backends);
-        for &id in &dirty {
-            self.flush_backend(id);
-        }
-        self.dirty_backends = reuse(dirty, std::mem::take(&mut self.dirty_backends));
-    }
-
-    pub fn flush_backend(&mut self, id: Id) {
-        let Some(backend) = self.backends.get_mut(id) else { return };
+    /// Writes as much as the socket accepts. Returns `false` if the connection has failed.
+    #[inline]
+    pub fn flush_backend(&mut self, id: Id) -> bool {
+        let Some(backend) = self.backends.get_mut(id) else { return true };
         backend.dirty = false;
         if !backend.connected {
-            return;
+            return true;
         }
         if backend.write().is_err() {
-            self.lost(id);
-            return;
+            return false;
         }
         let interest = Interest { read: !backend.is_suspended, write: backend.wants_write(), hangup: false };
         if backend.interest != interest {
             backend.interest = interest;
             if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {
-                self.lost(id);
-                return;
+                return false;
             }
         }
         if !backend.waiting.is_empty() && !backend.is_congested() {
             let waiting = std::mem::take(&mut backend.waiting);
             self.resume.extend(waiting);
         }
+        true
     }
 
     /// Resumes reading: the client has read its data or disconnected, or another request waits.
@@ -82,7 +74,7 @@ impl Worker {
         if backend.interest != interest {
             backend.interest = interest;
             if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {
-                self.lost(id);
+                self.broken_backends.push(id);
             }
         }
     }
