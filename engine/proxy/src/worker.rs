@@ -8,6 +8,9 @@
 mod clients;
 mod clock;
 mod flow;
+mod io;
+
+mod reports;
 mod requests;
 #[cfg(test)]
 mod simulation;
@@ -24,8 +27,9 @@ use crate::stats::Connections;
 use crate::stream::Stream;
 use clients::client::Client;
 use clock::Clock;
+use io::Io;
+use reports::Reports;
 use resp::RequestParser;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -38,17 +42,11 @@ use upstream::backend::Backend;
 use upstream::db::Db;
 
 struct Worker {
-    poll: Poll,
+    io: Io,
     /// Handle of this worker, for replies of other threads.
     handle: Handle,
     messages: Receiver<Message>,
-    /// Channel to the main thread, which communicates with the agents.
-    events: Sender<Event>,
-    counts: Sender<Counts>,
-    budget: Arc<Budget>,
-    number: usize,
-    clock: Clock,
-    now: u64,
+    reports: Reports,
     clients: Arena<Client>,
     backends: Arena<Backend>,
     dbs: Vec<Db>,
@@ -88,12 +86,13 @@ pub fn start(
     events: Sender<Event>,
     counts: Sender<Counts>,
     budget: Arc<Budget>,
-) -> io::Result<(Handle, JoinHandle<()>)> {
+) -> std::io::Result<(Handle, JoinHandle<()>)> {
     let poll = Poll::new()?;
     let (sender, messages) = std::sync::mpsc::channel();
     let handle = Handle { messages: sender, waker: poll.waker(), clients: Arc::default() };
-    let shared = Shared { handle: handle.clone(), messages, events, counts, budget, number };
-    let worker = Worker::new(poll, shared, Clock::new(Instant::now()));
+    let reports = Reports { number, events, counts, budget };
+    let shared = Shared { handle: handle.clone(), messages, reports };
+    let worker = Worker::new(Io::new(poll, Clock::new(Instant::now())), shared);
     let thread = std::thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || supervise::supervise(worker, Worker::run, Worker::replaced))?;
@@ -104,25 +103,17 @@ pub fn start(
 struct Shared {
     handle: Handle,
     messages: Receiver<Message>,
-    events: Sender<Event>,
-    counts: Sender<Counts>,
-    budget: Arc<Budget>,
-    number: usize,
+    reports: Reports,
 }
 
 impl Worker {
-    fn new(poll: Poll, shared: Shared, clock: Clock) -> Self {
-        let Shared { handle, messages, events, counts, budget, number } = shared;
+    fn new(io: Io, shared: Shared) -> Self {
+        let Shared { handle, messages, reports } = shared;
         Self {
-            poll,
+            io,
             handle,
             messages,
-            events,
-            counts,
-            budget,
-            number,
-            clock,
-            now: 1,
+            reports,
             clients: Arena::default(),
             backends: Arena::default(),
             dbs: Vec::new(),
@@ -144,10 +135,10 @@ impl Worker {
         }
     }
 
-    fn run(&mut self) -> io::Result<()> {
+    fn run(&mut self) -> std::io::Result<()> {
         let mut ready = Vec::with_capacity(256);
         while !self.is_done() {
-            let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.clock()));
+            let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.io.clock()));
             self.round(&mut ready, until_tick)?;
         }
         self.send_counts();
@@ -155,12 +146,12 @@ impl Worker {
     }
 
     /// Waits for sockets for at most `patience`, then handles ready sockets and due work.
-    fn round(&mut self, ready: &mut Vec<Ready>, patience: Duration) -> io::Result<()> {
+    fn round(&mut self, ready: &mut Vec<Ready>, patience: Duration) -> std::io::Result<()> {
         let more_first =
             !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.yielded_clients.is_empty();
         let timeout = if more_first { Duration::ZERO } else { patience };
-        self.poll.wait(ready, timeout)?;
-        self.clock();
+        self.io.poll.wait(ready, timeout)?;
+        self.io.clock();
         self.resume.append(&mut self.yielded_clients);
         for event in ready.iter() {
             self.react(*event);
@@ -171,7 +162,7 @@ impl Worker {
         self.settle();
         self.flush_deferred(ready.is_empty());
         self.flush_gathered(ready.is_empty());
-        if self.now >= self.next_tick {
+        if self.io.now >= self.next_tick {
             self.tick();
             self.settle();
         }
@@ -180,7 +171,7 @@ impl Worker {
 
     fn is_done(&self) -> bool {
         self.retiring.is_some() && self.clients.is_empty()
-            || self.draining.is_some_and(|at| self.clients.is_empty() || self.now > at + DRAIN)
+            || self.draining.is_some_and(|at| self.clients.is_empty() || self.io.now > at + DRAIN)
     }
 
     fn react(&mut self, event: Ready) {
@@ -227,12 +218,6 @@ impl Worker {
         self.dirty_backends = reuse(dirty, std::mem::take(&mut self.dirty_backends));
     }
 
-    /// Returns microseconds since the worker started, never 0.
-    fn clock(&mut self) -> u64 {
-        self.now = self.clock.micros();
-        self.now
-    }
-
     fn take_messages(&mut self) {
         while let Ok(message) = self.messages.try_recv() {
             match message {
@@ -261,8 +246,7 @@ impl Worker {
             .filter(|db| !db.is_free)
             .map(|db| (db.config.uid, std::mem::take(&mut db.stats)))
             .collect();
-        // Fails only while the process is ending.
-        let _ = self.counts.send(counts);
+        self.reports.send_counts(counts);
     }
 
     fn db_of(&self, uid: u64) -> Option<usize> {
@@ -309,13 +293,13 @@ impl Worker {
     }
 
     fn drain(&mut self, patience: Duration) {
-        let until = self.now + patience.as_micros() as u64;
+        let until = self.io.now + patience.as_micros() as u64;
         self.draining = Some(self.draining.map_or(until, |at| at.min(until)));
         self.finish_if_due();
     }
 
     fn finish_if_due(&mut self) {
-        if self.draining.is_some_and(|at| at <= self.now) {
+        if self.draining.is_some_and(|at| at <= self.io.now) {
             self.finish_clients(|_| true);
         }
     }
@@ -332,7 +316,7 @@ impl Worker {
         if self.dbs[db].config.tls.is_some() && !stream.is_tls() {
             return; // Accepted before the listener was replaced.
         }
-        let id = self.add_client(Client::new(connection_count, stream, peer, db, number, self.now));
+        let id = self.add_client(Client::new(connection_count, stream, peer, db, number, self.io.now));
         if let Some(to) = self.retiring.clone() {
             // Assigned to this worker before the acceptor knew the new list.
             self.retire(to);
@@ -349,7 +333,7 @@ impl Worker {
         db.identities[client.identity].clients += 1;
         let id = self.clients.insert(Box::new(client));
         let client = self.clients.get(id).expect("it was just inserted");
-        if let Err(error) = self.poll.add(client.stream.fd(), Source::Client(id), client.interest) {
+        if let Err(error) = self.io.poll.add(client.stream.fd(), Source::Client(id), client.interest) {
             eprintln!("worker: cannot poll a client connection: {error}");
             self.close_client(id);
         }

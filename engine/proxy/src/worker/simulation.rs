@@ -8,7 +8,7 @@
 mod clients;
 mod shards;
 
-use super::{ConnectionCount, Message, Shared as Links, Worker, clock::Clock};
+use super::{ConnectionCount, Message, Shared as Links, Worker, clock::Clock, io::Io, reports::Reports};
 use crate::budget::Budget;
 use crate::control::Database;
 use crate::event::Event;
@@ -102,9 +102,9 @@ impl World {
         let (sender, messages) = channel();
         let poll = Poll::new().unwrap();
         let handle = Handle { messages: sender, waker: poll.waker(), clients: Arc::default() };
-        let links =
-            Links { handle: handle.clone(), messages, events, counts, budget: Budget::new(), number: 1 };
-        let worker = Worker::new(poll, links, Clock::simulated(Arc::clone(&time)));
+        let reports = Reports { number: 1, events, counts, budget: Budget::new() };
+        let links = Links { handle: handle.clone(), messages, reports };
+        let worker = Worker::new(Io::new(poll, Clock::simulated(Arc::clone(&time))), links);
         let shared = Shared::new(faults.moves == 0.0);
         let mut world = Self {
             seed,

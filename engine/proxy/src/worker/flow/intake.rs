@@ -92,7 +92,7 @@ impl Worker {
     }
 
     fn received(&mut self, id: Id, bytes: &[u8]) {
-        let now = self.clock();
+        let now = self.io.clock();
         let Some(mut client) = self.clients.take(id) else { return };
         client.read_at = now;
         self.dbs[client.db].stats.bytes_in += bytes.len() as u64;
@@ -150,7 +150,7 @@ impl Worker {
     fn consume(&mut self, id: Id, client: &mut Client, bytes: &[u8]) -> usize {
         let is_unauthenticated = self.dbs[client.db].identities[client.identity].noauth;
         let limits = if is_unauthenticated { UNAUTHENTICATED } else { self.dbs[client.db].limits };
-        let began = self.now;
+        let began = self.io.now;
         let mut count = 0u32;
         let mut own = client.parser.take();
         let mut shared = std::mem::take(&mut self.parser);
@@ -163,7 +163,7 @@ impl Worker {
                 break;
             }
             count += 1;
-            if count % CLOCK_CHECK_INTERVAL == 0 && self.clock() > began + SLICE {
+            if count % CLOCK_CHECK_INTERVAL == 0 && self.io.clock() > began + SLICE {
                 // Other clients are handled first; this one continues in the next round.
                 client.paused = true;
                 client.resuming = true;

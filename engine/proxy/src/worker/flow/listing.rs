@@ -3,19 +3,17 @@
 //! the client that requested it.
 
 use crate::arena::Id;
-use crate::event::Event;
 use crate::worker::Worker;
 use crate::worker::types::message::Listing;
 use crate::worker::types::request::ReplyTarget;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 impl Worker {
     pub fn ask_for_list(&mut self, id: Id, number: u32, db: usize) {
         let reply_to = ReplyTarget { client: id, number, part: 0 };
         let uid = self.dbs[db].config.uid;
         let listing = Listing { uid, reply_to, to: self.handle.clone(), lines: Mutex::default() };
-        // Fails only while the process is ending.
-        let _ = self.events.send(Event::List(Arc::new(listing)));
+        self.reports.request_list(listing);
     }
 
     pub fn list(&mut self, listing: &Listing) {

@@ -25,7 +25,7 @@ impl Worker {
 
     fn end_backend(&mut self, id: Id, why: Failure, error: &[u8]) {
         let Some(mut backend) = self.backends.remove(id) else { return };
-        self.poll.remove(backend.stream.fd());
+        self.io.poll.remove(backend.stream.fd());
         let (db, identity, target) = (backend.db, backend.identity, backend.target);
         if backend.is_open() {
             self.dbs[db].stats.failed(why);

@@ -47,7 +47,7 @@ impl Worker {
 
     fn keep_within_budget(&mut self, db: usize) {
         self.report_memory(db);
-        let mut excess = self.budget.excess(&self.dbs[db].connections.memory);
+        let mut excess = self.reports.budget.excess(&self.dbs[db].connections.memory);
         while excess > 0 {
             let Some((id, memory)) = self.heaviest(db).filter(|(_, memory)| *memory >= SMALL) else { return };
             self.dbs[db].stats.failed(Failure::Memory);
@@ -60,7 +60,7 @@ impl Worker {
     fn report_memory(&mut self, db: usize) {
         let db = &mut self.dbs[db];
         let memory = db.client_memory + db.other_memory;
-        self.budget.add(&db.connections.memory, memory - db.reported_memory);
+        self.reports.report_memory(&db.connections.memory, memory - db.reported_memory);
         db.reported_memory = memory;
     }
 

@@ -41,7 +41,7 @@ impl Worker {
         }
         let Some(mut client) = self.clients.remove(id) else { return };
         self.release_dedicated(&mut client);
-        self.poll.remove(client.stream.fd());
+        self.io.poll.remove(client.stream.fd());
         let client = *client;
         let db = &mut self.dbs[client.db];
         db.client_memory -= client.accounted_memory as i64;
@@ -53,7 +53,7 @@ impl Worker {
             stream: client.stream,
             peer: client.peer,
             number: client.number,
-            age: self.now.saturating_sub(client.since),
+            age: self.io.now.saturating_sub(client.since),
             credentials: identity.credentials.clone(),
             profile: client.profile,
             unconfirmed: client.unconfirmed.map(|one| one.topology_version == db.topology_version),
@@ -83,7 +83,7 @@ impl Worker {
         } = moving_client;
         let identity = self.dbs[db].intern(credentials);
         let mut client =
-            Client::new(connection_count, stream, peer, db, number, self.now.saturating_sub(age));
+            Client::new(connection_count, stream, peer, db, number, self.io.now.saturating_sub(age));
         client.identity = identity;
         client.profile = profile;
         let topology_version = self.dbs[db].topology_version;

@@ -35,7 +35,7 @@ impl Worker {
         let before = client.interest;
         change(&mut client.interest);
         before == client.interest
-            || self.poll.change(client.stream.fd(), Source::Client(id), client.interest).is_ok()
+            || self.io.poll.change(client.stream.fd(), Source::Client(id), client.interest).is_ok()
     }
 
     pub fn flush_clients(&mut self) {
@@ -74,7 +74,7 @@ impl Worker {
     }
 
     pub fn flush_client(&mut self, id: Id) {
-        let now = self.clock();
+        let now = self.io.clock();
         let Some(client) = self.clients.get_mut(id) else { return };
         client.dirty = false;
         let db = &mut self.dbs[client.db];
@@ -104,7 +104,7 @@ impl Worker {
 
     pub fn close_client(&mut self, id: Id) {
         let Some(mut client) = self.clients.remove(id) else { return };
-        self.poll.remove(client.stream.fd());
+        self.io.poll.remove(client.stream.fd());
         client.stream.send_close_notify();
         let (abandoned, feed) = client.output.abandon();
         if let Some(feed) = feed {

@@ -1,13 +1,14 @@
 //! Replaces a worker that has failed. Its clients are disconnected and must reconnect.
 
 use crate::poll::Poll;
+use crate::worker::io::Io;
 use crate::worker::supervise::Supervised;
 use crate::worker::{Shared, TICK, Worker};
 use std::io;
 
 impl Supervised for Worker {
     fn describe(&self) -> String {
-        format!("worker {} (clients disconnected, counters since the last report lost)", self.number)
+        format!("worker {} (clients disconnected, counters since the last report lost)", self.reports.number)
     }
 }
 
@@ -16,27 +17,20 @@ impl Worker {
     /// worker, it keeps only plain values: the applied databases, and the reported outages, so that
     /// their end is reported as well.
     pub fn replaced(mut self) -> io::Result<Self> {
-        let poll = Poll::with_waker(self.poll.waker())?;
+        let poll = Poll::with_waker(self.io.poll.waker())?;
         // A late reply for a closed client must not find another client.
         self.clients.clear();
         self.backends.clear();
-        let shared = Shared {
-            handle: self.handle,
-            messages: self.messages,
-            events: self.events,
-            counts: self.counts,
-            budget: self.budget,
-            number: self.number,
-        };
-        let mut fresh = Self::new(poll, shared, self.clock);
+        let shared = Shared { handle: self.handle, messages: self.messages, reports: self.reports };
+        let mut fresh = Self::new(Io::new(poll, self.io.clock), shared);
         fresh.clients = self.clients;
         fresh.backends = self.backends;
         fresh.draining = self.draining;
         fresh.retiring = self.retiring;
-        let now = fresh.clock();
+        let now = fresh.io.clock();
         fresh.next_tick = now + TICK;
         for mut old in self.dbs.into_iter().filter(|db| !db.is_free) {
-            fresh.budget.add(&old.connections.memory, -old.reported_memory);
+            fresh.reports.report_memory(&old.connections.memory, -old.reported_memory);
             if old.leaving {
                 continue;
             }

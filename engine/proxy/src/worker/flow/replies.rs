@@ -89,7 +89,7 @@ impl Worker {
         bytes: &[u8],
         redirects: &mut Vec<Redirect>,
     ) -> Option<usize> {
-        backend.used_at = self.now;
+        backend.used_at = self.io.now;
         let mut at = 0;
         let (mut has_succeeded, mut has_written) = (false, false);
         while at < bytes.len() {
@@ -168,7 +168,7 @@ impl Worker {
             }
         }
         if has_succeeded {
-            self.dbs[backend.db].note_success(backend.target, self.now, has_written);
+            self.dbs[backend.db].note_success(backend.target, self.io.now, has_written);
         }
         Some(at)
     }

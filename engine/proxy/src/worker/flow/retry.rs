@@ -18,12 +18,12 @@ impl Worker {
     /// executes one: thousands of repeatedly refused requests would slow down the worker's other
     /// clients.
     pub fn retry_parked(&mut self, db: usize) {
-        self.dbs[db].retry_at = self.now + RETRY / 2;
+        self.dbs[db].retry_at = self.io.now + RETRY / 2;
         let sent = self.sent_behind_parked(db);
         let mut left: Vec<_> = self.dbs[db].outages.iter().map(|open| open.retry_quota).collect();
         let mut held = HashSet::new();
         for parked in self.dbs[db].parked.take() {
-            if parked.pending.deadline <= self.now {
+            if parked.pending.deadline <= self.io.now {
                 self.dbs[db].stats.failed(Failure::Timeout);
                 if !parked.opening.is_empty() {
                     self.never_opened(parked.pending.reply_to.client);
@@ -107,9 +107,9 @@ impl Worker {
             return (Cow::Borrowed(&parked.bytes), pending);
         };
         let since = if pending.blocks_since == 0 { slot.arrived } else { pending.blocks_since };
-        let waited = self.now.saturating_sub(since);
+        let waited = self.io.now.saturating_sub(since);
         match shortened(&parked.bytes, waited) {
-            Some(bytes) => (Cow::Owned(bytes), Pending { blocks_since: self.now, ..pending }),
+            Some(bytes) => (Cow::Owned(bytes), Pending { blocks_since: self.io.now, ..pending }),
             None => (Cow::Borrowed(&parked.bytes), pending),
         }
     }

@@ -13,10 +13,10 @@ const SELDOM: u64 = 50;
 
 impl Worker {
     pub fn tick(&mut self) {
-        self.next_tick = self.now + TICK;
+        self.next_tick = self.io.now + TICK;
         for db in 0..self.dbs.len() {
             self.send_canaries(db);
-            if !self.dbs[db].parked.is_empty() && self.dbs[db].retry_at <= self.now {
+            if !self.dbs[db].parked.is_empty() && self.dbs[db].retry_at <= self.io.now {
                 self.retry_parked(db);
             }
         }
@@ -24,7 +24,7 @@ impl Worker {
             self.check_backend(id);
         }
         self.update_other_memory();
-        if (self.now / TICK) % SELDOM == 0 {
+        if (self.io.now / TICK) % SELDOM == 0 {
             for id in self.clients.ids() {
                 self.check_client(id);
             }
@@ -45,7 +45,7 @@ impl Worker {
         self.clients.put_back(id, client);
         let Some(client) = self.clients.get(id) else { return };
         let db = &self.dbs[client.db];
-        let over = |since: u64, millis: u64| millis > 0 && since + millis * 1_000 < self.now;
+        let over = |since: u64, millis: u64| millis > 0 && since + millis * 1_000 < self.io.now;
         let is_unauthenticated = db.identities[client.identity].noauth;
         let is_idle = client.is_drained() && !client.output.has_some() && !client.is_bound();
         if is_unauthenticated && over(client.since, db.config.login_timeout_ms)
@@ -64,9 +64,9 @@ impl Worker {
             && (backend.owner.is_some()
                 || backend.identity < 2 && backend.lane == 0
                 || self.dbs[backend.db].identities[backend.identity].clients > 0);
-        let unused = !is_wanted && backend.used_at + UNUSED < self.now;
-        let demoted = backend.demoted_at.is_some_and(|since| since + DEMOTED < self.now);
-        if !backend.is_open() && backend.used_at + self.dbs[backend.db].failover_wait() < self.now {
+        let unused = !is_wanted && backend.used_at + UNUSED < self.io.now;
+        let demoted = backend.demoted_at.is_some_and(|since| since + DEMOTED < self.io.now);
+        if !backend.is_open() && backend.used_at + self.dbs[backend.db].failover_wait() < self.io.now {
             // The machine does not even refuse connections.
             self.lost(id);
         } else if is_silent {
@@ -91,12 +91,12 @@ impl Worker {
         if backend.is_suspended {
             return false; // reading is suspended
         }
-        let since = *backend.silent_since.get_or_insert(self.now);
+        let since = *backend.silent_since.get_or_insert(self.io.now);
         if backend.used_at > since {
-            backend.silent_since = Some(self.now);
+            backend.silent_since = Some(self.io.now);
             return false;
         }
-        self.dbs[backend.db].request_timeout().is_some_and(|timeout| since + timeout < self.now)
+        self.dbs[backend.db].request_timeout().is_some_and(|timeout| since + timeout < self.io.now)
             && !backend.owner.and_then(|owner| self.clients.get(owner)).is_some_and(|client| client.blocked)
     }
 

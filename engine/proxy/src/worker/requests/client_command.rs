@@ -97,7 +97,7 @@ impl Worker {
             db.config.address,
             db.config.port,
             text(&profile.name),
-            self.now.saturating_sub(client.since) / 1_000_000,
+            self.io.now.saturating_sub(client.since) / 1_000_000,
             text(&profile.library_name),
             text(&profile.library_version),
             if credentials.resp3 { 3 } else { 2 },

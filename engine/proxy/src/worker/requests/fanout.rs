@@ -50,7 +50,7 @@ impl Worker {
         if matches!(kind, Kind::First) {
             // Start with a different shard each time, so that the keys of one shard are not
             // preferred.
-            let by = self.now as usize % slots.len();
+            let by = self.io.now as usize % slots.len();
             slots.rotate_left(by);
         }
         let number = client.expect(class, Answer::Joining(Join::new(kind, slots.len())));

@@ -47,7 +47,7 @@ impl Worker {
         let interest = Interest { read: !backend.is_suspended, write: backend.wants_write(), hangup: false };
         if backend.interest != interest {
             backend.interest = interest;
-            if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {
+            if self.io.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {
                 return false;
             }
         }
@@ -62,7 +62,7 @@ impl Worker {
     pub fn resume_reading(&mut self, id: Id) {
         let Some(backend) = self.backends.get_mut(id) else { return };
         if std::mem::take(&mut backend.is_suspended) {
-            backend.used_at = self.now;
+            backend.used_at = self.io.now;
             self.listen(id);
         }
     }
@@ -73,7 +73,7 @@ impl Worker {
         let interest = Interest { read: !backend.is_suspended, write: backend.wants_write(), hangup: false };
         if backend.interest != interest {
             backend.interest = interest;
-            if self.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {
+            if self.io.poll.change(backend.stream.fd(), Source::Backend(id), interest).is_err() {
                 self.broken_backends.push(id);
             }
         }

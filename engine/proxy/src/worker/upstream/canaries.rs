@@ -42,8 +42,8 @@ impl Db {
 impl Worker {
     pub fn send_canaries(&mut self, db: usize) {
         let Some(config) = self.dbs[db].config.canary.clone() else { return };
-        let is_active = self.number == SENDER && self.draining.is_none() && !self.dbs[db].leaving;
-        if !is_active || self.now < self.dbs[db].canaries_paused_until {
+        let is_active = self.reports.number == SENDER && self.draining.is_none() && !self.dbs[db].leaving;
+        if !is_active || self.io.now < self.dbs[db].canaries_paused_until {
             return;
         }
         if self.dbs[db].canaries_of != Some(self.dbs[db].topology_version) {
@@ -59,7 +59,7 @@ impl Worker {
         let (slot, target, asked_at) = (canary.slot, canary.target, canary.asked_at);
         let Some(owner) = self.dbs[db].topology.owner(slot) else { return };
         if canary.is_under_way {
-            if asked_at + if owner == target { SILENT } else { REPLACED } < self.now {
+            if asked_at + if owner == target { SILENT } else { REPLACED } < self.io.now {
                 self.start_outage_of(db, target, owner, false);
             }
             if owner == target {
@@ -67,7 +67,7 @@ impl Worker {
             }
         }
         let due = asked_at.max(self.dbs[db].last_write(owner)) + config.interval_ms * 1_000;
-        if owner == target && self.now < due && !self.dbs[db].has_outage(slot) {
+        if owner == target && self.io.now < due && !self.dbs[db].has_outage(slot) {
             return;
         }
         let credentials = Credentials {
@@ -77,7 +77,7 @@ impl Worker {
         let identity = self.dbs[db].intern(credentials);
         let Some(backend) = self.shared_to(db, identity, owner, 0) else { return };
         let canary = &mut self.dbs[db].canaries[at];
-        (canary.target, canary.asked_at, canary.is_under_way) = (owner, self.now, true);
+        (canary.target, canary.asked_at, canary.is_under_way) = (owner, self.io.now, true);
         let request = canary.request.clone();
         self.enqueue(
             backend,
@@ -120,6 +120,6 @@ impl Worker {
     }
 
     fn canaries_refused(&mut self, db: usize) {
-        self.dbs[db].canaries_paused_until = self.now + REFUSED;
+        self.dbs[db].canaries_paused_until = self.io.now + REFUSED;
     }
 }

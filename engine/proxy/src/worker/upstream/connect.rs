@@ -56,7 +56,7 @@ impl Worker {
         target: TargetNumber,
         owner: Option<Id>,
     ) -> Option<Id> {
-        if self.dbs[db].is_down(target, self.now) {
+        if self.dbs[db].is_down(target, self.io.now) {
             return None;
         }
         let primary = &self.dbs[db].topology.targets[usize::from(target)];
@@ -68,11 +68,11 @@ impl Worker {
             return None;
         };
         let mut backend = Backend::new(stream, db, target, identity, owner);
-        backend.used_at = self.now;
+        backend.used_at = self.io.now;
         backend.fences_with_hello = self.dbs[db].identities[identity].fences_with_hello;
         let id = self.backends.insert(Box::new(backend));
         let backend = self.backends.get_mut(id).expect("it was just inserted");
-        if self.poll.add(backend.stream.fd(), Source::Backend(id), backend.interest).is_err() {
+        if self.io.poll.add(backend.stream.fd(), Source::Backend(id), backend.interest).is_err() {
             self.backends.remove(id);
             return None;
         }
@@ -83,7 +83,7 @@ impl Worker {
     }
 
     pub fn refused(&mut self, db: usize, target: TargetNumber) {
-        let until = self.now + RETRY;
+        let until = self.io.now + RETRY;
         self.dbs[db].set_down(target, until);
         self.start_outage(db, target, false);
         self.dbs[db].stats.failed(Failure::Refused);

@@ -1,8 +1,7 @@
 //! Outages of shards from the perspective of one worker: their start and end, and what happened to
 //! requests for the shard.
 
-use crate::event::Event;
-use crate::outage::{Outage, OutageObservation};
+use crate::outage::Outage;
 use crate::resources;
 use crate::topology::TargetNumber;
 use crate::worker::Worker;
@@ -49,7 +48,7 @@ impl Worker {
             address: primary.ip().to_string(),
             port: primary.port(),
             slots,
-            last_success_ms: last_success.map(|at| self.unix_millis(at)),
+            last_success_ms: last_success.map(|at| self.io.unix_millis(at)),
             noticed_ms: resources::unix_millis(),
             first_success_ms: None,
             waited: 0,
@@ -58,7 +57,7 @@ impl Worker {
             // It is unknown since when a primary that has never answered should be available.
             watched: last_success.is_some() && self.dbs[db].watches(slot),
         };
-        self.report_outage(outage.clone());
+        self.reports.report_outage(outage.clone());
         self.dbs[db].outages.push(OpenOutage { outage, is_read_only, retry_quota: 1 });
     }
 
@@ -85,7 +84,7 @@ impl Worker {
         let Some(at) = self.dbs[db].outages.iter().position(|open| open.concerns(pending)) else { return };
         let OpenOutage { mut outage, .. } = self.dbs[db].outages.swap_remove(at);
         outage.first_success_ms = Some(resources::unix_millis().max(outage.noticed_ms));
-        self.report_outage(outage);
+        self.reports.report_outage(outage);
         self.recovered_dbs.push(db);
     }
 
@@ -96,16 +95,5 @@ impl Worker {
         if let Some(open) = self.dbs[db].outages.iter_mut().find(|open| open.concerns(pending)) {
             open.retry_quota = open.retry_quota.saturating_add(1);
         }
-    }
-
-    fn report_outage(&self, outage: Outage) {
-        // Fails only while the process is ending.
-        let _ = self.events.send(Event::Outage(OutageObservation { worker: self.number, outage }));
-    }
-
-    /// Converts a time of this worker's clock. It does not use `now`, which may be outdated on a
-    /// busy machine.
-    fn unix_millis(&self, at: u64) -> u64 {
-        resources::unix_millis_of(self.clock.at(at))
     }
 }

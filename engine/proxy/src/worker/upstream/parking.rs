@@ -18,12 +18,12 @@ impl Worker {
         error: &[u8],
     ) -> &mut Parked {
         if pending.deadline == 0 {
-            pending.deadline = self.now + self.dbs[db].failover_wait();
+            pending.deadline = self.io.now + self.dbs[db].failover_wait();
             self.count_result(db, &pending, RequestResult::Waits);
         }
         let db = &mut self.dbs[db];
         if db.parked.is_empty() {
-            db.retry_at = self.now + RETRY / 2;
+            db.retry_at = self.io.now + RETRY / 2;
         }
         let (bytes, error) = (bytes.to_vec(), error.to_vec());
         db.parked.add(Parked {

@@ -53,7 +53,7 @@ impl Worker {
             } else if let Some(backend) = self.backends.get_mut(id) {
                 backend.owner = None;
                 backend.is_pooled = true;
-                backend.used_at = self.now;
+                backend.used_at = self.io.now;
                 pool.push((backend.target, id));
             }
         }
@@ -83,7 +83,7 @@ impl Worker {
     /// Closes a connection that is no longer needed.
     pub fn discard(&mut self, id: Id) {
         let Some(backend) = self.backends.remove(id) else { return };
-        self.poll.remove(backend.stream.fd());
+        self.io.poll.remove(backend.stream.fd());
         self.disconnect(&backend, id);
         self.resume.extend(backend.waiting);
     }
@@ -106,7 +106,7 @@ impl Worker {
                 continue;
             };
             let primary = self.dbs[db].topology.targets[usize::from(backend.target)].primary;
-            backend.demoted_at = (!primary).then_some(backend.demoted_at.unwrap_or(self.now));
+            backend.demoted_at = (!primary).then_some(backend.demoted_at.unwrap_or(self.io.now));
         }
     }
 

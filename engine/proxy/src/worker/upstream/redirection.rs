@@ -1,7 +1,5 @@
 //! Destinations of requests that a shard has redirected or refused.
 
-use crate::control::Report;
-use crate::event::Event;
 use crate::topology::TargetNumber;
 use crate::worker::Worker;
 use crate::worker::types::request::{Pending, To};
@@ -53,7 +51,7 @@ impl Worker {
     }
 
     fn can_wait(&self, pending: &Pending) -> bool {
-        pending.deadline == 0 || pending.deadline > self.now
+        pending.deadline == 0 || pending.deadline > self.io.now
     }
 
     /// Parses `<slot> <host>:<port>`, if it concerns the slot of the request.
@@ -82,31 +80,20 @@ impl Worker {
         if self.dbs[db].topology.moved(slot, target) {
             self.dbs[db].topology_version = self.dbs[db].topology_version.wrapping_add(1);
             let address = self.dbs[db].topology.targets[usize::from(target)].address;
-            self.report_owner(db, slot, address);
+            self.reports.report_owner(self.dbs[db].config.uid, slot, address);
         }
-    }
-
-    fn report_owner(&self, db: usize, slot: u16, address: SocketAddr) {
-        let (uid, port) = (self.dbs[db].config.uid, address.port());
-        // Fails only while the process is ending.
-        let _ = self.events.send(Event::Report(Report::Topology {
-            uid,
-            slot,
-            address: address.ip().to_string(),
-            port,
-        }));
     }
 
     /// Reports an address that the agent has not named, at most once a second for the same one. The
     /// address is not used.
     fn report_unlisted(&mut self, db: usize, slot: u16, address: SocketAddr) {
-        let now = self.now;
+        let now = self.io.now;
         let is_reported = self.dbs[db].last_reported_owner.is_some_and(|(other, reported, at)| {
             (other, reported) == (slot, address) && now < at + REPORT_INTERVAL
         });
         if !is_reported {
             self.dbs[db].last_reported_owner = Some((slot, address, now));
-            self.report_owner(db, slot, address);
+            self.reports.report_owner(self.dbs[db].config.uid, slot, address);
         }
     }
 }
