@@ -36,9 +36,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 pub use types::connection_count::ConnectionCount;
-use types::dirty::reuse;
+use types::dirty::DirtyList;
 pub use types::message::{Counts, Handle, Message};
-use upstream::backend::Backend;
+use upstream::backends::Backends;
 use upstream::db::Db;
 
 struct Worker {
@@ -48,12 +48,9 @@ struct Worker {
     messages: Receiver<Message>,
     reports: Reports,
     clients: Arena<Client>,
-    backends: Arena<Backend>,
+    backends: Backends,
     dbs: Vec<Db>,
-    dirty_clients: Vec<Id>,
-    dirty_backends: Vec<Id>,
-    /// Connections to shards that cannot be polled any longer.
-    broken_backends: Vec<Id>,
+    dirty_clients: DirtyList,
     /// Clients with output that is held back briefly, so that more can be added.
     deferred: Vec<Id>,
     deferrals: u32,
@@ -115,11 +112,9 @@ impl Worker {
             messages,
             reports,
             clients: Arena::default(),
-            backends: Arena::default(),
+            backends: Backends::default(),
             dbs: Vec::new(),
-            dirty_clients: Vec::new(),
-            dirty_backends: Vec::new(),
-            broken_backends: Vec::new(),
+            dirty_clients: DirtyList::default(),
             deferred: Vec::new(),
             deferrals: 0,
             gathered: 0,
@@ -148,7 +143,7 @@ impl Worker {
     /// Waits for sockets for at most `patience`, then handles ready sockets and due work.
     fn round(&mut self, ready: &mut Vec<Ready>, patience: Duration) -> std::io::Result<()> {
         let more_first =
-            !self.deferred.is_empty() || !self.dirty_backends.is_empty() || !self.yielded_clients.is_empty();
+            !self.deferred.is_empty() || !self.backends.dirty.is_empty() || !self.yielded_clients.is_empty();
         let timeout = if more_first { Duration::ZERO } else { patience };
         self.io.poll.wait(ready, timeout)?;
         self.io.clock();
@@ -186,9 +181,13 @@ impl Worker {
     /// Handles broken connections to shards, resumes waiting clients, and writes pending output, once
     /// per client.
     fn settle(&mut self) {
-        while !self.broken_backends.is_empty() || !self.resume.is_empty() || !self.dirty_clients.is_empty() {
-            while let Some(id) = self.broken_backends.pop() {
+        loop {
+            while let Some(id) = self.backends.broken.pop() {
                 self.lost(id);
+            }
+            self.resume.append(&mut self.backends.uncongested);
+            if self.resume.is_empty() && self.dirty_clients.is_empty() {
+                return;
             }
             while let Some(id) = self.resume.pop() {
                 self.resume_client(id);
@@ -209,13 +208,13 @@ impl Worker {
     }
 
     fn flush_backends(&mut self) {
-        let dirty = std::mem::take(&mut self.dirty_backends);
+        let dirty = self.backends.dirty.take();
         for &id in &dirty {
-            if !self.flush_backend(id) {
+            if !self.backends.flush(&self.io, id) {
                 self.lost(id);
             }
         }
-        self.dirty_backends = reuse(dirty, std::mem::take(&mut self.dirty_backends));
+        self.backends.dirty.reuse(dirty);
     }
 
     fn take_messages(&mut self) {

@@ -361,7 +361,7 @@ impl World {
         assert_eq!(self.handle.clients.load(Relaxed), 0);
         let weight = self.connections.memory.bytes();
         assert!(weight < 2 << 20, "{weight} bytes have not been released");
-        let backends = self.worker.backends.ids().len();
+        let backends = self.worker.backends.arena.ids().len();
         assert!(backends <= PAIRS * 2 * 2, "{backends} connections have not been closed");
     }
 

@@ -3,7 +3,7 @@
 //! file.
 
 pub mod backend;
-mod backends;
+pub mod backends;
 mod canaries;
 pub mod canary;
 mod connect;

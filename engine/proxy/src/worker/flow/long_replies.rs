@@ -70,12 +70,12 @@ impl Worker {
     /// Suspends reading from the shard if the client has enough unread data and no other request
     /// waits. Returns whether it did.
     pub fn suspend_reading(&mut self, id: Id) -> bool {
-        let Some(backend) = self.backends.get_mut(id) else { return false };
+        let Some(backend) = self.backends.arena.get_mut(id) else { return false };
         let Some(reply) = backend.long_reply.filter(|_| backend.inflight.len() == 1) else { return false };
         let has_enough = self.clients.get(reply.client).is_some_and(|client| client.output.has_enough());
         if has_enough {
             backend.is_suspended = true;
-            self.listen(id);
+            self.backends.listen(&self.io, id);
         }
         has_enough
     }

@@ -13,7 +13,7 @@ impl Worker {
     /// Requests that the shard has received are not repeated, whether they read or write, because
     /// they may have caused the failure. Their clients receive an error.
     pub fn lost(&mut self, id: Id) {
-        let is_out_of_step = self.backends.get(id).is_some_and(|backend| backend.is_desynchronized);
+        let is_out_of_step = self.backends.arena.get(id).is_some_and(|backend| backend.is_desynchronized);
         self.end_backend(id, if is_out_of_step { Failure::Protocol } else { Failure::Reset }, LOST);
     }
 
@@ -24,7 +24,7 @@ impl Worker {
     }
 
     fn end_backend(&mut self, id: Id, why: Failure, error: &[u8]) {
-        let Some(mut backend) = self.backends.remove(id) else { return };
+        let Some(mut backend) = self.backends.arena.remove(id) else { return };
         self.io.poll.remove(backend.stream.fd());
         let (db, identity, target) = (backend.db, backend.identity, backend.target);
         if backend.is_open() {
@@ -80,7 +80,7 @@ impl Worker {
         }
         // Requests that were never sent leave no state on the shard.
         backend.is_bound &= backend.is_open();
-        self.resume.append(&mut backend.waiting);
+        self.backends.uncongested.append(&mut backend.waiting);
         if let Some(owner) = backend.owner {
             self.lost_dedicated(owner, id, &backend);
         }

@@ -35,8 +35,8 @@ impl Worker {
         for db in &mut self.dbs {
             db.other_memory = db.parked.memory() as i64;
         }
-        for id in self.backends.ids() {
-            if let Some(backend) = self.backends.get(id) {
+        for id in self.backends.arena.ids() {
+            if let Some(backend) = self.backends.arena.get(id) {
                 self.dbs[backend.db].other_memory += backend.memory() as i64;
             }
         }

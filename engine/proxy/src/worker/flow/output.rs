@@ -5,7 +5,6 @@ use crate::poll::{Interest, Source};
 use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::reply::Answer;
-use crate::worker::types::dirty::reuse;
 
 /// Maximum number of rounds that output is held back so that more can be added, and number of bytes
 /// above which it is not.
@@ -18,7 +17,7 @@ impl Worker {
         let Some(client) = self.clients.get_mut(id) else { return };
         if !client.dirty && (client.output.has_some() || client.closing || client.stream.wants_write()) {
             client.dirty = true;
-            self.dirty_clients.push(id);
+            self.dirty_clients.add(id);
         }
     }
 
@@ -39,7 +38,7 @@ impl Worker {
     }
 
     pub fn flush_clients(&mut self) {
-        let dirty = std::mem::take(&mut self.dirty_clients);
+        let dirty = self.dirty_clients.take();
         for &id in &dirty {
             // The shards answer a pipeline within a few rounds. One packet with all replies is
             // better for the client than several.
@@ -50,7 +49,7 @@ impl Worker {
                 _ => self.flush_client(id),
             }
         }
-        self.dirty_clients = reuse(dirty, std::mem::take(&mut self.dirty_clients));
+        self.dirty_clients.reuse(dirty);
     }
 
     /// Writes output that was held back: when all replies are present, when there is no other work,
@@ -95,7 +94,7 @@ impl Worker {
             self.resume.push(id);
         }
         if let Some(feed) = client.output.ready_feed() {
-            self.resume_reading(feed);
+            self.backends.resume_reading(&self.io, feed);
         }
         self.update_memory(id);
         self.set_interest(id, |interest| interest.write = !done);
@@ -108,7 +107,7 @@ impl Worker {
         client.stream.send_close_notify();
         let (abandoned, feed) = client.output.abandon();
         if let Some(feed) = feed {
-            self.resume_reading(feed);
+            self.backends.resume_reading(&self.io, feed);
         }
         self.release_dedicated(&mut client);
         let db = &mut self.dbs[client.db];

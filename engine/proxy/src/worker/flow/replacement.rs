@@ -20,11 +20,11 @@ impl Worker {
         let poll = Poll::with_waker(self.io.poll.waker())?;
         // A late reply for a closed client must not find another client.
         self.clients.clear();
-        self.backends.clear();
+        self.backends.arena.clear();
         let shared = Shared { handle: self.handle, messages: self.messages, reports: self.reports };
         let mut fresh = Self::new(Io::new(poll, self.io.clock), shared);
         fresh.clients = self.clients;
-        fresh.backends = self.backends;
+        fresh.backends.arena = self.backends.arena;
         fresh.draining = self.draining;
         fresh.retiring = self.retiring;
         let now = fresh.io.clock();

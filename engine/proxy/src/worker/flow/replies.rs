@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 
 impl Worker {
     pub fn backend_ready(&mut self, id: Id, event: Ready) {
-        let Some(backend) = self.backends.get_mut(id) else { return };
+        let Some(backend) = self.backends.arena.get_mut(id) else { return };
         if !backend.connected {
             if socket::outcome(backend.stream.fd()).is_err() {
                 self.lost(id);
@@ -22,7 +22,7 @@ impl Worker {
             }
             backend.connected = event.write;
         }
-        if event.write && !self.flush_backend(id) {
+        if event.write && !self.backends.flush(&self.io, id) {
             self.lost(id);
         }
         // Data that arrived before the connection was lost is read first.
@@ -32,7 +32,7 @@ impl Worker {
     }
 
     fn read_backend(&mut self, id: Id) {
-        let Some(mut backend) = self.backends.take(id) else { return };
+        let Some(mut backend) = self.backends.arena.take(id) else { return };
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut redirects = Vec::new();
         let mut has_ended = false;
@@ -62,9 +62,9 @@ impl Worker {
         self.scratch = scratch;
         backend.is_desynchronized |= !alive && !has_ended && self.has_greeted(&backend);
         let has_more = backend.unsent() > 0 || backend.stream.wants_write();
-        self.backends.put_back(id, backend);
+        self.backends.arena.put_back(id, backend);
         if has_more {
-            self.mark_dirty(id);
+            self.backends.mark_dirty(id);
         }
         for redirect in redirects {
             self.redirect(redirect);
@@ -258,7 +258,7 @@ impl Worker {
         let Some(client) = self.clients.get_mut(id) else { return };
         if !client.dirty {
             client.dirty = true;
-            self.dirty_clients.push(id);
+            self.dirty_clients.add(id);
         }
         client.blocked &= !client.is_drained();
         if client.paused && !client.resuming {

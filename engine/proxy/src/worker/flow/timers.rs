@@ -20,7 +20,7 @@ impl Worker {
                 self.retry_parked(db);
             }
         }
-        for id in self.backends.ids() {
+        for id in self.backends.arena.ids() {
             self.check_backend(id);
         }
         self.update_other_memory();
@@ -57,7 +57,7 @@ impl Worker {
 
     fn check_backend(&mut self, id: Id) {
         let is_silent = self.is_unresponsive(id);
-        let Some(backend) = self.backends.get_mut(id) else { return };
+        let Some(backend) = self.backends.arena.get_mut(id) else { return };
         backend.release_unused_memory();
         let idle = backend.inflight.is_empty();
         let is_wanted = !backend.is_pooled
@@ -83,7 +83,7 @@ impl Worker {
     /// Whether a shard has sent nothing for too long although it owes replies. Clients with
     /// blocking commands may wait indefinitely.
     fn is_unresponsive(&mut self, id: Id) -> bool {
-        let Some(backend) = self.backends.get_mut(id) else { return false };
+        let Some(backend) = self.backends.arena.get_mut(id) else { return false };
         if backend.inflight.is_empty() {
             backend.silent_since = None;
             return false;
@@ -107,13 +107,16 @@ impl Worker {
                 let is_unused = db.identities.iter().all(|identity| identity.is_unused());
                 db.leaving && is_unused && db.parked.is_empty() && db.stats.is_empty()
             };
-            let is_used = |id: &Id| self.backends.get(*id).is_some_and(|backend| backend.db == db);
-            if !self.dbs[db].is_free && is_over(&self.dbs[db]) && !self.backends.ids().iter().any(is_used) {
+            let is_used = |id: &Id| self.backends.arena.get(*id).is_some_and(|backend| backend.db == db);
+            if !self.dbs[db].is_free
+                && is_over(&self.dbs[db])
+                && !self.backends.arena.ids().iter().any(is_used)
+            {
                 self.dbs[db].free();
             }
         }
-        for id in self.backends.ids() {
-            let Some(backend) = self.backends.get(id) else { continue };
+        for id in self.backends.arena.ids() {
+            let Some(backend) = self.backends.arena.get(id) else { continue };
             let db = &self.dbs[backend.db];
             if db.leaving && db.identities.iter().all(|identity| identity.clients == 0) {
                 self.discard(id);

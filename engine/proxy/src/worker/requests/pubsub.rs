@@ -64,15 +64,8 @@ impl Worker {
         }
         let mut request = raw.to_vec();
         encode::command(&mut request, [b"PING", MARK].into_iter());
-        self.send_raw(backend, &request);
+        self.backends.enqueue_raw(backend, &request);
         true
-    }
-
-    fn send_raw(&mut self, backend: Id, bytes: &[u8]) {
-        if let Some(backend) = self.backends.get_mut(backend) {
-            backend.enqueue_raw(bytes);
-        }
-        self.mark_dirty(backend);
     }
 
     fn subscription(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
@@ -88,7 +81,7 @@ impl Worker {
 
     fn open_relayed(&mut self, id: Id, client: &Client, target: TargetNumber) -> Option<Id> {
         let backend = self.open(client.db, client.identity, target, Some(id))?;
-        self.backends.get_mut(backend)?.is_relayed = true;
+        self.backends.arena.get_mut(backend)?.is_relayed = true;
         Some(backend)
     }
 
@@ -138,7 +131,7 @@ impl Worker {
             dedicated.subscriptions.push(Subscription { target, backend, plain: 0, sharded: 0, pings: 0 });
             match first {
                 // The reply of the first shard is sent to the client.
-                true => self.send_raw(backend, args.raw),
+                true => self.backends.enqueue_raw(backend, args.raw),
                 false => {
                     self.enqueue(backend, args.raw, Pending::internal(Purpose::Ignore));
                 }

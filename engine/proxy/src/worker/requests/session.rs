@@ -108,8 +108,9 @@ impl Worker {
 
     /// Whether a shard has reported if the default user requires a password.
     fn is_known(&self, db: usize) -> bool {
-        let connected =
-            |id: &Option<Id>| id.and_then(|id| self.backends.get(id)).is_some_and(|b| b.inflight.is_empty());
+        let connected = |id: &Option<Id>| {
+            id.and_then(|id| self.backends.arena.get(id)).is_some_and(|b| b.inflight.is_empty())
+        };
         self.dbs[db].identities[0].connections.iter().flatten().any(connected)
     }
 

@@ -5,7 +5,7 @@ use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
 use crate::worker::Worker;
 use crate::worker::clients::client::Client;
-use crate::worker::clients::dedicated::{DedicatedConnections, TransactionLocation};
+use crate::worker::clients::dedicated::TransactionLocation;
 use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::types::errors::NO_PRIMARY;
 use crate::worker::types::request::{Bond, Flow, Pending, Purpose, pending};
@@ -60,7 +60,7 @@ impl Worker {
         dedicated.watching = Some(slot);
         let number = client.expect(Class::Other, Answer::Waiting);
         let request = Pending { bond: Bond::Starts, ..pending(id, number, 0, Class::Other, slot) };
-        match self.bound_connections(client).first() {
+        match self.backends.bound_connections(client).first() {
             Some(&backend) => client.congested = self.enqueue(backend, args.raw, request),
             None => self.send_dedicated(id, client, args.raw, request),
         }
@@ -74,8 +74,8 @@ impl Worker {
 
     /// Discards watched keys and queued commands on the shards.
     fn release_bound(&mut self, client: &mut Client) {
-        for id in self.bound_connections(client) {
-            let Some(backend) = self.backends.get_mut(id) else { continue };
+        for id in self.backends.bound_connections(client) {
+            let Some(backend) = self.backends.arena.get_mut(id) else { continue };
             backend.is_bound = false;
             let request = if std::mem::take(&mut backend.in_transaction) { DISCARD } else { UNWATCH };
             self.enqueue(id, request, Pending::internal(Purpose::Ignore));
@@ -155,7 +155,7 @@ impl Worker {
     /// Breaks the transaction if its watched keys have moved or could not be watched, because
     /// changes would not be detected.
     fn check_watched(&self, client: &mut Client) {
-        let bound = self.bound_connections(client).len();
+        let bound = self.backends.bound_connections(client).len();
         let dedicated = client.dedicated.get_or_insert_default();
         let is_watching = dedicated.watching.is_some();
         let transaction = dedicated.transaction.get_or_insert_default();
@@ -175,7 +175,7 @@ impl Worker {
         answer: Answer,
     ) {
         let home = self.dbs[client.db].topology.home();
-        let bound = self.bound_connections(client);
+        let bound = self.backends.bound_connections(client);
         let dedicated = client.dedicated.get_or_insert_default();
         let watching = dedicated.watching;
         let transaction = dedicated.transaction.get_or_insert_default();
@@ -220,7 +220,7 @@ impl Worker {
         for request in opening {
             self.enqueue(id, request, Pending::internal(Purpose::Ignore));
         }
-        if let Some(backend) = self.backends.get_mut(id) {
+        if let Some(backend) = self.backends.arena.get_mut(id) {
             backend.is_bound = true;
             backend.in_transaction = true;
         }
@@ -253,15 +253,6 @@ impl Worker {
             false => encode::simple(out, "OK"),
         });
         Flow::Next
-    }
-
-    /// Returns the connections with watched keys or queued commands: one, unless watched keys have
-    /// moved.
-    fn bound_connections(&self, client: &Client) -> Vec<Id> {
-        let mut all =
-            client.dedicated.as_deref().map(DedicatedConnections::all_connections).unwrap_or_default();
-        all.retain(|id| self.backends.get(*id).is_some_and(|backend| backend.is_bound));
-        all
     }
 }
 

@@ -43,9 +43,15 @@ impl Worker {
             return known;
         }
         let id = self.open(db, identity, target, None)?;
-        self.backends.get_mut(id)?.lane = lane;
+        self.backends.arena.get_mut(id)?.lane = lane;
         self.dbs[db].identities[identity].set_connection(lane, target, Some(id));
         Some(id)
+    }
+
+    /// Returns `true` if the connection is congested. The client must then wait.
+    #[inline]
+    pub fn enqueue(&mut self, id: Id, bytes: &[u8], pending: Pending) -> bool {
+        self.backends.enqueue(&self.io, id, bytes, pending)
     }
 
     /// Opens a connection and enqueues its login. Returns `None` if the target is down.
@@ -70,10 +76,10 @@ impl Worker {
         let mut backend = Backend::new(stream, db, target, identity, owner);
         backend.used_at = self.io.now;
         backend.fences_with_hello = self.dbs[db].identities[identity].fences_with_hello;
-        let id = self.backends.insert(Box::new(backend));
-        let backend = self.backends.get_mut(id).expect("it was just inserted");
+        let id = self.backends.arena.insert(Box::new(backend));
+        let backend = self.backends.arena.get_mut(id).expect("it was just inserted");
         if self.io.poll.add(backend.stream.fd(), Source::Backend(id), backend.interest).is_err() {
-            self.backends.remove(id);
+            self.backends.arena.remove(id);
             return None;
         }
         let mut greeting = Vec::new();
@@ -97,7 +103,7 @@ impl Worker {
         };
         for target in targets {
             if let Some(id) = self.shared_to(db, 0, target, 0) {
-                self.mark_dirty(id);
+                self.backends.mark_dirty(id);
             }
         }
     }

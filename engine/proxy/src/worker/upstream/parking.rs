@@ -43,8 +43,10 @@ impl Worker {
     pub fn sent_behind_parked(&mut self, db: usize) -> HashMap<ClientSlot, u32> {
         let parked = &self.dbs[db].parked;
         let mut sent = HashMap::new();
-        for id in self.backends.ids() {
-            let Some(backend) = self.backends.get(id).filter(|backend| backend.db == db) else { continue };
+        for id in self.backends.arena.ids() {
+            let Some(backend) = self.backends.arena.get(id).filter(|backend| backend.db == db) else {
+                continue;
+            };
             for pending in backend.inflight.iter().filter(|pending| parked.has(pending.reply_to.client)) {
                 let number = pending.reply_to.number;
                 let last = sent.entry(client_slot(pending)).or_insert(number);

@@ -39,18 +39,18 @@ impl Worker {
         let all = client.dedicated.as_deref().map(DedicatedConnections::all_connections).unwrap_or_default();
         let risk = client.dedicated.as_deref().map_or(Risk::None, |dedicated| dedicated.risk);
         let is_clean = |id: &Id| {
-            self.backends.get(*id).is_none_or(|backend| backend.is_clean() || backend.is_risky(risk))
+            self.backends.arena.get(*id).is_none_or(|backend| backend.is_clean() || backend.is_risky(risk))
         };
         if client.is_bound() || !client.is_drained() || !all.iter().all(is_clean) {
             return;
         }
         let risk = client.dedicated.take().map_or(Risk::None, |dedicated| dedicated.risk);
         for id in all {
-            let is_risky = self.backends.get(id).is_some_and(|backend| backend.is_risky(risk));
+            let is_risky = self.backends.arena.get(id).is_some_and(|backend| backend.is_risky(risk));
             let pool = &mut self.dbs[client.db].identities[client.identity].pool;
             if is_risky || pool.len() >= POOLED {
                 self.discard(id);
-            } else if let Some(backend) = self.backends.get_mut(id) {
+            } else if let Some(backend) = self.backends.arena.get_mut(id) {
                 backend.owner = None;
                 backend.is_pooled = true;
                 backend.used_at = self.io.now;
@@ -63,7 +63,7 @@ impl Worker {
         let pool = &mut self.dbs[db].identities[identity].pool;
         let at = pool.iter().rposition(|(to, _)| *to == target)?;
         let (_, id) = pool.swap_remove(at);
-        let backend = self.backends.get_mut(id)?;
+        let backend = self.backends.arena.get_mut(id)?;
         backend.is_pooled = false;
         backend.owner = Some(owner);
         Some(id)
@@ -82,10 +82,10 @@ impl Worker {
 
     /// Closes a connection that is no longer needed.
     pub fn discard(&mut self, id: Id) {
-        let Some(backend) = self.backends.remove(id) else { return };
+        let Some(backend) = self.backends.arena.remove(id) else { return };
         self.io.poll.remove(backend.stream.fd());
         self.disconnect(&backend, id);
-        self.resume.extend(backend.waiting);
+        self.backends.uncongested.extend(backend.waiting);
     }
 
     pub fn disconnect(&mut self, backend: &Backend, id: Id) {
@@ -101,8 +101,8 @@ impl Worker {
     /// Marks connections to former primaries after a change of the shards: they receive no new
     /// requests, and limited time to answer pending ones.
     pub fn demote_backends(&mut self, db: usize) {
-        for id in self.backends.ids() {
-            let Some(backend) = self.backends.get_mut(id).filter(|backend| backend.db == db) else {
+        for id in self.backends.arena.ids() {
+            let Some(backend) = self.backends.arena.get_mut(id).filter(|backend| backend.db == db) else {
                 continue;
             };
             let primary = self.dbs[db].topology.targets[usize::from(backend.target)].primary;
@@ -120,8 +120,8 @@ impl Worker {
             identity.connections.clear();
             identity.pool.clear();
         }
-        for id in self.backends.ids() {
-            let Some(backend) = self.backends.get_mut(id) else { continue };
+        for id in self.backends.arena.ids() {
+            let Some(backend) = self.backends.arena.get_mut(id) else { continue };
             if backend.db == db && backend.identity < ANONYMOUS {
                 backend.is_outdated = true;
                 backend.is_pooled = false;
