@@ -38,18 +38,15 @@ use std::time::{Duration, Instant};
 pub use types::connection_count::ConnectionCount;
 use types::dirty::DirtyList;
 pub use types::message::{Counts, Handle, Message};
-use upstream::backends::Backends;
+use upstream::Upstream;
 use upstream::db::Db;
 
 struct Worker {
-    io: Io,
     /// Handle of this worker, for replies of other threads.
     handle: Handle,
     messages: Receiver<Message>,
-    reports: Reports,
     clients: Arena<Client>,
-    backends: Backends,
-    dbs: Vec<Db>,
+    upstream: Upstream,
     dirty_clients: DirtyList,
     /// Clients with output that is held back briefly, so that more can be added.
     deferred: Vec<Id>,
@@ -58,11 +55,7 @@ struct Worker {
     resume: Vec<Id>,
     /// Clients whose time slice ended before all their input was handled.
     yielded_clients: Vec<Id>,
-    /// Databases with a shard that serves again.
-    recovered_dbs: Vec<usize>,
     scratch: Vec<u8>,
-    /// For each slot, the part of the last request that was split.
-    part_by_slot: Vec<u16>,
     parser: RequestParser,
     next_tick: u64,
     /// Time at which idle clients are closed because the worker ends.
@@ -107,22 +100,17 @@ impl Worker {
     fn new(io: Io, shared: Shared) -> Self {
         let Shared { handle, messages, reports } = shared;
         Self {
-            io,
             handle,
             messages,
-            reports,
+            upstream: Upstream::new(io, reports),
             clients: Arena::default(),
-            backends: Backends::default(),
-            dbs: Vec::new(),
             dirty_clients: DirtyList::default(),
             deferred: Vec::new(),
             deferrals: 0,
             gathered: 0,
             resume: Vec::new(),
             yielded_clients: Vec::new(),
-            recovered_dbs: Vec::new(),
             scratch: vec![0; SCRATCH],
-            part_by_slot: vec![0; usize::from(resp::slot::SLOTS)],
             parser: RequestParser::default(),
             next_tick: TICK,
             draining: None,
@@ -133,7 +121,7 @@ impl Worker {
     fn run(&mut self) -> std::io::Result<()> {
         let mut ready = Vec::with_capacity(256);
         while !self.is_done() {
-            let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.io.clock()));
+            let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.upstream.io.clock()));
             self.round(&mut ready, until_tick)?;
         }
         self.send_counts();
@@ -142,22 +130,23 @@ impl Worker {
 
     /// Waits for sockets for at most `patience`, then handles ready sockets and due work.
     fn round(&mut self, ready: &mut Vec<Ready>, patience: Duration) -> std::io::Result<()> {
-        let more_first =
-            !self.deferred.is_empty() || !self.backends.dirty.is_empty() || !self.yielded_clients.is_empty();
+        let more_first = !self.deferred.is_empty()
+            || !self.upstream.backends.dirty.is_empty()
+            || !self.yielded_clients.is_empty();
         let timeout = if more_first { Duration::ZERO } else { patience };
-        self.io.poll.wait(ready, timeout)?;
-        self.io.clock();
+        self.upstream.io.poll.wait(ready, timeout)?;
+        self.upstream.io.clock();
         self.resume.append(&mut self.yielded_clients);
         for event in ready.iter() {
             self.react(*event);
         }
-        while let Some(db) = self.recovered_dbs.pop() {
+        while let Some(db) = self.upstream.dbs.recovered.pop() {
             self.retry_parked(db);
         }
         self.settle();
         self.flush_deferred(ready.is_empty());
         self.flush_gathered(ready.is_empty());
-        if self.io.now >= self.next_tick {
+        if self.upstream.io.now >= self.next_tick {
             self.tick();
             self.settle();
         }
@@ -166,7 +155,7 @@ impl Worker {
 
     fn is_done(&self) -> bool {
         self.retiring.is_some() && self.clients.is_empty()
-            || self.draining.is_some_and(|at| self.clients.is_empty() || self.io.now > at + DRAIN)
+            || self.draining.is_some_and(|at| self.clients.is_empty() || self.upstream.io.now > at + DRAIN)
     }
 
     fn react(&mut self, event: Ready) {
@@ -182,10 +171,10 @@ impl Worker {
     /// per client.
     fn settle(&mut self) {
         loop {
-            while let Some(id) = self.backends.broken.pop() {
+            while let Some(id) = self.upstream.backends.broken.pop() {
                 self.lost(id);
             }
-            self.resume.append(&mut self.backends.uncongested);
+            self.resume.append(&mut self.upstream.backends.uncongested);
             if self.resume.is_empty() && self.dirty_clients.is_empty() {
                 return;
             }
@@ -208,13 +197,13 @@ impl Worker {
     }
 
     fn flush_backends(&mut self) {
-        let dirty = self.backends.dirty.take();
+        let dirty = self.upstream.backends.dirty.take();
         for &id in &dirty {
-            if !self.backends.flush(&self.io, id) {
+            if !self.upstream.backends.flush(&self.upstream.io, id) {
                 self.lost(id);
             }
         }
-        self.backends.dirty.reuse(dirty);
+        self.upstream.backends.dirty.reuse(dirty);
     }
 
     fn take_messages(&mut self) {
@@ -239,66 +228,47 @@ impl Worker {
     }
 
     fn send_counts(&mut self) {
-        let counts = self
-            .dbs
-            .iter_mut()
-            .filter(|db| !db.is_free)
-            .map(|db| (db.config.uid, std::mem::take(&mut db.stats)))
-            .collect();
-        self.reports.send_counts(counts);
-    }
-
-    fn db_of(&self, uid: u64) -> Option<usize> {
-        self.dbs.iter().position(|db| db.config.uid == uid && !db.is_free)
+        let counts = self.upstream.dbs.take_counts();
+        self.upstream.reports.send_counts(counts);
     }
 
     fn apply(&mut self, database: Arc<Database>, connections: Arc<Connections>) {
-        let Some(db) = self.db_of(database.uid) else {
-            let fresh = Db::new(database, connections);
-            let db = match self.dbs.iter().position(|db| db.is_free) {
-                Some(free) => {
-                    self.dbs[free] = fresh;
-                    free
-                }
-                None => {
-                    self.dbs.push(fresh);
-                    self.dbs.len() - 1
-                }
-            };
-            self.preconnect(db);
+        let Some(db) = self.upstream.dbs.find(database.uid) else {
+            let db = self.upstream.dbs.add(Db::new(database, connections));
+            self.upstream.preconnect(db);
             return;
         };
-        self.dbs[db].leaving = false;
-        let is_sealed = self.dbs[db].config.tls.is_none() && database.tls.is_some();
-        if self.dbs[db].config.access != database.access {
-            self.discard_anonymous_connections(db);
+        self.upstream.dbs[db].leaving = false;
+        let is_sealed = self.upstream.dbs[db].config.tls.is_none() && database.tls.is_some();
+        if self.upstream.dbs[db].config.access != database.access {
+            self.upstream.discard_anonymous_connections(db);
         }
-        if self.dbs[db].configure(database) {
-            self.demote_backends(db);
+        if self.upstream.dbs[db].configure(database) {
+            self.upstream.demote_backends(db);
             self.retry_parked(db);
         }
         if is_sealed {
             // No further data of this database may be sent unencrypted.
             self.finish_clients(|client| client.db == db && !client.stream.is_tls());
         }
-        self.preconnect(db);
+        self.upstream.preconnect(db);
     }
 
     fn remove(&mut self, uid: u64) {
-        if let Some(db) = self.db_of(uid) {
-            self.dbs[db].leaving = true;
+        if let Some(db) = self.upstream.dbs.find(uid) {
+            self.upstream.dbs[db].leaving = true;
             self.finish_clients(|client| client.db == db);
         }
     }
 
     fn drain(&mut self, patience: Duration) {
-        let until = self.io.now + patience.as_micros() as u64;
+        let until = self.upstream.io.now + patience.as_micros() as u64;
         self.draining = Some(self.draining.map_or(until, |at| at.min(until)));
         self.finish_if_due();
     }
 
     fn finish_if_due(&mut self) {
-        if self.draining.is_some_and(|at| at <= self.io.now) {
+        if self.draining.is_some_and(|at| at <= self.upstream.io.now) {
             self.finish_clients(|_| true);
         }
     }
@@ -311,11 +281,12 @@ impl Worker {
         number: u64,
         connection_count: ConnectionCount,
     ) {
-        let Some(db) = self.db_of(uid) else { return };
-        if self.dbs[db].config.tls.is_some() && !stream.is_tls() {
+        let Some(db) = self.upstream.dbs.find(uid) else { return };
+        if self.upstream.dbs[db].config.tls.is_some() && !stream.is_tls() {
             return; // Accepted before the listener was replaced.
         }
-        let id = self.add_client(Client::new(connection_count, stream, peer, db, number, self.io.now));
+        let id =
+            self.add_client(Client::new(connection_count, stream, peer, db, number, self.upstream.io.now));
         if let Some(to) = self.retiring.clone() {
             // Assigned to this worker before the acceptor knew the new list.
             self.retire(to);
@@ -327,12 +298,13 @@ impl Worker {
     }
 
     fn add_client(&mut self, mut client: Client) -> Id {
-        let db = &mut self.dbs[client.db];
+        let db = &mut self.upstream.dbs[client.db];
         client.topology_version = db.topology_version;
         db.identities[client.identity].clients += 1;
         let id = self.clients.insert(Box::new(client));
         let client = self.clients.get(id).expect("it was just inserted");
-        if let Err(error) = self.io.poll.add(client.stream.fd(), Source::Client(id), client.interest) {
+        if let Err(error) = self.upstream.io.poll.add(client.stream.fd(), Source::Client(id), client.interest)
+        {
             eprintln!("worker: cannot poll a client connection: {error}");
             self.close_client(id);
         }

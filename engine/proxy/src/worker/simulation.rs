@@ -352,7 +352,7 @@ impl World {
             self.time.fetch_add(10_000, Relaxed);
             self.serve();
         }
-        let db = &self.worker.dbs[0];
+        let db = &self.worker.upstream.dbs[0];
         assert!(db.parked.is_empty(), "parked requests without a client");
         assert!(
             db.identities.iter().all(|identity| identity.clients == 0),
@@ -361,7 +361,7 @@ impl World {
         assert_eq!(self.handle.clients.load(Relaxed), 0);
         let weight = self.connections.memory.bytes();
         assert!(weight < 2 << 20, "{weight} bytes have not been released");
-        let backends = self.worker.backends.arena.ids().len();
+        let backends = self.worker.upstream.backends.arena.ids().len();
         assert!(backends <= PAIRS * 2 * 2, "{backends} connections have not been closed");
     }
 
@@ -476,7 +476,7 @@ fn a_shard_that_refuses_requests_receives_few() {
         world.serve();
     }
     let refused = world.shards.refused;
-    assert!(world.worker.dbs[0].parked.len() > 20);
+    assert!(world.worker.upstream.dbs[0].parked.len() > 20);
     assert!((40..200).contains(&refused), "the shard refused {refused} requests within a second");
     // When it executes one, the others follow immediately.
     world.shards.processes[primary].refuses_with = None;

@@ -7,6 +7,7 @@ pub mod backends;
 mod canaries;
 pub mod canary;
 mod connect;
+pub mod databases;
 pub mod db;
 pub mod identity;
 pub mod outage;
@@ -15,3 +16,32 @@ pub mod parked_requests;
 mod parking;
 mod pool;
 mod redirection;
+
+use crate::worker::io::Io;
+use crate::worker::reports::Reports;
+use backends::Backends;
+use databases::Databases;
+use resp::slot::SLOTS;
+
+/// The part of a worker that handles requests. It receives the client of a request as an argument,
+/// and does not know the other clients.
+pub struct Upstream {
+    pub io: Io,
+    pub backends: Backends,
+    pub dbs: Databases,
+    pub reports: Reports,
+    /// For each slot, the part of the last request that was split.
+    pub part_by_slot: Vec<u16>,
+}
+
+impl Upstream {
+    pub fn new(io: Io, reports: Reports) -> Self {
+        Self {
+            io,
+            backends: Backends::default(),
+            dbs: Databases::default(),
+            reports,
+            part_by_slot: vec![0; usize::from(SLOTS)],
+        }
+    }
+}

@@ -92,10 +92,10 @@ impl Worker {
     }
 
     fn received(&mut self, id: Id, bytes: &[u8]) {
-        let now = self.io.clock();
+        let now = self.upstream.io.clock();
         let Some(mut client) = self.clients.take(id) else { return };
         client.read_at = now;
-        self.dbs[client.db].stats.bytes_in += bytes.len() as u64;
+        self.upstream.dbs[client.db].stats.bytes_in += bytes.len() as u64;
         if client.input.is_empty() {
             let used = self.consume(id, &mut client, bytes);
             if used < bytes.len() {
@@ -148,9 +148,9 @@ impl Worker {
 
     /// Handles the requests in `bytes`. Returns the number of bytes handled.
     fn consume(&mut self, id: Id, client: &mut Client, bytes: &[u8]) -> usize {
-        let is_unauthenticated = self.dbs[client.db].identities[client.identity].noauth;
-        let limits = if is_unauthenticated { UNAUTHENTICATED } else { self.dbs[client.db].limits };
-        let began = self.io.now;
+        let is_unauthenticated = self.upstream.dbs[client.db].identities[client.identity].noauth;
+        let limits = if is_unauthenticated { UNAUTHENTICATED } else { self.upstream.dbs[client.db].limits };
+        let began = self.upstream.io.now;
         let mut count = 0u32;
         let mut own = client.parser.take();
         let mut shared = std::mem::take(&mut self.parser);
@@ -163,7 +163,7 @@ impl Worker {
                 break;
             }
             count += 1;
-            if count % CLOCK_CHECK_INTERVAL == 0 && self.io.clock() > began + SLICE {
+            if count % CLOCK_CHECK_INTERVAL == 0 && self.upstream.io.clock() > began + SLICE {
                 // Other clients are handled first; this one continues in the next round.
                 client.paused = true;
                 client.resuming = true;
@@ -173,7 +173,7 @@ impl Worker {
             match parser.parse(&bytes[at..], &limits) {
                 Ok(Some(len)) => {
                     let args = parser.args(&bytes[at..at + len]);
-                    if !args.is_empty() && self.dispatch(id, client, &args) == Flow::Defer {
+                    if !args.is_empty() && self.upstream.dispatch(id, client, &args) == Flow::Defer {
                         client.paused = true;
                         break;
                     }
@@ -181,7 +181,7 @@ impl Worker {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    self.dbs[client.db].stats.failed(Failure::Protocol);
+                    self.upstream.dbs[client.db].stats.failed(Failure::Protocol);
                     client.current_command = (UNKNOWN.index, false);
                     client.reply(Class::Other, |out| {
                         encode::error(

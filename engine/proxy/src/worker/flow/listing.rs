@@ -11,16 +11,16 @@ use std::sync::{Mutex, PoisonError};
 impl Worker {
     pub fn ask_for_list(&mut self, id: Id, number: u32, db: usize) {
         let reply_to = ReplyTarget { client: id, number, part: 0 };
-        let uid = self.dbs[db].config.uid;
+        let uid = self.upstream.dbs[db].config.uid;
         let listing = Listing { uid, reply_to, to: self.handle.clone(), lines: Mutex::default() };
-        self.reports.request_list(listing);
+        self.upstream.reports.request_list(listing);
     }
 
     pub fn list(&mut self, listing: &Listing) {
         let ids = self.clients.ids().into_iter();
         let clients = ids.filter_map(|id| self.clients.get(id));
-        let ours = clients.filter(|client| self.dbs[client.db].config.uid == listing.uid);
-        let lines = ours.map(|client| (client.number, self.describe(client)));
+        let ours = clients.filter(|client| self.upstream.dbs[client.db].config.uid == listing.uid);
+        let lines = ours.map(|client| (client.number, self.upstream.describe(client)));
         listing.lines.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
     }
 
@@ -28,7 +28,7 @@ impl Worker {
         let Some(mut client) = self.clients.take(reply_to.client) else { return };
         lines.sort();
         let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
-        client.output.answer(reply_to.number, &self.text(&client, &text));
+        client.output.answer(reply_to.number, &self.upstream.text(&client, &text));
         self.clients.put_back(reply_to.client, client);
         self.mark_progress(reply_to.client);
     }

@@ -49,7 +49,7 @@ impl Worker {
         if let Some(found) = self.clients.get_mut(client) {
             let written = found.write_piece(piece);
             let is_kept_back = found.stream.wants_write(); // records that did not fit into the socket buffer
-            self.dbs[backend.db].stats.bytes_out += written as u64;
+            self.upstream.dbs[backend.db].stats.bytes_out += written as u64;
             if written < piece.len() || is_kept_back {
                 self.mark_progress(client);
             }
@@ -70,12 +70,12 @@ impl Worker {
     /// Suspends reading from the shard if the client has enough unread data and no other request
     /// waits. Returns whether it did.
     pub fn suspend_reading(&mut self, id: Id) -> bool {
-        let Some(backend) = self.backends.arena.get_mut(id) else { return false };
+        let Some(backend) = self.upstream.backends.arena.get_mut(id) else { return false };
         let Some(reply) = backend.long_reply.filter(|_| backend.inflight.len() == 1) else { return false };
         let has_enough = self.clients.get(reply.client).is_some_and(|client| client.output.has_enough());
         if has_enough {
             backend.is_suspended = true;
-            self.backends.listen(&self.io, id);
+            self.upstream.backends.listen(&self.upstream.io, id);
         }
         has_enough
     }

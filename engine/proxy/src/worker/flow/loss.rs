@@ -13,7 +13,8 @@ impl Worker {
     /// Requests that the shard has received are not repeated, whether they read or write, because
     /// they may have caused the failure. Their clients receive an error.
     pub fn lost(&mut self, id: Id) {
-        let is_out_of_step = self.backends.arena.get(id).is_some_and(|backend| backend.is_desynchronized);
+        let is_out_of_step =
+            self.upstream.backends.arena.get(id).is_some_and(|backend| backend.is_desynchronized);
         self.end_backend(id, if is_out_of_step { Failure::Protocol } else { Failure::Reset }, LOST);
     }
 
@@ -24,39 +25,39 @@ impl Worker {
     }
 
     fn end_backend(&mut self, id: Id, why: Failure, error: &[u8]) {
-        let Some(mut backend) = self.backends.arena.remove(id) else { return };
-        self.io.poll.remove(backend.stream.fd());
+        let Some(mut backend) = self.upstream.backends.arena.remove(id) else { return };
+        self.upstream.io.poll.remove(backend.stream.fd());
         let (db, identity, target) = (backend.db, backend.identity, backend.target);
         if backend.is_open() {
-            self.dbs[db].stats.failed(why);
+            self.upstream.dbs[db].stats.failed(why);
         } else {
-            self.refused(db, target);
+            self.upstream.refused(db, target);
         }
         if backend.owner.is_none() || !backend.inflight.is_empty() {
-            self.dbs[db].topology_version = self.dbs[db].topology_version.wrapping_add(1);
+            self.upstream.dbs[db].topology_version = self.upstream.dbs[db].topology_version.wrapping_add(1);
         }
-        self.disconnect(&backend, id);
+        self.upstream.disconnect(&backend, id);
         if let Some(reply) = backend.long_reply {
             // The client has received the start of a reply that cannot be completed.
             self.close_client(reply.client);
         }
-        let rejected = self.dbs[db].identities[identity].rejected.take();
+        let rejected = self.upstream.dbs[db].identities[identity].rejected.take();
         let in_transaction = backend.in_transaction && backend.is_open();
         // A shard that sent invalid data is running, and can be reached immediately.
         if backend.is_open() && backend.owner.is_none() && rejected.is_none() && !backend.is_desynchronized {
-            self.start_outage(db, target, false);
+            self.upstream.start_outage(db, target, false);
         }
         let mut opening = Vec::new();
         for (pending, bytes, seen) in backend.unanswered() {
             if pending.purpose == Purpose::Commands {
-                self.dbs[db].commands.reset_query();
+                self.upstream.dbs[db].commands.reset_query();
             }
             if pending.purpose == Purpose::Probe {
                 self.deliver_unverified(&mut backend);
                 continue;
             }
             if pending.purpose == Purpose::Canary {
-                self.canary_lost(db, target, pending.slot, rejected.is_some());
+                self.upstream.canary_lost(db, target, pending.slot, rejected.is_some());
             }
             if pending.purpose != Purpose::Reply {
                 // A MULTI that was never sent goes with the next command.
@@ -74,13 +75,14 @@ impl Worker {
                 self.deliver_failure(db, &pending, result, if is_read { LOST_READ } else { error });
             } else {
                 self.block_later_requests(db, &pending);
-                let parked = self.park(db, identity, backend.owner.is_some(), &bytes, pending, NO_PRIMARY);
+                let parked =
+                    self.upstream.park(db, identity, backend.owner.is_some(), &bytes, pending, NO_PRIMARY);
                 parked.opening = std::mem::take(&mut opening);
             }
         }
         // Requests that were never sent leave no state on the shard.
         backend.is_bound &= backend.is_open();
-        self.backends.uncongested.append(&mut backend.waiting);
+        self.upstream.backends.uncongested.append(&mut backend.waiting);
         if let Some(owner) = backend.owner {
             self.lost_dedicated(owner, id, &backend);
         }

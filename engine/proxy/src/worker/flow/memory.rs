@@ -4,6 +4,7 @@
 use crate::arena::Id;
 use crate::stats::Failure;
 use crate::worker::Worker;
+use crate::worker::upstream::Upstream;
 
 /// If a database has grown by this many bytes since the last report to the budget, it is checked
 /// before the next tick.
@@ -22,46 +23,42 @@ impl Worker {
             return;
         }
         client.accounted_memory = memory;
-        let db = client.db;
-        self.dbs[db].client_memory += grown;
-        if self.dbs[db].client_memory + self.dbs[db].other_memory > self.dbs[db].reported_memory + SOON {
-            self.keep_within_budget(db);
+        let index = client.db;
+        let db = &mut self.upstream.dbs[index];
+        db.client_memory += grown;
+        if db.client_memory + db.other_memory > db.reported_memory + SOON {
+            self.keep_within_budget(index);
         }
     }
 
     /// Updates the memory of connections to shards and of requests that wait for a primary. Called
     /// at each tick.
     pub fn update_other_memory(&mut self) {
-        for db in &mut self.dbs {
+        let Upstream { dbs, backends, .. } = &mut self.upstream;
+        for db in dbs.iter_mut() {
             db.other_memory = db.parked.memory() as i64;
         }
-        for id in self.backends.arena.ids() {
-            if let Some(backend) = self.backends.arena.get(id) {
-                self.dbs[backend.db].other_memory += backend.memory() as i64;
+        for id in backends.arena.ids() {
+            if let Some(backend) = backends.arena.get(id) {
+                dbs[backend.db].other_memory += backend.memory() as i64;
             }
         }
-        for db in 0..self.dbs.len() {
+        for db in self.upstream.dbs.indexes() {
             self.keep_within_budget(db);
         }
     }
 
     fn keep_within_budget(&mut self, db: usize) {
-        self.report_memory(db);
-        let mut excess = self.reports.budget.excess(&self.dbs[db].connections.memory);
+        let Upstream { dbs, reports, .. } = &mut self.upstream;
+        dbs[db].report_memory(reports);
+        let mut excess = reports.budget.excess(&dbs[db].connections.memory);
         while excess > 0 {
             let Some((id, memory)) = self.heaviest(db).filter(|(_, memory)| *memory >= SMALL) else { return };
-            self.dbs[db].stats.failed(Failure::Memory);
+            self.upstream.dbs[db].stats.failed(Failure::Memory);
             self.close_client(id);
-            self.report_memory(db);
+            self.upstream.dbs[db].report_memory(&self.upstream.reports);
             excess = excess.saturating_sub(memory as u64);
         }
-    }
-
-    fn report_memory(&mut self, db: usize) {
-        let db = &mut self.dbs[db];
-        let memory = db.client_memory + db.other_memory;
-        self.reports.report_memory(&db.connections.memory, memory - db.reported_memory);
-        db.reported_memory = memory;
     }
 
     fn heaviest(&self, db: usize) -> Option<(Id, usize)> {

@@ -40,10 +40,10 @@ impl Worker {
             return;
         }
         let Some(mut client) = self.clients.remove(id) else { return };
-        self.release_dedicated(&mut client);
-        self.io.poll.remove(client.stream.fd());
+        self.upstream.release_dedicated(&mut client);
+        self.upstream.io.poll.remove(client.stream.fd());
         let client = *client;
-        let db = &mut self.dbs[client.db];
+        let db = &mut self.upstream.dbs[client.db];
         db.client_memory -= client.accounted_memory as i64;
         let identity = &mut db.identities[client.identity];
         identity.clients -= 1;
@@ -53,7 +53,7 @@ impl Worker {
             stream: client.stream,
             peer: client.peer,
             number: client.number,
-            age: self.io.now.saturating_sub(client.since),
+            age: self.upstream.io.now.saturating_sub(client.since),
             credentials: identity.credentials.clone(),
             profile: client.profile,
             unconfirmed: client.unconfirmed.map(|one| one.topology_version == db.topology_version),
@@ -67,7 +67,7 @@ impl Worker {
     }
 
     pub fn adopt(&mut self, moving_client: MovingClient) {
-        let Some(db) = self.db_of(moving_client.uid) else { return };
+        let Some(db) = self.upstream.dbs.find(moving_client.uid) else { return };
         let MovingClient {
             connection_count,
             stream,
@@ -81,12 +81,12 @@ impl Worker {
             input,
             ..
         } = moving_client;
-        let identity = self.dbs[db].intern(credentials);
+        let identity = self.upstream.dbs[db].intern(credentials);
         let mut client =
-            Client::new(connection_count, stream, peer, db, number, self.io.now.saturating_sub(age));
+            Client::new(connection_count, stream, peer, db, number, self.upstream.io.now.saturating_sub(age));
         client.identity = identity;
         client.profile = profile;
-        let topology_version = self.dbs[db].topology_version;
+        let topology_version = self.upstream.dbs[db].topology_version;
         client.unconfirmed = unconfirmed.map(|is_there| UnconfirmedWrite {
             topology_version: topology_version.wrapping_sub(u32::from(!is_there)),
             was_asked: false,

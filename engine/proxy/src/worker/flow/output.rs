@@ -34,7 +34,7 @@ impl Worker {
         let before = client.interest;
         change(&mut client.interest);
         before == client.interest
-            || self.io.poll.change(client.stream.fd(), Source::Client(id), client.interest).is_ok()
+            || self.upstream.io.poll.change(client.stream.fd(), Source::Client(id), client.interest).is_ok()
     }
 
     pub fn flush_clients(&mut self) {
@@ -73,10 +73,10 @@ impl Worker {
     }
 
     pub fn flush_client(&mut self, id: Id) {
-        let now = self.io.clock();
+        let now = self.upstream.io.clock();
         let Some(client) = self.clients.get_mut(id) else { return };
         client.dirty = false;
-        let db = &mut self.dbs[client.db];
+        let db = &mut self.upstream.dbs[client.db];
         let stats = &mut db.stats;
         let Ok((written, done)) = client.write(|replies| stats.replied(replies, now)) else {
             self.close_client(id);
@@ -94,7 +94,7 @@ impl Worker {
             self.resume.push(id);
         }
         if let Some(feed) = client.output.ready_feed() {
-            self.backends.resume_reading(&self.io, feed);
+            self.upstream.backends.resume_reading(&self.upstream.io, feed);
         }
         self.update_memory(id);
         self.set_interest(id, |interest| interest.write = !done);
@@ -103,14 +103,14 @@ impl Worker {
 
     pub fn close_client(&mut self, id: Id) {
         let Some(mut client) = self.clients.remove(id) else { return };
-        self.io.poll.remove(client.stream.fd());
+        self.upstream.io.poll.remove(client.stream.fd());
         client.stream.send_close_notify();
         let (abandoned, feed) = client.output.abandon();
         if let Some(feed) = feed {
-            self.backends.resume_reading(&self.io, feed);
+            self.upstream.backends.resume_reading(&self.upstream.io, feed);
         }
-        self.release_dedicated(&mut client);
-        let db = &mut self.dbs[client.db];
+        self.upstream.release_dedicated(&mut client);
+        let db = &mut self.upstream.dbs[client.db];
         db.client_memory -= client.accounted_memory as i64;
         // Identities that the client would have received.
         let identities = abandoned.into_iter().filter_map(|expected| match expected.answer {

@@ -37,7 +37,8 @@ impl Worker {
         frame: &[u8],
         script: Option<&[u8]>,
     ) -> Option<Redirect> {
-        let again = self.destination(backend, pending, frame).filter(|_| pending.redirects < MAX_TRIES);
+        let again =
+            self.upstream.destination(backend, pending, frame).filter(|_| pending.redirects < MAX_TRIES);
         let Some(to) = again.filter(|_| !backend.in_transaction) else {
             let moved =
                 backend.in_transaction && matches!(again, Some(To::Owner | To::Slot(_) | To::Asking(_)));
@@ -56,9 +57,9 @@ impl Worker {
         let bytes = script.unwrap_or_else(|| backend.request(&pending)).to_vec();
         // Waiting is limited by time, redirections are limited by number.
         pending.redirects += u8::from(!matches!(to, To::Later | To::AfterUpdate));
-        self.dbs[backend.db].stats.failed(Failure::of(frame));
+        self.upstream.dbs[backend.db].stats.failed(Failure::of(frame));
         if to == To::Later {
-            self.note_no_primary(backend, frame);
+            self.upstream.note_no_primary(backend, frame);
         }
         let is_dedicated = backend.owner.is_some();
         let (db, identity) = (backend.db, backend.identity);
@@ -73,21 +74,21 @@ impl Worker {
         }
         self.block_later_requests(db, &pending);
         let target = match to {
-            To::Owner | To::Slot(_) => self.dbs[db].topology.owner(pending.slot),
+            To::Owner | To::Slot(_) => self.upstream.dbs[db].topology.owner(pending.slot),
             To::Asking(target) => Some(target),
             To::Later | To::AfterUpdate => None,
         };
-        let lane = self.dbs[db].lane(pending.reply_to.client);
+        let lane = self.upstream.dbs[db].lane(pending.reply_to.client);
         let backend = target.and_then(|target| match is_dedicated {
             true => self.dedicated_for(pending.reply_to.client, target),
-            false => self.shared_to(db, identity, target, lane),
+            false => self.upstream.shared_to(db, identity, target, lane),
         });
         match backend {
             Some(id) => {
                 if matches!(to, To::Asking(_)) {
-                    self.enqueue(id, b"*1\r\n$6\r\nASKING\r\n", Pending::internal(Purpose::Ignore));
+                    self.upstream.enqueue(id, b"*1\r\n$6\r\nASKING\r\n", Pending::internal(Purpose::Ignore));
                 }
-                self.enqueue(id, &bytes, pending);
+                self.upstream.enqueue(id, &bytes, pending);
             }
             None => {
                 let error = match to {
@@ -95,8 +96,8 @@ impl Worker {
                     To::AfterUpdate => UNSETTLED,
                     _ => NO_PRIMARY,
                 };
-                let outdated = self.dbs[db].topology.version.filter(|_| to == To::AfterUpdate);
-                self.park(db, identity, is_dedicated, &bytes, pending, error).outdated = outdated;
+                let outdated = self.upstream.dbs[db].topology.version.filter(|_| to == To::AfterUpdate);
+                self.upstream.park(db, identity, is_dedicated, &bytes, pending, error).outdated = outdated;
             }
         }
     }
@@ -106,7 +107,7 @@ impl Worker {
     /// order.
     #[inline]
     pub fn check_overtaken(&mut self, db: usize, done: &Pending, redirects: &mut Vec<Redirect>) {
-        if !redirects.is_empty() || !self.dbs[db].parked.is_empty() {
+        if !redirects.is_empty() || !self.upstream.dbs[db].parked.is_empty() {
             self.answer_overtaken(db, done, redirects);
         }
     }
@@ -124,7 +125,7 @@ impl Worker {
         *redirects = others;
         let mut answers: Vec<_> =
             overtaken.into_iter().map(|redirect| (redirect.pending, redirect.frame)).collect();
-        let overtaken = self.dbs[db].parked.extract(done.reply_to.client, |parked| {
+        let overtaken = self.upstream.dbs[db].parked.extract(done.reply_to.client, |parked| {
             parked.error != NO_PRIMARY && is_overtaken(&parked.pending)
         });
         answers.extend(overtaken.into_iter().map(|parked| (parked.pending, parked.error)));
@@ -135,7 +136,7 @@ impl Worker {
 
     /// Prevents later requests of this client from overtaking the one that is sent again.
     pub fn block_later_requests(&mut self, db: usize, pending: &Pending) {
-        let stale = self.dbs[db].topology_version.wrapping_sub(1);
+        let stale = self.upstream.dbs[db].topology_version.wrapping_sub(1);
         if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
             client.topology_version = stale;
         }

@@ -3,18 +3,18 @@
 use crate::arena::Id;
 use crate::command::Class;
 use crate::poll::Ready;
+use crate::socket;
 use crate::stats::Failure;
 use crate::worker::Worker;
 use crate::worker::clients::join::Kind;
 use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::types::request::{Bond, Pending, Purpose, Redirect, RequestResult};
 use crate::worker::upstream::backend::{Backend, Fence};
-use crate::{reply_safety, socket};
 use std::io::ErrorKind;
 
 impl Worker {
     pub fn backend_ready(&mut self, id: Id, event: Ready) {
-        let Some(backend) = self.backends.arena.get_mut(id) else { return };
+        let Some(backend) = self.upstream.backends.arena.get_mut(id) else { return };
         if !backend.connected {
             if socket::outcome(backend.stream.fd()).is_err() {
                 self.lost(id);
@@ -22,7 +22,7 @@ impl Worker {
             }
             backend.connected = event.write;
         }
-        if event.write && !self.backends.flush(&self.io, id) {
+        if event.write && !self.upstream.backends.flush(&self.upstream.io, id) {
             self.lost(id);
         }
         // Data that arrived before the connection was lost is read first.
@@ -32,7 +32,7 @@ impl Worker {
     }
 
     fn read_backend(&mut self, id: Id) {
-        let Some(mut backend) = self.backends.arena.take(id) else { return };
+        let Some(mut backend) = self.upstream.backends.arena.take(id) else { return };
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut redirects = Vec::new();
         let mut has_ended = false;
@@ -60,11 +60,11 @@ impl Worker {
             }
         };
         self.scratch = scratch;
-        backend.is_desynchronized |= !alive && !has_ended && self.has_greeted(&backend);
+        backend.is_desynchronized |= !alive && !has_ended && self.upstream.has_greeted(&backend);
         let has_more = backend.unsent() > 0 || backend.stream.wants_write();
-        self.backends.arena.put_back(id, backend);
+        self.upstream.backends.arena.put_back(id, backend);
         if has_more {
-            self.backends.mark_dirty(id);
+            self.upstream.backends.mark_dirty(id);
         }
         for redirect in redirects {
             self.redirect(redirect);
@@ -72,12 +72,6 @@ impl Worker {
         if !alive {
             self.lost(id);
         }
-    }
-
-    /// Whether the shard has accepted the login of the connection.
-    fn has_greeted(&self, backend: &Backend) -> bool {
-        let is_pending = backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Greeting);
-        !is_pending && self.dbs[backend.db].identities[backend.identity].rejected.is_none()
     }
 
     /// Handles complete replies and returns the number of their bytes, or `None` if the shard
@@ -89,7 +83,7 @@ impl Worker {
         bytes: &[u8],
         redirects: &mut Vec<Redirect>,
     ) -> Option<usize> {
-        backend.used_at = self.io.now;
+        backend.used_at = self.upstream.io.now;
         let mut at = 0;
         let (mut has_succeeded, mut has_written) = (false, false);
         while at < bytes.len() {
@@ -101,7 +95,7 @@ impl Worker {
                 let pending = backend.answered()?;
                 has_succeeded = true;
                 has_written |= pending.class == Class::Write;
-                self.succeeded(backend, &pending);
+                self.upstream.succeeded(backend, &pending);
                 self.finish_long_reply(backend, &pending);
                 self.check_overtaken(backend.db, &pending, redirects);
                 backend.remove_request(&pending);
@@ -112,7 +106,7 @@ impl Worker {
                     Fence::Passed(len) => at += len,
                     Fence::Incomplete => break,
                     Fence::Forbidden => {
-                        self.dbs[backend.db].identities[backend.identity].fences_with_hello = true;
+                        self.upstream.dbs[backend.db].identities[backend.identity].fences_with_hello = true;
                         return None;
                     }
                     Fence::Broken => return None,
@@ -144,22 +138,22 @@ impl Worker {
                 Purpose::Reply if frame[0] == b'-' => match self.error_reply(backend, &pending, frame) {
                     Some(redirect) => redirects.push(redirect),
                     None => {
-                        self.answered_with_error(backend.db, &pending);
+                        self.upstream.answered_with_error(backend.db, &pending);
                         self.check_overtaken(backend.db, &pending, redirects);
                     }
                 },
                 Purpose::Reply => {
                     has_succeeded = true;
                     has_written |= pending.class == Class::Write;
-                    self.succeeded(backend, &pending);
+                    self.upstream.succeeded(backend, &pending);
                     self.deliver(backend.db, &pending, frame);
                     self.check_overtaken(backend.db, &pending, redirects);
                 }
                 Purpose::Probe => redirects.extend(self.handle_probe_reply(backend, frame)),
-                Purpose::Commands => self.dbs[backend.db].commands.learn(frame),
-                Purpose::Canary => has_succeeded |= self.canary_answered(backend, &pending, frame),
+                Purpose::Commands => self.upstream.dbs[backend.db].commands.learn(frame),
+                Purpose::Canary => has_succeeded |= self.upstream.canary_answered(backend, &pending, frame),
                 Purpose::Ignore | Purpose::Fence => {}
-                Purpose::Greeting => self.handle_hello_reply(backend, frame)?,
+                Purpose::Greeting => self.upstream.handle_hello_reply(backend, frame)?,
             }
             backend.remove_request(&pending);
             if pending.bond == Bond::Ends {
@@ -168,28 +162,9 @@ impl Worker {
             }
         }
         if has_succeeded {
-            self.dbs[backend.db].note_success(backend.target, self.io.now, has_written);
+            self.upstream.dbs[backend.db].note_success(backend.target, self.upstream.io.now, has_written);
         }
         Some(at)
-    }
-
-    /// Handles the reply of the shard to HELLO. `None`: this identity cannot execute commands.
-    fn handle_hello_reply(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<()> {
-        let identity = &mut self.dbs[backend.db].identities[backend.identity];
-        identity.noauth = frame.starts_with(b"-NOAUTH");
-        if frame[0] == b'-' && !identity.noauth {
-            identity.rejected = Some(frame.to_vec());
-            return None;
-        }
-        identity.rejected = None;
-        backend.has_safe_scripts = reply_safety::has_safe_scripts(frame);
-        self.dbs[backend.db].learn_engine(frame);
-        // On a dedicated connection, every reply belongs to the client.
-        if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)
-        {
-            backend.enqueue(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::internal(Purpose::Commands));
-        }
-        Some(())
     }
 
     /// Delivers a complete reply to the client of the request.
@@ -207,7 +182,7 @@ impl Worker {
         let reply_to = pending.reply_to;
         let client = self.clients.get_mut(reply_to.client)?;
         if frame[0] == b'-' {
-            self.dbs[db].stats.failed(Failure::of(frame));
+            self.upstream.dbs[db].stats.failed(Failure::of(frame));
         }
         let slot = client.output.expected(reply_to.number)?;
         match &mut slot.answer {
@@ -218,7 +193,7 @@ impl Worker {
                     .then(|| (join.kind == Kind::Minimum, join.finish(pending.class), join.held()));
                 client.joining += frame.len();
                 if let Some((is_wait, mut joined, held)) = complete {
-                    let topology_version = self.dbs[db].topology_version;
+                    let topology_version = self.upstream.dbs[db].topology_version;
                     if is_wait
                         && client.unconfirmed.is_some_and(|one| one.topology_version != topology_version)
                     {
@@ -245,7 +220,7 @@ impl Worker {
     /// Does the same for an error that is not the reply of the shard to this request.
     #[cold]
     pub fn deliver_failure(&mut self, db: usize, pending: &Pending, result: RequestResult, frame: &[u8]) {
-        self.count_result(db, pending, result);
+        self.upstream.count_result(db, pending, result);
         if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
             client.output.mark_unserved(pending.reply_to.number);
         }

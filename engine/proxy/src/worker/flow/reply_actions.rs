@@ -15,19 +15,19 @@ impl Worker {
         match action {
             ReplyAction::ChangeIdentity { identity, name, hello } => {
                 if !failed {
-                    self.release_dedicated(&mut client);
-                    self.change_identity(&mut client, identity);
+                    self.upstream.release_dedicated(&mut client);
+                    self.upstream.change_identity(&mut client, identity);
                     if let Some(name) = name {
                         client.profile.get_or_insert_default().name = name;
                     }
                     if hello {
-                        reply = self.greeting(&client);
+                        reply = self.upstream.greeting(&client);
                     }
                 }
-                self.dbs[client.db].identities[identity].clients -= 1;
+                self.upstream.dbs[client.db].identities[identity].clients -= 1;
             }
             ReplyAction::TransactionEnded => client.end_transaction(),
-            ReplyAction::Tracking if failed => self.release_dedicated(&mut client),
+            ReplyAction::Tracking if failed => self.upstream.release_dedicated(&mut client),
             ReplyAction::Tracking => {}
             ReplyAction::List if failed => {}
             ReplyAction::List => {
@@ -45,7 +45,7 @@ impl Worker {
     pub fn relay(&mut self, backend: &mut Backend, frame: &[u8]) {
         let Some(owner) = backend.owner else { return };
         let Some(mut client) = self.clients.take(owner) else { return };
-        self.relayed(backend, &mut client, frame);
+        self.upstream.relayed(backend, &mut client, frame);
         self.clients.put_back(owner, client);
         self.mark_progress(owner);
     }

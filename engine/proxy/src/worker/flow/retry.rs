@@ -18,13 +18,13 @@ impl Worker {
     /// executes one: thousands of repeatedly refused requests would slow down the worker's other
     /// clients.
     pub fn retry_parked(&mut self, db: usize) {
-        self.dbs[db].retry_at = self.io.now + RETRY / 2;
-        let sent = self.sent_behind_parked(db);
-        let mut left: Vec<_> = self.dbs[db].outages.iter().map(|open| open.retry_quota).collect();
+        self.upstream.dbs[db].retry_at = self.upstream.io.now + RETRY / 2;
+        let sent = self.upstream.sent_behind_parked(db);
+        let mut left: Vec<_> = self.upstream.dbs[db].outages.iter().map(|open| open.retry_quota).collect();
         let mut held = HashSet::new();
-        for parked in self.dbs[db].parked.take() {
-            if parked.pending.deadline <= self.io.now {
-                self.dbs[db].stats.failed(Failure::Timeout);
+        for parked in self.upstream.dbs[db].parked.take() {
+            if parked.pending.deadline <= self.upstream.io.now {
+                self.upstream.dbs[db].stats.failed(Failure::Timeout);
                 if !parked.opening.is_empty() {
                     self.never_opened(parked.pending.reply_to.client);
                 }
@@ -37,22 +37,23 @@ impl Worker {
                 continue;
             }
             let client_slot = client_slot(&parked.pending);
-            let is_outdated = parked.outdated.is_some() && parked.outdated == self.dbs[db].topology.version;
+            let is_outdated =
+                parked.outdated.is_some() && parked.outdated == self.upstream.dbs[db].topology.version;
             let is_behind = |last: &u32| is_later(*last, parked.pending.reply_to.number);
             let must_wait =
                 is_outdated || held.contains(&client_slot) || sent.get(&client_slot).is_some_and(is_behind);
-            let outage = self.dbs[db].outages.iter().position(|open| open.concerns(&parked.pending));
+            let outage = self.upstream.dbs[db].outages.iter().position(|open| open.concerns(&parked.pending));
             let left = outage.and_then(|at| left.get_mut(at));
             let backend = if must_wait || left.as_ref().is_some_and(|left| **left == 0) {
                 None
             } else if parked.is_dedicated {
                 self.dedicated_again(db, &parked.pending)
             } else {
-                self.shared(db, parked.identity, &parked.pending)
+                self.upstream.shared(db, parked.identity, &parked.pending)
             };
             let Some(id) = backend else {
                 held.insert(client_slot);
-                self.dbs[db].parked.add(parked);
+                self.upstream.dbs[db].parked.add(parked);
                 continue;
             };
             if let Some(left) = left {
@@ -62,27 +63,27 @@ impl Worker {
                 self.opened(parked.pending.reply_to.client, id, &parked.opening);
             }
             let (bytes, pending) = self.with_remaining_timeout(&parked, parked.pending);
-            self.enqueue(id, &bytes, pending);
+            self.upstream.enqueue(id, &bytes, pending);
         }
     }
 
     /// Does the same for a client that is not being handled now.
     pub fn dedicated_for(&mut self, id: Id, target: TargetNumber) -> Option<Id> {
         let mut client = self.clients.take(id)?;
-        let backend = self.dedicated_to(id, &mut client, target);
+        let backend = self.upstream.dedicated_to(id, &mut client, target);
         self.clients.put_back(id, client);
         backend
     }
 
     pub fn dedicated_again(&mut self, db: usize, pending: &Pending) -> Option<Id> {
-        let target = self.dbs[db].topology.owner(pending.slot)?;
+        let target = self.upstream.dbs[db].topology.owner(pending.slot)?;
         self.dedicated_for(pending.reply_to.client, target)
     }
 
     /// Sends the start of a transaction that has waited for a primary.
     pub fn opened(&mut self, client: Id, backend: Id, opening: &[Vec<u8>]) {
         let Some(mut owner) = self.clients.take(client) else { return };
-        self.open_transaction(&mut owner, backend, opening);
+        self.upstream.open_transaction(&mut owner, backend, opening);
         self.clients.put_back(client, owner);
     }
 
@@ -107,9 +108,9 @@ impl Worker {
             return (Cow::Borrowed(&parked.bytes), pending);
         };
         let since = if pending.blocks_since == 0 { slot.arrived } else { pending.blocks_since };
-        let waited = self.io.now.saturating_sub(since);
+        let waited = self.upstream.io.now.saturating_sub(since);
         match shortened(&parked.bytes, waited) {
-            Some(bytes) => (Cow::Owned(bytes), Pending { blocks_since: self.io.now, ..pending }),
+            Some(bytes) => (Cow::Owned(bytes), Pending { blocks_since: self.upstream.io.now, ..pending }),
             None => (Cow::Borrowed(&parked.bytes), pending),
         }
     }

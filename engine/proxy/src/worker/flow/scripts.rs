@@ -20,7 +20,9 @@ impl Worker {
     pub fn script_failed(&mut self, backend: &mut Backend, pending: &Pending, frame: &[u8]) {
         let is_refusal = REFUSALS.contains(&first_word(frame));
         let request = backend.request(pending);
-        let Some(probe) = is_refusal.then(|| probe(request, &self.dbs[backend.db].commands)).flatten() else {
+        let Some(probe) =
+            is_refusal.then(|| probe(request, &self.upstream.dbs[backend.db].commands)).flatten()
+        else {
             self.deliver(backend.db, pending, frame);
             return;
         };

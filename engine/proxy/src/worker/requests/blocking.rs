@@ -2,13 +2,13 @@
 
 use crate::arena::Id;
 use crate::command::Command;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::reply::Answer;
 use crate::worker::types::request::{Flow, pending};
+use crate::worker::upstream::Upstream;
 use resp::Args;
 
-impl Worker {
+impl Upstream {
     /// Sends a command that may block. No further request of this client is handled until it is
     /// answered.
     pub fn block(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {

@@ -2,15 +2,15 @@
 
 use crate::arena::Id;
 use crate::command::Class;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::requests::subcommands::is_word;
 use crate::worker::types::request::{Flow, pending};
 use crate::worker::types::session::Muted;
+use crate::worker::upstream::Upstream;
 use resp::{Args, encode};
 
-impl Worker {
+impl Upstream {
     pub fn client_command(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
         let word = |text| is_word(args, 1, text);
         let exact = |n| args.len() == n;

@@ -4,16 +4,16 @@
 use crate::command::Class;
 use crate::control::{Endpoint, Mode};
 use crate::topology::Topology;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::requests::subcommands::is_word;
 use crate::worker::types::request::Flow;
+use crate::worker::upstream::Upstream;
 use resp::{Args, encode};
 
 /// A client that returns within this time (microseconds) was redirected back by another endpoint.
 const BACK: u64 = 200_000;
 
-impl Worker {
+impl Upstream {
     /// Whether this endpoint forwards a request for this slot. If a client returns immediately with
     /// the slot for which it was redirected, the other endpoint has newer information. The request
     /// is then forwarded, and this endpoint learns from the reply of the shards.

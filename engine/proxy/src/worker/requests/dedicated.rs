@@ -3,15 +3,15 @@
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
 use crate::reply_safety::Risk;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::join::{Join, Kind};
 use crate::worker::clients::reply::Answer;
 use crate::worker::types::errors::NO_PRIMARY;
 use crate::worker::types::request::{Flow, Pending, Purpose, pending};
+use crate::worker::upstream::Upstream;
 use resp::Args;
 
-impl Worker {
+impl Upstream {
     /// Handles a request of a client with dedicated connections.
     pub fn dispatch_dedicated(
         &mut self,

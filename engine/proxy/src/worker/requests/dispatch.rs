@@ -4,14 +4,14 @@ use crate::arena::Id;
 use crate::command::{self, Class, Command, Handling, Keys};
 use crate::reply_safety::{self, ReplySafety, Risk};
 use crate::stats::Failure;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::reply::Answer;
 use crate::worker::requests::subcommands;
 use crate::worker::types::request::{Flow, Pending, pending};
+use crate::worker::upstream::Upstream;
 use resp::{Args, encode};
 
-impl Worker {
+impl Upstream {
     /// Handles one request, or defers it without changing anything.
     #[inline]
     pub fn dispatch(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {

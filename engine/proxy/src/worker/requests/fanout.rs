@@ -4,15 +4,15 @@
 
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::join::{Join, Kind, SHARD_BITS};
 use crate::worker::clients::reply::Answer;
 use crate::worker::requests::subcommands::is_word;
 use crate::worker::types::request::{Flow, pending};
+use crate::worker::upstream::Upstream;
 use resp::{Args, encode};
 
-impl Worker {
+impl Upstream {
     pub fn fan_out(
         &mut self,
         id: Id,

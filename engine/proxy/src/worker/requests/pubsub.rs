@@ -5,17 +5,17 @@
 use crate::arena::Id;
 use crate::command::{Command, Handling};
 use crate::topology::TargetNumber;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::dedicated::Subscription;
 use crate::worker::types::errors::NO_PRIMARY;
 use crate::worker::types::request::{Flow, Pending, Purpose};
+use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
 use resp::{Args, encode};
 
 const MARK: &[u8] = b"shardboard-proxy: end of replies";
 
-impl Worker {
+impl Upstream {
     pub fn subscribe(
         &mut self,
         id: Id,

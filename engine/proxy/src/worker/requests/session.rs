@@ -3,14 +3,14 @@
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
 use crate::control::Mode;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::types::request::{Flow, pending};
 use crate::worker::types::session::{Credentials, Muted};
+use crate::worker::upstream::Upstream;
 use resp::{Args, encode};
 
-impl Worker {
+impl Upstream {
     pub fn session(
         &mut self,
         id: Id,

@@ -3,11 +3,11 @@
 
 use crate::arena::Id;
 use crate::command::{Command, Handling};
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::join::{Join, Kind};
 use crate::worker::clients::reply::Answer;
 use crate::worker::types::request::{Flow, pending};
+use crate::worker::upstream::Upstream;
 use resp::{Args, encode};
 
 /// The keys of one slot, as positions of arguments.
@@ -16,7 +16,7 @@ struct Part {
     args: Vec<usize>,
 }
 
-impl Worker {
+impl Upstream {
     pub fn split(&mut self, id: Id, client: &mut Client, command: &'static Command, args: &Args<'_>) -> Flow {
         let step = if command.handling == Handling::Mset { 2 } else { 1 };
         let db = &self.dbs[client.db];

@@ -3,19 +3,19 @@
 
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::dedicated::TransactionLocation;
 use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::types::errors::NO_PRIMARY;
 use crate::worker::types::request::{Bond, Flow, Pending, Purpose, pending};
+use crate::worker::upstream::Upstream;
 use resp::{Args, encode};
 
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const DISCARD: &[u8] = b"*1\r\n$7\r\nDISCARD\r\n";
 const UNWATCH: &[u8] = b"*1\r\n$7\r\nUNWATCH\r\n";
 
-impl Worker {
+impl Upstream {
     /// Handles commands outside MULTI.
     pub fn transaction(
         &mut self,

@@ -4,9 +4,9 @@
 
 use crate::command::Class;
 use crate::topology::TargetNumber;
-use crate::worker::Worker;
 use crate::worker::types::request::{Pending, Purpose};
 use crate::worker::types::session::Credentials;
+use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
 use crate::worker::upstream::canary::Canary;
 use crate::worker::upstream::db::Db;
@@ -39,10 +39,10 @@ impl Db {
     }
 }
 
-impl Worker {
-    pub fn send_canaries(&mut self, db: usize) {
+impl Upstream {
+    pub fn send_canaries(&mut self, db: usize, is_draining: bool) {
         let Some(config) = self.dbs[db].config.canary.clone() else { return };
-        let is_active = self.reports.number == SENDER && self.draining.is_none() && !self.dbs[db].leaving;
+        let is_active = self.reports.number == SENDER && !is_draining && !self.dbs[db].leaving;
         if !is_active || self.io.now < self.dbs[db].canaries_paused_until {
             return;
         }

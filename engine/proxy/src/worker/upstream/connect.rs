@@ -2,19 +2,20 @@
 
 use crate::arena::Id;
 use crate::poll::Source;
+use crate::reply_safety;
 use crate::socket;
 use crate::stats::Failure;
 use crate::topology::TargetNumber;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::types::errors::NO_PRIMARY;
 use crate::worker::types::request::{Pending, Purpose};
 use crate::worker::types::session::Credentials;
+use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
 use crate::worker::upstream::db::RETRY;
 use resp::encode;
 
-impl Worker {
+impl Upstream {
     /// Sends a request on a shared connection to the owner of its slot. If the request must wait,
     /// so must its client.
     #[inline]
@@ -106,6 +107,31 @@ impl Worker {
                 self.backends.mark_dirty(id);
             }
         }
+    }
+
+    /// Whether the shard has accepted the login of the connection.
+    pub fn has_greeted(&self, backend: &Backend) -> bool {
+        let is_pending = backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Greeting);
+        !is_pending && self.dbs[backend.db].identities[backend.identity].rejected.is_none()
+    }
+
+    /// Handles the reply of the shard to HELLO. `None`: this identity cannot execute commands.
+    pub fn handle_hello_reply(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<()> {
+        let identity = &mut self.dbs[backend.db].identities[backend.identity];
+        identity.noauth = frame.starts_with(b"-NOAUTH");
+        if frame[0] == b'-' && !identity.noauth {
+            identity.rejected = Some(frame.to_vec());
+            return None;
+        }
+        identity.rejected = None;
+        backend.has_safe_scripts = reply_safety::has_safe_scripts(frame);
+        self.dbs[backend.db].learn_engine(frame);
+        // On a dedicated connection, every reply belongs to the client.
+        if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)
+        {
+            backend.enqueue(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::internal(Purpose::Commands));
+        }
+        Some(())
     }
 }
 

@@ -7,6 +7,7 @@ use crate::stats::{Connections, Stats};
 use crate::stream::Stream;
 use crate::tls;
 use crate::topology::{TargetNumber, Topology};
+use crate::worker::reports::Reports;
 use crate::worker::types::session::Credentials;
 use crate::worker::upstream::canary::Canary;
 use crate::worker::upstream::identity::Identity;
@@ -249,6 +250,13 @@ impl Db {
             // Pending requests may use another connection than new ones.
             self.topology_version = self.topology_version.wrapping_add(1);
         }
+    }
+
+    /// Reports changes of the memory that its clients and connections use.
+    pub fn report_memory(&mut self, reports: &Reports) {
+        let memory = self.client_memory + self.other_memory;
+        reports.report_memory(&self.connections.memory, memory - self.reported_memory);
+        self.reported_memory = memory;
     }
 
     pub fn failover_wait(&self) -> u64 {

@@ -4,15 +4,15 @@
 use crate::outage::Outage;
 use crate::resources;
 use crate::topology::TargetNumber;
-use crate::worker::Worker;
 use crate::worker::types::request::{Pending, RequestResult};
+use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
 use crate::worker::upstream::outage::OpenOutage;
 
 /// Errors of a shard that is not a usable primary, or does not serve all its slots.
 const NO_PRIMARY_NOW: [&[u8]; 4] = [b"READONLY", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
 
-impl Worker {
+impl Upstream {
     /// Starts an outage if an error reply shows that the shard is not a usable primary.
     pub fn note_no_primary(&mut self, backend: &Backend, frame: &[u8]) {
         if NO_PRIMARY_NOW.iter().any(|word| frame[1..].starts_with(word)) {
@@ -85,7 +85,7 @@ impl Worker {
         let OpenOutage { mut outage, .. } = self.dbs[db].outages.swap_remove(at);
         outage.first_success_ms = Some(resources::unix_millis().max(outage.noticed_ms));
         self.reports.report_outage(outage);
-        self.recovered_dbs.push(db);
+        self.dbs.recovered.push(db);
     }
 
     /// Records that a request was answered with an error that concerns only this request: the shard

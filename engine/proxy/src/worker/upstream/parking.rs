@@ -1,12 +1,12 @@
 //! Requests that no primary can execute now are kept.
 
-use crate::worker::Worker;
 use crate::worker::types::request::{Pending, RequestResult};
+use crate::worker::upstream::Upstream;
 use crate::worker::upstream::db::RETRY;
 use crate::worker::upstream::parked_requests::{ClientSlot, Parked, client_slot, is_later};
 use std::collections::HashMap;
 
-impl Worker {
+impl Upstream {
     /// Keeps a request until a primary can execute it, or its time has expired.
     pub fn park(
         &mut self,

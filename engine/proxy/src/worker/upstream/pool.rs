@@ -3,11 +3,12 @@
 use crate::arena::Id;
 use crate::reply_safety::Risk;
 use crate::topology::TargetNumber;
-use crate::worker::Worker;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::dedicated::DedicatedConnections;
 use crate::worker::types::request::{Pending, Purpose};
+use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
+use crate::worker::upstream::db::Db;
 
 /// Maximum number of pooled connections per identity.
 const POOLED: usize = 64;
@@ -16,7 +17,7 @@ const POOLED: usize = 64;
 /// database.
 const ANONYMOUS: usize = 2;
 
-impl Worker {
+impl Upstream {
     pub fn dedicated_to(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
         let dedicated = client.dedicated.get_or_insert_default();
         if let Some(backend) = dedicated.connection(target) {
@@ -125,6 +126,30 @@ impl Worker {
             if backend.db == db && backend.identity < ANONYMOUS {
                 backend.is_outdated = true;
                 backend.is_pooled = false;
+            }
+        }
+    }
+
+    /// Closes the connections of removed databases without clients, and then frees the databases.
+    pub fn remove_finished_dbs(&mut self) {
+        for db in self.dbs.indexes() {
+            let is_over = |db: &Db| {
+                let is_unused = db.identities.iter().all(|identity| identity.is_unused());
+                db.leaving && is_unused && db.parked.is_empty() && db.stats.is_empty()
+            };
+            let is_used = |id: &Id| self.backends.arena.get(*id).is_some_and(|backend| backend.db == db);
+            if !self.dbs[db].is_free
+                && is_over(&self.dbs[db])
+                && !self.backends.arena.ids().iter().any(is_used)
+            {
+                self.dbs[db].free();
+            }
+        }
+        for id in self.backends.arena.ids() {
+            let Some(backend) = self.backends.arena.get(id) else { continue };
+            let db = &self.dbs[backend.db];
+            if db.leaving && db.identities.iter().all(|identity| identity.clients == 0) {
+                self.discard(id);
             }
         }
     }

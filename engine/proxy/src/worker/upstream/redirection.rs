@@ -1,8 +1,8 @@
 //! Destinations of requests that a shard has redirected or refused.
 
 use crate::topology::TargetNumber;
-use crate::worker::Worker;
 use crate::worker::types::request::{Pending, To};
+use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
 use resp::slot::SLOTS;
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 /// Interval in microseconds at which the same unknown address is reported to the agent.
 const REPORT_INTERVAL: u64 = 1_000_000;
 
-impl Worker {
+impl Upstream {
     pub fn destination(&mut self, backend: &Backend, pending: &Pending, frame: &[u8]) -> Option<To> {
         let line = std::str::from_utf8(frame.get(1..)?).ok()?.trim_end();
         let mut words = line.split(' ');
