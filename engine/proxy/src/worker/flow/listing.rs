@@ -20,7 +20,9 @@ impl Worker {
         let ids = self.clients.ids().into_iter();
         let clients = ids.filter_map(|id| self.clients.get(id));
         let ours = clients.filter(|client| self.upstream.dbs[client.db].config.uid == listing.uid);
-        let lines = ours.map(|client| (client.number, self.upstream.describe(client)));
+        let lines = ours.map(|client| {
+            (client.number, self.upstream.dbs[client.db].describe(client, self.upstream.io.now))
+        });
         listing.lines.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
     }
 
@@ -28,7 +30,7 @@ impl Worker {
         let Some(mut client) = self.clients.take(reply_to.client) else { return };
         lines.sort();
         let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
-        client.output.answer(reply_to.number, &self.upstream.text(&client, &text));
+        client.output.answer(reply_to.number, &self.upstream.dbs[client.db].text(&client, &text));
         self.clients.put_back(reply_to.client, client);
         self.mark_progress(reply_to.client);
     }

@@ -36,7 +36,7 @@ impl Worker {
         if backend.owner.is_none() || !backend.inflight.is_empty() {
             self.upstream.dbs[db].topology_version = self.upstream.dbs[db].topology_version.wrapping_add(1);
         }
-        self.upstream.disconnect(&backend, id);
+        self.upstream.dbs[db].disconnect(&backend, id);
         if let Some(reply) = backend.long_reply {
             // The client has received the start of a reply that cannot be completed.
             self.close_client(reply.client);
@@ -75,8 +75,10 @@ impl Worker {
                 self.deliver_failure(db, &pending, result, if is_read { LOST_READ } else { error });
             } else {
                 self.block_later_requests(db, &pending);
+                let now = self.upstream.io.now;
+                let is_dedicated = backend.owner.is_some();
                 let parked =
-                    self.upstream.park(db, identity, backend.owner.is_some(), &bytes, pending, NO_PRIMARY);
+                    self.upstream.dbs[db].park(now, identity, is_dedicated, &bytes, pending, NO_PRIMARY);
                 parked.opening = std::mem::take(&mut opening);
             }
         }

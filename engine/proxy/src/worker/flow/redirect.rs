@@ -4,6 +4,7 @@ use crate::stats::Failure;
 use crate::worker::Worker;
 use crate::worker::types::errors::{NO_PRIMARY, TRANSACTION_MOVED, UNSETTLED};
 use crate::worker::types::request::{Pending, Purpose, Redirect, RequestResult, To};
+use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
 use crate::worker::upstream::parked_requests::is_later;
 
@@ -37,8 +38,9 @@ impl Worker {
         frame: &[u8],
         script: Option<&[u8]>,
     ) -> Option<Redirect> {
-        let again =
-            self.upstream.destination(backend, pending, frame).filter(|_| pending.redirects < MAX_TRIES);
+        let Upstream { dbs, io, reports, .. } = &mut self.upstream;
+        let destination = dbs[backend.db].destination(io, reports, backend, pending, frame);
+        let again = destination.filter(|_| pending.redirects < MAX_TRIES);
         let Some(to) = again.filter(|_| !backend.in_transaction) else {
             let moved =
                 backend.in_transaction && matches!(again, Some(To::Owner | To::Slot(_) | To::Asking(_)));
@@ -96,8 +98,10 @@ impl Worker {
                     To::AfterUpdate => UNSETTLED,
                     _ => NO_PRIMARY,
                 };
-                let outdated = self.upstream.dbs[db].topology.version.filter(|_| to == To::AfterUpdate);
-                self.upstream.park(db, identity, is_dedicated, &bytes, pending, error).outdated = outdated;
+                let now = self.upstream.io.now;
+                let db = &mut self.upstream.dbs[db];
+                let outdated = db.topology.version.filter(|_| to == To::AfterUpdate);
+                db.park(now, identity, is_dedicated, &bytes, pending, error).outdated = outdated;
             }
         }
     }

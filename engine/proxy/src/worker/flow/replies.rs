@@ -60,7 +60,8 @@ impl Worker {
             }
         };
         self.scratch = scratch;
-        backend.is_desynchronized |= !alive && !has_ended && self.upstream.has_greeted(&backend);
+        backend.is_desynchronized |=
+            !alive && !has_ended && self.upstream.dbs[backend.db].has_greeted(&backend);
         let has_more = backend.unsent() > 0 || backend.stream.wants_write();
         self.upstream.backends.arena.put_back(id, backend);
         if has_more {
@@ -138,7 +139,7 @@ impl Worker {
                 Purpose::Reply if frame[0] == b'-' => match self.error_reply(backend, &pending, frame) {
                     Some(redirect) => redirects.push(redirect),
                     None => {
-                        self.upstream.answered_with_error(backend.db, &pending);
+                        self.upstream.dbs[backend.db].answered_with_error(&pending);
                         self.check_overtaken(backend.db, &pending, redirects);
                     }
                 },
@@ -153,7 +154,7 @@ impl Worker {
                 Purpose::Commands => self.upstream.dbs[backend.db].commands.learn(frame),
                 Purpose::Canary => has_succeeded |= self.upstream.canary_answered(backend, &pending, frame),
                 Purpose::Ignore | Purpose::Fence => {}
-                Purpose::Greeting => self.upstream.handle_hello_reply(backend, frame)?,
+                Purpose::Greeting => self.upstream.dbs[backend.db].handle_hello_reply(backend, frame)?,
             }
             backend.remove_request(&pending);
             if pending.bond == Bond::Ends {
@@ -220,7 +221,7 @@ impl Worker {
     /// Does the same for an error that is not the reply of the shard to this request.
     #[cold]
     pub fn deliver_failure(&mut self, db: usize, pending: &Pending, result: RequestResult, frame: &[u8]) {
-        self.upstream.count_result(db, pending, result);
+        self.upstream.dbs[db].count_result(pending, result);
         if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
             client.output.mark_unserved(pending.reply_to.number);
         }

@@ -16,12 +16,12 @@ impl Worker {
             ReplyAction::ChangeIdentity { identity, name, hello } => {
                 if !failed {
                     self.upstream.release_dedicated(&mut client);
-                    self.upstream.change_identity(&mut client, identity);
+                    self.upstream.dbs[client.db].change_identity(&mut client, identity);
                     if let Some(name) = name {
                         client.profile.get_or_insert_default().name = name;
                     }
                     if hello {
-                        reply = self.upstream.greeting(&client);
+                        reply = self.upstream.dbs[client.db].greeting(&client);
                     }
                 }
                 self.upstream.dbs[client.db].identities[identity].clients -= 1;

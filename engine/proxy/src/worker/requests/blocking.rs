@@ -17,8 +17,8 @@ impl Upstream {
         if !client.is_drained() {
             return Flow::Defer;
         }
-        if !self.serves(client, slot) {
-            return self.redirect_client(client, command.class, slot);
+        if !db.serves(client, slot) {
+            return db.redirect_client(client, command.class, slot);
         }
         let number = client.expect(command.class, Answer::Waiting);
         self.send_dedicated(id, client, args.raw, pending(id, number, 0, command.class, slot));

@@ -8,6 +8,7 @@ use crate::worker::requests::subcommands::is_word;
 use crate::worker::types::request::{Flow, pending};
 use crate::worker::types::session::Muted;
 use crate::worker::upstream::Upstream;
+use crate::worker::upstream::db::Db;
 use resp::{Args, encode};
 
 impl Upstream {
@@ -21,12 +22,12 @@ impl Upstream {
             self.set_name(client, args.get(2).unwrap_or_default());
         } else if word("getname") && exact(2) {
             let name = client.profile.as_ref().map(|profile| profile.name.clone()).unwrap_or_default();
-            let resp3 = self.is_resp3(client);
+            let resp3 = self.dbs[client.db].is_resp3(client);
             client.reply(Class::Other, |out| null_or_bulk(out, &name, resp3));
         } else if word("setinfo") && exact(4) {
             set_info(client, args);
         } else if word("info") && exact(2) {
-            let mut line = self.describe(client);
+            let mut line = self.dbs[client.db].describe(client, self.io.now);
             line.push('\n');
             self.reply_text(client, &line);
         } else if word("list") {
@@ -67,41 +68,8 @@ impl Upstream {
     }
 
     fn reply_text(&self, client: &mut Client, text: &str) {
-        let frame = self.text(client, text);
+        let frame = self.dbs[client.db].text(client, text);
         client.reply(Class::Other, |out| out.extend_from_slice(&frame));
-    }
-
-    /// Encodes a bulk string, or in RESP3 a verbatim string.
-    pub fn text(&self, client: &Client, text: &str) -> Vec<u8> {
-        let mut out = Vec::new();
-        if self.is_resp3(client) {
-            encode::bulk(&mut out, format!("txt:{text}").as_bytes());
-            out[0] = b'=';
-        } else {
-            encode::bulk(&mut out, text.as_bytes());
-        }
-        out
-    }
-
-    pub fn describe(&self, client: &Client) -> String {
-        let db = &self.dbs[client.db];
-        let credentials = &db.identities[client.identity].credentials;
-        let user =
-            credentials.login.as_ref().map_or("default".into(), |(user, _)| String::from_utf8_lossy(user));
-        let profile = client.profile.as_deref().cloned().unwrap_or_default();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        format!(
-            "id={} addr={} laddr={}:{} name={} age={} db=0 user={user} lib-name={} lib-ver={} resp={}",
-            client.number,
-            client.peer.map_or("?:0".into(), |peer| peer.to_string()),
-            db.config.address,
-            db.config.port,
-            text(&profile.name),
-            self.io.now.saturating_sub(client.since) / 1_000_000,
-            text(&profile.library_name),
-            text(&profile.library_version),
-            if credentials.resp3 { 3 } else { 2 },
-        )
     }
 
     /// Enables tracking: the commands of the client then use dedicated connections, so that the
@@ -110,7 +78,9 @@ impl Upstream {
         if !client.is_drained() {
             return Flow::Defer;
         }
-        if !self.is_resp3(client) || args.iter().any(|arg| arg.eq_ignore_ascii_case(b"redirect")) {
+        if !self.dbs[client.db].is_resp3(client)
+            || args.iter().any(|arg| arg.eq_ignore_ascii_case(b"redirect"))
+        {
             client.reply(Class::Other, |out| {
                 encode::error(out, "ERR CLIENT TRACKING needs RESP3 and no REDIRECT through the endpoint");
             });
@@ -149,6 +119,41 @@ impl Upstream {
         let slot = self.dbs[client.db].topology.home();
         self.ask(id, client, Class::Other, slot, args.raw);
         Flow::Next
+    }
+}
+
+impl Db {
+    /// Encodes a bulk string, or in RESP3 a verbatim string.
+    pub fn text(&self, client: &Client, text: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.is_resp3(client) {
+            encode::bulk(&mut out, format!("txt:{text}").as_bytes());
+            out[0] = b'=';
+        } else {
+            encode::bulk(&mut out, text.as_bytes());
+        }
+        out
+    }
+
+    /// Returns the line of the client in CLIENT LIST.
+    pub fn describe(&self, client: &Client, now: u64) -> String {
+        let credentials = &self.identities[client.identity].credentials;
+        let user =
+            credentials.login.as_ref().map_or("default".into(), |(user, _)| String::from_utf8_lossy(user));
+        let profile = client.profile.as_deref().cloned().unwrap_or_default();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        format!(
+            "id={} addr={} laddr={}:{} name={} age={} db=0 user={user} lib-name={} lib-ver={} resp={}",
+            client.number,
+            client.peer.map_or("?:0".into(), |peer| peer.to_string()),
+            self.config.address,
+            self.config.port,
+            text(&profile.name),
+            now.saturating_sub(client.since) / 1_000_000,
+            text(&profile.library_name),
+            text(&profile.library_version),
+            if credentials.resp3 { 3 } else { 2 },
+        )
     }
 }
 

@@ -7,33 +7,26 @@ use crate::topology::Topology;
 use crate::worker::clients::client::Client;
 use crate::worker::requests::subcommands::is_word;
 use crate::worker::types::request::Flow;
-use crate::worker::upstream::Upstream;
+use crate::worker::upstream::db::Db;
 use resp::{Args, encode};
 
 /// A client that returns within this time (microseconds) was redirected back by another endpoint.
 const BACK: u64 = 200_000;
 
-impl Upstream {
+impl Db {
     /// Whether this endpoint forwards a request for this slot. If a client returns immediately with
     /// the slot for which it was redirected, the other endpoint has newer information. The request
     /// is then forwarded, and this endpoint learns from the reply of the shards.
     #[inline]
     pub fn serves(&self, client: &mut Client, slot: u16) -> bool {
-        self.dbs[client.db].topology.is_local_slot(slot) || self.was_redirected_back(client, slot)
-    }
-
-    #[cold]
-    fn was_redirected_back(&self, client: &mut Client, slot: u16) -> bool {
-        let before = client.sent_away.replace((slot, client.read_at));
-        let (read_at, is_alone) = (client.read_at, client.is_drained());
-        before.is_some_and(|(other, at)| other == slot && at < read_at && read_at < at + BACK && is_alone)
+        self.topology.is_local_slot(slot) || was_redirected_back(client, slot)
     }
 
     /// Redirects the client, because the endpoint of another node serves the slot.
     #[cold]
-    pub fn redirect_client(&mut self, client: &mut Client, class: Class, slot: u16) -> Flow {
-        let db = &self.dbs[client.db];
-        let Some(endpoint) = db.topology.proxy_of(slot).and_then(|proxy| db.config.proxies.get(proxy)) else {
+    pub fn redirect_client(&self, client: &mut Client, class: Class, slot: u16) -> Flow {
+        let Some(endpoint) = self.topology.proxy_of(slot).and_then(|proxy| self.config.proxies.get(proxy))
+        else {
             client.reply(class, |out| encode::error(out, "CLUSTERDOWN Hash slot not served"));
             return Flow::Next;
         };
@@ -42,11 +35,10 @@ impl Upstream {
         Flow::Next
     }
 
-    pub fn cluster(&mut self, client: &mut Client, args: &Args<'_>) -> Flow {
-        let db = &self.dbs[client.db];
-        let reply = match db.config.mode {
+    pub fn cluster(&self, client: &mut Client, args: &Args<'_>) -> Flow {
+        let reply = match self.config.mode {
             Mode::Hidden => Err("ERR This instance has cluster support disabled".into()),
-            Mode::OssCluster => answer(&db.topology, &db.config.proxies, args, self.is_resp3(client)),
+            Mode::OssCluster => answer(&self.topology, &self.config.proxies, args, self.is_resp3(client)),
         };
         client.reply(Class::Other, |out| match reply {
             Ok(reply) => out.extend_from_slice(&reply),
@@ -54,6 +46,13 @@ impl Upstream {
         });
         Flow::Next
     }
+}
+
+#[cold]
+fn was_redirected_back(client: &mut Client, slot: u16) -> bool {
+    let before = client.sent_away.replace((slot, client.read_at));
+    let (read_at, is_alone) = (client.read_at, client.is_drained());
+    before.is_some_and(|(other, at)| other == slot && at < read_at && read_at < at + BACK && is_alone)
 }
 
 type Ranges = Vec<(u16, u16, usize)>;

@@ -21,7 +21,8 @@ impl Upstream {
         args: &Args<'_>,
     ) -> Flow {
         let Some(dedicated) = client.dedicated.as_deref() else { return Flow::Defer };
-        let relayed = dedicated.monitors || !dedicated.subscriptions.is_empty() && !self.is_resp3(client);
+        let relayed = dedicated.monitors
+            || !dedicated.subscriptions.is_empty() && !self.dbs[client.db].is_resp3(client);
         if relayed && !matches!(command.handling, Handling::Quit | Handling::Reset) {
             return self.dispatch_relayed(id, client, command, args);
         }
@@ -75,7 +76,7 @@ impl Upstream {
             Some(backend) => client.congested = self.enqueue(backend, bytes, pending),
             None => {
                 client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
-                self.park(client.db, client.identity, true, bytes, pending, NO_PRIMARY);
+                self.dbs[client.db].park(self.io.now, client.identity, true, bytes, pending, NO_PRIMARY);
             }
         }
     }

@@ -126,7 +126,7 @@ impl Upstream {
             Scan | Dbsize | Keys | Randomkey | Flush | Script | Function | Wait | Info | Config => {
                 self.fan_out(id, client, command, args)
             }
-            Cluster => self.cluster(client, args),
+            Cluster => self.dbs[client.db].cluster(client, args),
             Acl | Forward | Xread | Run | Refuse => self.forward(id, client, command, args),
         }
     }
@@ -163,8 +163,8 @@ impl Upstream {
         let slot = match command.first_key(args) {
             Some(key) => {
                 let slot = db.slot_of(key);
-                if !self.serves(client, slot) {
-                    return self.redirect_client(client, command.class, slot);
+                if !db.serves(client, slot) {
+                    return db.redirect_client(client, command.class, slot);
                 }
                 slot
             }

@@ -33,7 +33,7 @@ impl Upstream {
             _ => db.topology.home(),
         };
         if !db.topology.is_local_slot(slot) {
-            return self.redirect_client(client, command.class, slot);
+            return db.redirect_client(client, command.class, slot);
         }
         let Some(target) = db.topology.owner(slot) else {
             client.reply(command.class, |out| out.extend_from_slice(NO_PRIMARY));

@@ -8,6 +8,7 @@ use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::types::request::{Flow, pending};
 use crate::worker::types::session::{Credentials, Muted};
 use crate::worker::upstream::Upstream;
+use crate::worker::upstream::db::Db;
 use resp::{Args, encode};
 
 impl Upstream {
@@ -70,14 +71,7 @@ impl Upstream {
         self.release_dedicated(client);
         client.profile = None;
         client.muted = Muted::No;
-        self.change_identity(client, 0);
-    }
-
-    pub fn change_identity(&mut self, client: &mut Client, identity: usize) {
-        let identities = &mut self.dbs[client.db].identities;
-        identities[client.identity].clients -= 1;
-        identities[identity].clients += 1;
-        client.identity = identity;
+        self.dbs[client.db].change_identity(client, 0);
     }
 
     fn auth(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
@@ -101,7 +95,7 @@ impl Upstream {
                 return Flow::Next;
             }
         };
-        let resp3 = self.is_resp3(client);
+        let resp3 = self.dbs[client.db].is_resp3(client);
         self.verify(id, client, (user, password), resp3, None, false);
         Flow::Next
     }
@@ -112,10 +106,6 @@ impl Upstream {
             id.and_then(|id| self.backends.arena.get(id)).is_some_and(|b| b.inflight.is_empty())
         };
         self.dbs[db].identities[0].connections.iter().flatten().any(connected)
-    }
-
-    pub fn is_resp3(&self, client: &Client) -> bool {
-        self.dbs[client.db].identities[client.identity].credentials.resp3
     }
 
     /// Sends the password to a shard for verification, on a connection of that user. If it is
@@ -156,7 +146,7 @@ impl Upstream {
                 return Flow::Next;
             }
         };
-        let resp3 = options.resp3.unwrap_or(self.is_resp3(client));
+        let resp3 = options.resp3.unwrap_or(self.dbs[client.db].is_resp3(client));
         if let Some(login) = options.login {
             self.verify(id, client, login, resp3, options.name.map(<[u8]>::to_vec), true);
             return Flow::Next;
@@ -171,19 +161,31 @@ impl Upstream {
         }
         let login = credentials.credentials.login.clone();
         let identity = self.dbs[client.db].intern(Credentials { login, resp3 });
-        self.change_identity(client, identity);
+        self.dbs[client.db].change_identity(client, identity);
         if let Some(name) = options.name {
             client.profile.get_or_insert_default().name = name.to_vec();
         }
-        let greeting = self.greeting(client);
+        let greeting = self.dbs[client.db].greeting(client);
         client.reply(Class::Other, |out| out.extend_from_slice(&greeting));
         Flow::Next
     }
+}
 
+impl Db {
+    pub fn is_resp3(&self, client: &Client) -> bool {
+        self.identities[client.identity].credentials.resp3
+    }
+
+    pub fn change_identity(&mut self, client: &mut Client, identity: usize) {
+        self.identities[client.identity].clients -= 1;
+        self.identities[identity].clients += 1;
+        client.identity = identity;
+    }
+
+    /// Returns the reply to HELLO.
     pub fn greeting(&self, client: &Client) -> Vec<u8> {
-        let db = &self.dbs[client.db];
         let resp3 = self.is_resp3(client);
-        let mode = if db.config.mode == Mode::OssCluster { "cluster" } else { "standalone" };
+        let mode = if self.config.mode == Mode::OssCluster { "cluster" } else { "standalone" };
         let mut out = Vec::new();
         if resp3 {
             encode::map(&mut out, 7)
@@ -194,8 +196,8 @@ impl Upstream {
             encode::bulk(out, name.as_bytes());
             encode::bulk(out, value.as_bytes());
         };
-        text(&mut out, "server", &db.engine.0);
-        text(&mut out, "version", &db.engine.1);
+        text(&mut out, "server", &self.engine.0);
+        text(&mut out, "version", &self.engine.1);
         encode::bulk(&mut out, b"proto");
         encode::integer(&mut out, if resp3 { 3 } else { 2 });
         encode::bulk(&mut out, b"id");

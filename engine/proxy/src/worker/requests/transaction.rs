@@ -48,10 +48,9 @@ impl Upstream {
     fn watch(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
         let slot = command.first_key(args).map_or(0, |key| db.slot_of(key));
-        if !self.serves(client, slot) {
-            return self.redirect_client(client, Class::Other, slot);
+        if !db.serves(client, slot) {
+            return db.redirect_client(client, Class::Other, slot);
         }
-        let db = &self.dbs[client.db];
         let dedicated = client.dedicated.get_or_insert_default();
         if dedicated.watching.is_some_and(|other| db.topology.owner(other) != db.topology.owner(slot)) {
             client.reply(Class::Other, |out| encode::error(out, CROSSSLOT));
@@ -126,7 +125,7 @@ impl Upstream {
             }
             (Some(key), _) if !db.topology.is_local_slot(key) => {
                 transaction.broken = true;
-                self.redirect_client(client, command.class, key);
+                db.redirect_client(client, command.class, key);
                 return;
             }
             (Some(key), Some(bound)) if db.topology.owner(key) != db.topology.owner(bound) => Some(CROSSSLOT),
@@ -206,7 +205,8 @@ impl Upstream {
         dedicated.risk = dedicated.risk.max(client.risk);
         let Some(backend) = backend else {
             client.topology_version = self.dbs[client.db].topology_version.wrapping_sub(1);
-            let parked = self.park(client.db, client.identity, true, raw, request, NO_PRIMARY);
+            let parked =
+                self.dbs[client.db].park(self.io.now, client.identity, true, raw, request, NO_PRIMARY);
             parked.opening = opening;
             return;
         };

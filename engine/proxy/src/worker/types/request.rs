@@ -87,6 +87,11 @@ impl Pending {
             blocks_since: 0,
         }
     }
+
+    /// Whether it may wait for a primary, or longer than it already has.
+    pub fn can_wait(&self, now: u64) -> bool {
+        self.deadline == 0 || self.deadline > now
+    }
 }
 
 #[inline]

@@ -37,6 +37,19 @@ impl Db {
             self.canaries.push(at.map_or_else(|| Canary::new(slot, target), |at| known.swap_remove(at)));
         }
     }
+
+    /// Records that a canary was answered or lost.
+    fn finish_canary(&mut self, target: TargetNumber, slot: u16) {
+        let same = |canary: &&mut Canary| canary.slot == slot && canary.target == target;
+        if let Some(canary) = self.canaries.iter_mut().find(same) {
+            canary.is_under_way = false;
+        }
+    }
+
+    /// Stops canaries for some time, because a shard has refused their user.
+    fn pause_canaries(&mut self, now: u64) {
+        self.canaries_paused_until = now + REFUSED;
+    }
 }
 
 impl Upstream {
@@ -60,7 +73,7 @@ impl Upstream {
         let Some(owner) = self.dbs[db].topology.owner(slot) else { return };
         if canary.is_under_way {
             if asked_at + if owner == target { SILENT } else { REPLACED } < self.io.now {
-                self.start_outage_of(db, target, owner, false);
+                self.dbs[db].start_outage(&self.io, &self.reports, target, owner, false);
             }
             if owner == target {
                 return;
@@ -89,13 +102,13 @@ impl Upstream {
     /// Handles the reply to a canary. Returns `true` if the shard accepts writes.
     #[cold]
     pub fn canary_answered(&mut self, backend: &Backend, pending: &Pending, frame: &[u8]) -> bool {
-        self.canary_is_back(backend.db, backend.target, pending.slot);
+        self.dbs[backend.db].finish_canary(backend.target, pending.slot);
         if frame[0] != b'-' || frame.starts_with(b"-WRONGTYPE") {
             self.succeeded(backend, pending);
             return true;
         }
         if frame.starts_with(b"-NOAUTH") || frame.starts_with(b"-NOPERM") {
-            self.canaries_refused(backend.db);
+            self.dbs[backend.db].pause_canaries(self.io.now);
         } else {
             // MOVED is ignored: a starting shard redirects all requests to the replica that
             // replaces it, which would, slot by slot, make the shard appear available.
@@ -106,20 +119,9 @@ impl Upstream {
 
     /// Handles a canary that was lost with its connection. `is_refused`: its user could not log in.
     pub fn canary_lost(&mut self, db: usize, target: TargetNumber, slot: u16, is_refused: bool) {
-        self.canary_is_back(db, target, slot);
+        self.dbs[db].finish_canary(target, slot);
         if is_refused {
-            self.canaries_refused(db);
+            self.dbs[db].pause_canaries(self.io.now);
         }
-    }
-
-    fn canary_is_back(&mut self, db: usize, target: TargetNumber, slot: u16) {
-        let same = |canary: &&mut Canary| canary.slot == slot && canary.target == target;
-        if let Some(canary) = self.dbs[db].canaries.iter_mut().find(same) {
-            canary.is_under_way = false;
-        }
-    }
-
-    fn canaries_refused(&mut self, db: usize) {
-        self.dbs[db].canaries_paused_until = self.io.now + REFUSED;
     }
 }

@@ -12,7 +12,7 @@ use crate::worker::types::request::{Pending, Purpose};
 use crate::worker::types::session::Credentials;
 use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
-use crate::worker::upstream::db::RETRY;
+use crate::worker::upstream::db::{Db, RETRY};
 use resp::encode;
 
 impl Upstream {
@@ -25,7 +25,7 @@ impl Upstream {
             Some(backend) => client.congested = self.enqueue(backend, bytes, pending),
             None => {
                 client.topology_version = self.dbs[db].topology_version.wrapping_sub(1);
-                self.park(db, client.identity, false, bytes, pending, NO_PRIMARY);
+                self.dbs[db].park(self.io.now, client.identity, false, bytes, pending, NO_PRIMARY);
             }
         }
     }
@@ -108,16 +108,18 @@ impl Upstream {
             }
         }
     }
+}
 
+impl Db {
     /// Whether the shard has accepted the login of the connection.
     pub fn has_greeted(&self, backend: &Backend) -> bool {
         let is_pending = backend.inflight.front().is_some_and(|oldest| oldest.purpose == Purpose::Greeting);
-        !is_pending && self.dbs[backend.db].identities[backend.identity].rejected.is_none()
+        !is_pending && self.identities[backend.identity].rejected.is_none()
     }
 
     /// Handles the reply of the shard to HELLO. `None`: this identity cannot execute commands.
     pub fn handle_hello_reply(&mut self, backend: &mut Backend, frame: &[u8]) -> Option<()> {
-        let identity = &mut self.dbs[backend.db].identities[backend.identity];
+        let identity = &mut self.identities[backend.identity];
         identity.noauth = frame.starts_with(b"-NOAUTH");
         if frame[0] == b'-' && !identity.noauth {
             identity.rejected = Some(frame.to_vec());
@@ -125,10 +127,9 @@ impl Upstream {
         }
         identity.rejected = None;
         backend.has_safe_scripts = reply_safety::has_safe_scripts(frame);
-        self.dbs[backend.db].learn_engine(frame);
+        self.learn_engine(frame);
         // On a dedicated connection, every reply belongs to the client.
-        if frame[0] != b'-' && backend.owner.is_none() && self.dbs[backend.db].commands.is_other_engine(frame)
-        {
+        if frame[0] != b'-' && backend.owner.is_none() && self.commands.is_other_engine(frame) {
             backend.enqueue(b"*1\r\n$7\r\nCOMMAND\r\n", Pending::internal(Purpose::Commands));
         }
         Some(())

@@ -2,15 +2,15 @@
 
 use crate::worker::types::request::{Pending, RequestResult};
 use crate::worker::upstream::Upstream;
-use crate::worker::upstream::db::RETRY;
+use crate::worker::upstream::db::{Db, RETRY};
 use crate::worker::upstream::parked_requests::{ClientSlot, Parked, client_slot, is_later};
 use std::collections::HashMap;
 
-impl Upstream {
+impl Db {
     /// Keeps a request until a primary can execute it, or its time has expired.
     pub fn park(
         &mut self,
-        db: usize,
+        now: u64,
         identity: usize,
         is_dedicated: bool,
         bytes: &[u8],
@@ -18,15 +18,14 @@ impl Upstream {
         error: &[u8],
     ) -> &mut Parked {
         if pending.deadline == 0 {
-            pending.deadline = self.io.now + self.dbs[db].failover_wait();
-            self.count_result(db, &pending, RequestResult::Waits);
+            pending.deadline = now + self.failover_wait();
+            self.count_result(&pending, RequestResult::Waits);
         }
-        let db = &mut self.dbs[db];
-        if db.parked.is_empty() {
-            db.retry_at = self.io.now + RETRY / 2;
+        if self.parked.is_empty() {
+            self.retry_at = now + RETRY / 2;
         }
         let (bytes, error) = (bytes.to_vec(), error.to_vec());
-        db.parked.add(Parked {
+        self.parked.add(Parked {
             pending,
             bytes,
             opening: Vec::new(),
@@ -36,11 +35,13 @@ impl Upstream {
             error,
         })
     }
+}
 
+impl Upstream {
     /// Returns, by client and slot, the last request that a shard has not answered yet, if earlier
     /// ones are parked. If these were sent again now, they could be executed after it. When it is
     /// answered, it is parked after them or has overtaken them.
-    pub fn sent_behind_parked(&mut self, db: usize) -> HashMap<ClientSlot, u32> {
+    pub fn sent_behind_parked(&self, db: usize) -> HashMap<ClientSlot, u32> {
         let parked = &self.dbs[db].parked;
         let mut sent = HashMap::new();
         for id in self.backends.arena.ids() {

@@ -17,6 +17,19 @@ const POOLED: usize = 64;
 /// database.
 const ANONYMOUS: usize = 2;
 
+impl Db {
+    /// Removes a connection that no longer exists.
+    pub fn disconnect(&mut self, backend: &Backend, id: Id) {
+        let identity = &mut self.identities[backend.identity];
+        if backend.is_pooled {
+            identity.pool.retain(|(_, pooled)| *pooled != id);
+        }
+        if identity.connection(backend.lane, backend.target) == Some(id) {
+            identity.set_connection(backend.lane, backend.target, None);
+        }
+    }
+}
+
 impl Upstream {
     pub fn dedicated_to(&mut self, id: Id, client: &mut Client, target: TargetNumber) -> Option<Id> {
         let dedicated = client.dedicated.get_or_insert_default();
@@ -85,18 +98,8 @@ impl Upstream {
     pub fn discard(&mut self, id: Id) {
         let Some(backend) = self.backends.arena.remove(id) else { return };
         self.io.poll.remove(backend.stream.fd());
-        self.disconnect(&backend, id);
+        self.dbs[backend.db].disconnect(&backend, id);
         self.backends.uncongested.extend(backend.waiting);
-    }
-
-    pub fn disconnect(&mut self, backend: &Backend, id: Id) {
-        let identity = &mut self.dbs[backend.db].identities[backend.identity];
-        if backend.is_pooled {
-            identity.pool.retain(|(_, pooled)| *pooled != id);
-        }
-        if identity.connection(backend.lane, backend.target) == Some(id) {
-            identity.set_connection(backend.lane, backend.target, None);
-        }
     }
 
     /// Marks connections to former primaries after a change of the shards: they receive no new
