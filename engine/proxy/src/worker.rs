@@ -8,67 +8,52 @@
 mod clients;
 mod clock;
 mod flow;
+mod inbox;
 mod io;
 
 mod reports;
 mod requests;
+mod schedule;
 #[cfg(test)]
 mod simulation;
 mod supervise;
 pub(crate) mod types;
 mod upstream;
 
-use crate::arena::{Arena, Id};
+use crate::arena::Id;
 use crate::budget::Budget;
 use crate::control::Database;
 use crate::event::Event;
 use crate::poll::{Poll, Ready, Source};
 use crate::stats::Connections;
 use crate::stream::Stream;
+use clients::Clients;
 use clients::client::Client;
 use clock::Clock;
+use inbox::Inbox;
 use io::Io;
 use reports::Reports;
-use resp::RequestParser;
+use schedule::Schedule;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 pub use types::connection_count::ConnectionCount;
-use types::dirty::DirtyList;
 pub use types::message::{Counts, Handle, Message};
 use upstream::Upstream;
 use upstream::db::Db;
 
 struct Worker {
-    /// Handle of this worker, for replies of other threads.
-    handle: Handle,
-    messages: Receiver<Message>,
-    clients: Arena<Client>,
+    inbox: Inbox,
+    clients: Clients,
     upstream: Upstream,
-    dirty_clients: DirtyList,
-    /// Clients with output that is held back briefly, so that more can be added.
-    deferred: Vec<Id>,
-    deferrals: u32,
-    gathered: u32,
-    resume: Vec<Id>,
-    /// Clients whose time slice ended before all their input was handled.
-    yielded_clients: Vec<Id>,
+    schedule: Schedule,
+    /// Buffer for data that is read.
     scratch: Vec<u8>,
-    parser: RequestParser,
-    next_tick: u64,
-    /// Time at which idle clients are closed because the worker ends.
-    draining: Option<u64>,
-    retiring: Option<Vec<Handle>>,
 }
 
 const SCRATCH: usize = 256 * 1024;
-const TICK: u64 = 20_000;
-/// Maximum number of rounds that requests wait for further requests to the same shard.
-const GATHERED: u32 = 8;
-/// Time in microseconds that a draining worker waits for clients with pending requests.
-const DRAIN: u64 = 30_000_000;
 
 /// Starts a worker thread. `events` receives the reports for the agent.
 pub fn start(
@@ -81,47 +66,29 @@ pub fn start(
     let (sender, messages) = std::sync::mpsc::channel();
     let handle = Handle { messages: sender, waker: poll.waker(), clients: Arc::default() };
     let reports = Reports { number, events, counts, budget };
-    let shared = Shared { handle: handle.clone(), messages, reports };
-    let worker = Worker::new(Io::new(poll, Clock::new(Instant::now())), shared);
+    let inbox = Inbox { handle: handle.clone(), messages };
+    let worker = Worker::new(Io::new(poll, Clock::new(Instant::now())), inbox, reports);
     let thread = std::thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || supervise::supervise(worker, Worker::run, Worker::replaced))?;
     Ok((handle, thread))
 }
 
-/// The connections of a worker to other threads. Its replacement inherits them after a failure.
-struct Shared {
-    handle: Handle,
-    messages: Receiver<Message>,
-    reports: Reports,
-}
-
 impl Worker {
-    fn new(io: Io, shared: Shared) -> Self {
-        let Shared { handle, messages, reports } = shared;
+    fn new(io: Io, inbox: Inbox, reports: Reports) -> Self {
         Self {
-            handle,
-            messages,
+            inbox,
+            clients: Clients::default(),
             upstream: Upstream::new(io, reports),
-            clients: Arena::default(),
-            dirty_clients: DirtyList::default(),
-            deferred: Vec::new(),
-            deferrals: 0,
-            gathered: 0,
-            resume: Vec::new(),
-            yielded_clients: Vec::new(),
+            schedule: Schedule::new(),
             scratch: vec![0; SCRATCH],
-            parser: RequestParser::default(),
-            next_tick: TICK,
-            draining: None,
-            retiring: None,
         }
     }
 
     fn run(&mut self) -> std::io::Result<()> {
         let mut ready = Vec::with_capacity(256);
         while !self.is_done() {
-            let until_tick = Duration::from_micros(self.next_tick.saturating_sub(self.upstream.io.clock()));
+            let until_tick = self.schedule.until_tick(self.upstream.io.clock());
             self.round(&mut ready, until_tick)?;
         }
         self.send_counts();
@@ -130,13 +97,13 @@ impl Worker {
 
     /// Waits for sockets for at most `patience`, then handles ready sockets and due work.
     fn round(&mut self, ready: &mut Vec<Ready>, patience: Duration) -> std::io::Result<()> {
-        let more_first = !self.deferred.is_empty()
+        let more_first = !self.clients.deferred.is_empty()
             || !self.upstream.backends.dirty.is_empty()
-            || !self.yielded_clients.is_empty();
+            || !self.clients.yielded.is_empty();
         let timeout = if more_first { Duration::ZERO } else { patience };
         self.upstream.io.poll.wait(ready, timeout)?;
         self.upstream.io.clock();
-        self.resume.append(&mut self.yielded_clients);
+        self.clients.resume.append(&mut self.clients.yielded);
         for event in ready.iter() {
             self.react(*event);
         }
@@ -145,8 +112,10 @@ impl Worker {
         }
         self.settle();
         self.flush_deferred(ready.is_empty());
-        self.flush_gathered(ready.is_empty());
-        if self.upstream.io.now >= self.next_tick {
+        if self.schedule.sends_gathered(ready.is_empty()) {
+            self.flush_backends();
+        }
+        if self.schedule.is_tick_due(self.upstream.io.now) {
             self.tick();
             self.settle();
         }
@@ -154,8 +123,7 @@ impl Worker {
     }
 
     fn is_done(&self) -> bool {
-        self.retiring.is_some() && self.clients.is_empty()
-            || self.draining.is_some_and(|at| self.clients.is_empty() || self.upstream.io.now > at + DRAIN)
+        self.schedule.is_done(self.upstream.io.now, !self.clients.arena.is_empty())
     }
 
     fn react(&mut self, event: Ready) {
@@ -174,25 +142,14 @@ impl Worker {
             while let Some(id) = self.upstream.backends.broken.pop() {
                 self.lost(id);
             }
-            self.resume.append(&mut self.upstream.backends.uncongested);
-            if self.resume.is_empty() && self.dirty_clients.is_empty() {
+            self.clients.resume.append(&mut self.upstream.backends.uncongested);
+            if self.clients.resume.is_empty() && self.clients.dirty.is_empty() {
                 return;
             }
-            while let Some(id) = self.resume.pop() {
+            while let Some(id) = self.clients.resume.pop() {
                 self.resume_client(id);
             }
             self.flush_clients();
-        }
-    }
-
-    /// Sends requests when no other socket is ready, or after a few rounds, because waking a shard
-    /// costs as much for one request as for ten. An idle worker only makes one additional poll,
-    /// which takes a fraction of a microsecond.
-    fn flush_gathered(&mut self, is_idle: bool) {
-        self.gathered += 1;
-        if is_idle || self.gathered > GATHERED {
-            self.gathered = 0;
-            self.flush_backends();
         }
     }
 
@@ -207,7 +164,7 @@ impl Worker {
     }
 
     fn take_messages(&mut self) {
-        while let Ok(message) = self.messages.try_recv() {
+        while let Some(message) = self.inbox.next() {
             match message {
                 Message::Apply { database, connections } => self.apply(database, connections),
                 Message::Remove { uid } => self.remove(uid),
@@ -263,12 +220,12 @@ impl Worker {
 
     fn drain(&mut self, patience: Duration) {
         let until = self.upstream.io.now + patience.as_micros() as u64;
-        self.draining = Some(self.draining.map_or(until, |at| at.min(until)));
+        self.schedule.drain(until);
         self.finish_if_due();
     }
 
     fn finish_if_due(&mut self) {
-        if self.draining.is_some_and(|at| at <= self.upstream.io.now) {
+        if self.schedule.closes_idle(self.upstream.io.now) {
             self.finish_clients(|_| true);
         }
     }
@@ -287,7 +244,7 @@ impl Worker {
         }
         let id =
             self.add_client(Client::new(connection_count, stream, peer, db, number, self.upstream.io.now));
-        if let Some(to) = self.retiring.clone() {
+        if let Some(to) = self.schedule.retiring.clone() {
             // Assigned to this worker before the acceptor knew the new list.
             self.retire(to);
         }
@@ -301,8 +258,8 @@ impl Worker {
         let db = &mut self.upstream.dbs[client.db];
         client.topology_version = db.topology_version;
         db.identities[client.identity].clients += 1;
-        let id = self.clients.insert(Box::new(client));
-        let client = self.clients.get(id).expect("it was just inserted");
+        let id = self.clients.arena.insert(Box::new(client));
+        let client = self.clients.arena.get(id).expect("it was just inserted");
         if let Err(error) = self.upstream.io.poll.add(client.stream.fd(), Source::Client(id), client.interest)
         {
             eprintln!("worker: cannot poll a client connection: {error}");

@@ -8,7 +8,7 @@
 mod clients;
 mod shards;
 
-use super::{ConnectionCount, Message, Shared as Links, Worker, clock::Clock, io::Io, reports::Reports};
+use super::{ConnectionCount, Message, Worker, clock::Clock, inbox::Inbox, io::Io, reports::Reports};
 use crate::budget::Budget;
 use crate::control::Database;
 use crate::event::Event;
@@ -103,8 +103,8 @@ impl World {
         let poll = Poll::new().unwrap();
         let handle = Handle { messages: sender, waker: poll.waker(), clients: Arc::default() };
         let reports = Reports { number: 1, events, counts, budget: Budget::new() };
-        let links = Links { handle: handle.clone(), messages, reports };
-        let worker = Worker::new(Io::new(poll, Clock::simulated(Arc::clone(&time))), links);
+        let inbox = Inbox { handle: handle.clone(), messages };
+        let worker = Worker::new(Io::new(poll, Clock::simulated(Arc::clone(&time))), inbox, reports);
         let shared = Shared::new(faults.moves == 0.0);
         let mut world = Self {
             seed,
@@ -345,7 +345,7 @@ impl World {
         self.clients.iter_mut().filter(|client| !client.has_hung_up).for_each(Client::ask_for_all);
         self.until("all values are read", |world| world.clients.iter().all(Client::is_done));
         self.clients.clear();
-        self.until("all clients are closed", |world| world.worker.clients.is_empty());
+        self.until("all clients are closed", |world| world.worker.clients.arena.is_empty());
         // The resources that they used are freed within some seconds.
         let until = self.now() + 15_000_000;
         while self.now() < until {

@@ -33,7 +33,7 @@ impl Worker {
         if event.write {
             self.flush_client(id);
         }
-        let Some(client) = self.clients.get(id) else { return };
+        let Some(client) = self.clients.arena.get(id) else { return };
         if event.read && !client.paused && !client.closing {
             self.read_client(id);
         } else if event.broken {
@@ -47,7 +47,7 @@ impl Worker {
     }
 
     fn hung_up(&mut self, id: Id) {
-        let Some(client) = self.clients.get(id) else { return };
+        let Some(client) = self.clients.arena.get(id) else { return };
         let has_all = client.is_drained() && !client.paused && !client.output.has_some();
         if has_all || client.dedicated.is_some() || client.closing {
             self.close_client(id);
@@ -60,14 +60,14 @@ impl Worker {
 
     fn read_client(&mut self, id: Id) {
         let mut scratch = std::mem::take(&mut self.scratch);
-        while let Some(client) = self.clients.get_mut(id) {
+        while let Some(client) = self.clients.arena.get_mut(id) {
             match client.stream.read(&mut scratch) {
                 Ok(0) => self.end_of_client(id),
                 Ok(n) => {
                     self.received(id, &scratch[..n]);
                     // The TLS session may hold more data than the kernel reports.
                     if n == scratch.len()
-                        && self.clients.get(id).is_some_and(|c| c.stream.is_tls() && !c.paused)
+                        && self.clients.arena.get(id).is_some_and(|c| c.stream.is_tls() && !c.paused)
                     {
                         continue;
                     }
@@ -81,19 +81,19 @@ impl Worker {
     }
 
     fn end_of_client(&mut self, id: Id) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.arena.get_mut(id) else { return };
         if client.is_drained() && !client.output.has_some() || client.dedicated.is_some() {
             self.close_client(id);
             return;
         }
         client.closing = true;
         self.set_interest(id, |interest| *interest = Interest { read: false, hangup: false, ..*interest });
-        self.mark_client(id);
+        self.clients.mark_dirty(id);
     }
 
     fn received(&mut self, id: Id, bytes: &[u8]) {
         let now = self.upstream.io.clock();
-        let Some(mut client) = self.clients.take(id) else { return };
+        let Some(mut client) = self.clients.arena.take(id) else { return };
         client.read_at = now;
         self.upstream.dbs[client.db].stats.bytes_in += bytes.len() as u64;
         if client.input.is_empty() {
@@ -105,14 +105,14 @@ impl Worker {
             client.input.extend_from_slice(bytes);
             self.consume_input(id, &mut client);
         }
-        self.clients.put_back(id, client);
+        self.clients.arena.put_back(id, client);
         self.update_memory(id);
         self.after_intake(id);
     }
 
     /// Resumes a client that waited.
     pub fn resume_client(&mut self, id: Id) {
-        let Some(mut client) = self.clients.take(id) else { return };
+        let Some(mut client) = self.clients.arena.take(id) else { return };
         client.resuming = false;
         client.congested = false;
         if client.paused {
@@ -121,7 +121,7 @@ impl Worker {
         }
         let reads = !client.paused && !client.closing;
         let is_tls = client.stream.is_tls();
-        self.clients.put_back(id, client);
+        self.clients.arena.put_back(id, client);
         if reads {
             self.set_interest(id, |interest| {
                 *interest = Interest { write: interest.write, ..Interest::READ }
@@ -153,7 +153,7 @@ impl Worker {
         let began = self.upstream.io.now;
         let mut count = 0u32;
         let mut own = client.parser.take();
-        let mut shared = std::mem::take(&mut self.parser);
+        let mut shared = std::mem::take(&mut self.clients.parser);
         let parser = own.as_deref_mut().unwrap_or(&mut shared);
         let mut at = 0;
         while at < bytes.len() {
@@ -167,7 +167,7 @@ impl Worker {
                 // Other clients are handled first; this one continues in the next round.
                 client.paused = true;
                 client.resuming = true;
-                self.yielded_clients.push(id);
+                self.clients.yielded.push(id);
                 break;
             }
             match parser.parse(&bytes[at..], &limits) {
@@ -197,13 +197,13 @@ impl Worker {
         if parser.is_midway() {
             client.parser = Some(own.unwrap_or_else(|| Box::new(std::mem::take(&mut shared))));
         }
-        self.parser = shared;
+        self.clients.parser = shared;
         at
     }
 
     fn after_intake(&mut self, id: Id) {
-        self.mark_client(id);
-        if self.clients.get(id).is_some_and(|client| client.closing) {
+        self.clients.mark_dirty(id);
+        if self.clients.arena.get(id).is_some_and(|client| client.closing) {
             self.set_interest(id, |interest| interest.read = false);
         }
     }

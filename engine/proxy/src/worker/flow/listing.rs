@@ -12,13 +12,13 @@ impl Worker {
     pub fn ask_for_list(&mut self, id: Id, number: u32, db: usize) {
         let reply_to = ReplyTarget { client: id, number, part: 0 };
         let uid = self.upstream.dbs[db].config.uid;
-        let listing = Listing { uid, reply_to, to: self.handle.clone(), lines: Mutex::default() };
+        let listing = Listing { uid, reply_to, to: self.inbox.handle.clone(), lines: Mutex::default() };
         self.upstream.reports.request_list(listing);
     }
 
     pub fn list(&mut self, listing: &Listing) {
-        let ids = self.clients.ids().into_iter();
-        let clients = ids.filter_map(|id| self.clients.get(id));
+        let ids = self.clients.arena.ids().into_iter();
+        let clients = ids.filter_map(|id| self.clients.arena.get(id));
         let ours = clients.filter(|client| self.upstream.dbs[client.db].config.uid == listing.uid);
         let lines = ours.map(|client| {
             (client.number, self.upstream.dbs[client.db].describe(client, self.upstream.io.now))
@@ -27,11 +27,11 @@ impl Worker {
     }
 
     pub fn listed(&mut self, reply_to: ReplyTarget, mut lines: Vec<(u64, String)>) {
-        let Some(mut client) = self.clients.take(reply_to.client) else { return };
+        let Some(mut client) = self.clients.arena.take(reply_to.client) else { return };
         lines.sort();
         let text: String = lines.into_iter().map(|(_, line)| line + "\n").collect();
         client.output.answer(reply_to.number, &self.upstream.dbs[client.db].text(&client, &text));
-        self.clients.put_back(reply_to.client, client);
-        self.mark_progress(reply_to.client);
+        self.clients.arena.put_back(reply_to.client, client);
+        self.clients.mark_progress(reply_to.client);
     }
 }

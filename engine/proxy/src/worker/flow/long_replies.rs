@@ -30,6 +30,7 @@ impl Worker {
         let reply_to = pending.reply_to;
         let client = self
             .clients
+            .arena
             .get_mut(reply_to.client)
             .filter(|client| client.output.can_start_long_reply(reply_to.number))?;
         client.output.start_long_reply(id, end + 2);
@@ -46,12 +47,12 @@ impl Worker {
         reply.left -= piece.len();
         let client = reply.client;
         // If the client has disconnected, the rest is discarded.
-        if let Some(found) = self.clients.get_mut(client) {
+        if let Some(found) = self.clients.arena.get_mut(client) {
             let written = found.write_piece(piece);
             let is_kept_back = found.stream.wants_write(); // records that did not fit into the socket buffer
             self.upstream.dbs[backend.db].stats.bytes_out += written as u64;
             if written < piece.len() || is_kept_back {
-                self.mark_progress(client);
+                self.clients.mark_progress(client);
             }
         }
         piece.len()
@@ -61,9 +62,9 @@ impl Worker {
     pub fn finish_long_reply(&mut self, backend: &mut Backend, pending: &Pending) {
         backend.long_reply = None;
         let reply_to = pending.reply_to;
-        if let Some(client) = self.clients.get_mut(reply_to.client) {
+        if let Some(client) = self.clients.arena.get_mut(reply_to.client) {
             client.output.finish_long_reply();
-            self.mark_progress(reply_to.client);
+            self.clients.mark_progress(reply_to.client);
         }
     }
 
@@ -72,7 +73,8 @@ impl Worker {
     pub fn suspend_reading(&mut self, id: Id) -> bool {
         let Some(backend) = self.upstream.backends.arena.get_mut(id) else { return false };
         let Some(reply) = backend.long_reply.filter(|_| backend.inflight.len() == 1) else { return false };
-        let has_enough = self.clients.get(reply.client).is_some_and(|client| client.output.has_enough());
+        let has_enough =
+            self.clients.arena.get(reply.client).is_some_and(|client| client.output.has_enough());
         if has_enough {
             backend.is_suspended = true;
             self.upstream.backends.listen(&self.upstream.io, id);

@@ -92,7 +92,7 @@ impl Worker {
 
     /// Handles the loss of a dedicated connection.
     pub fn lost_dedicated(&mut self, owner: Id, id: Id, backend: &Backend) {
-        let Some(client) = self.clients.get_mut(owner) else { return };
+        let Some(client) = self.clients.arena.get_mut(owner) else { return };
         let Some(dedicated) = client.dedicated.as_deref_mut() else { return };
         dedicated.connections.retain(|(_, connection)| *connection != id);
         if backend.is_relayed {
@@ -108,7 +108,7 @@ impl Worker {
         if dedicated.tracking.is_some() {
             // Invalidations may have been missed, so all cached keys are invalidated.
             client.output.push_message(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
-            self.mark_progress(owner);
+            self.clients.mark_progress(owner);
         }
     }
 }

@@ -16,7 +16,7 @@ impl Worker {
     /// Updates the memory of a client. Called whenever its size may have changed.
     #[inline]
     pub fn update_memory(&mut self, id: Id) {
-        let Some(client) = self.clients.get_mut(id) else { return };
+        let Some(client) = self.clients.arena.get_mut(id) else { return };
         let memory = client.memory();
         let grown = memory as i64 - client.accounted_memory as i64;
         if grown == 0 {
@@ -53,17 +53,13 @@ impl Worker {
         dbs[db].report_memory(reports);
         let mut excess = reports.budget.excess(&dbs[db].connections.memory);
         while excess > 0 {
-            let Some((id, memory)) = self.heaviest(db).filter(|(_, memory)| *memory >= SMALL) else { return };
+            let Some((id, memory)) = self.clients.heaviest(db).filter(|(_, memory)| *memory >= SMALL) else {
+                return;
+            };
             self.upstream.dbs[db].stats.failed(Failure::Memory);
             self.close_client(id);
             self.upstream.dbs[db].report_memory(&self.upstream.reports);
             excess = excess.saturating_sub(memory as u64);
         }
-    }
-
-    fn heaviest(&self, db: usize) -> Option<(Id, usize)> {
-        let ids = self.clients.ids().into_iter();
-        let clients = ids.filter_map(|id| Some((id, self.clients.get(id).filter(|client| client.db == db)?)));
-        clients.map(|(id, client)| (id, client.accounted_memory)).max_by_key(|(_, memory)| *memory)
     }
 }

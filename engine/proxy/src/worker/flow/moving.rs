@@ -10,7 +10,7 @@ use crate::worker::types::message::{Handle, Message, MovingClient};
 impl Worker {
     /// Passes a share of the clients to the new workers.
     pub fn share(&mut self, with: &[Handle], of: usize) {
-        let all = self.clients.ids();
+        let all = self.clients.arena.ids();
         let count = all.len() * with.len() / of.max(1);
         for (n, id) in all.into_iter().take(count).enumerate() {
             self.send_away(id, &with[n % with.len()]);
@@ -19,14 +19,14 @@ impl Worker {
 
     /// Passes all clients to other workers and ends this worker.
     pub fn retire(&mut self, to: Vec<Handle>) {
-        for (n, id) in self.clients.ids().into_iter().enumerate() {
+        for (n, id) in self.clients.arena.ids().into_iter().enumerate() {
             self.send_away(id, &to[n % to.len()]);
         }
-        self.retiring = Some(to);
+        self.schedule.retiring = Some(to);
     }
 
     fn send_away(&mut self, id: Id, to: &Handle) {
-        if let Some(client) = self.clients.get_mut(id) {
+        if let Some(client) = self.clients.arena.get_mut(id) {
             client.destination = Some(to.clone());
             self.go_if_ready(id);
         }
@@ -34,12 +34,12 @@ impl Worker {
 
     /// Moves the client if possible. Called whenever all replies to the client have been written.
     pub fn go_if_ready(&mut self, id: Id) {
-        let Some(client) = self.clients.get(id) else { return };
+        let Some(client) = self.clients.arena.get(id) else { return };
         let ready = client.is_drained() && !client.output.has_some() && !client.is_bound() && !client.closing;
         if client.destination.is_none() || !ready {
             return;
         }
-        let Some(mut client) = self.clients.remove(id) else { return };
+        let Some(mut client) = self.clients.arena.remove(id) else { return };
         self.upstream.release_dedicated(&mut client);
         self.upstream.io.poll.remove(client.stream.fd());
         let client = *client;
@@ -96,6 +96,6 @@ impl Worker {
         // Resumed immediately, because its last input may not have been handled.
         client.paused = true;
         let id = self.add_client(client);
-        self.resume.push(id);
+        self.clients.resume.push(id);
     }
 }

@@ -141,7 +141,7 @@ impl Worker {
     /// Prevents later requests of this client from overtaking the one that is sent again.
     pub fn block_later_requests(&mut self, db: usize, pending: &Pending) {
         let stale = self.upstream.dbs[db].topology_version.wrapping_sub(1);
-        if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
+        if let Some(client) = self.clients.arena.get_mut(pending.reply_to.client) {
             client.topology_version = stale;
         }
     }

@@ -1,9 +1,9 @@
 //! Replaces a worker that has failed. Its clients are disconnected and must reconnect.
 
 use crate::poll::Poll;
+use crate::worker::Worker;
 use crate::worker::io::Io;
 use crate::worker::supervise::Supervised;
-use crate::worker::{Shared, TICK, Worker};
 use std::io;
 
 impl Supervised for Worker {
@@ -19,19 +19,15 @@ impl Worker {
     /// Creates a worker that serves the same databases without clients. Of the state of the failed
     /// worker, it keeps only plain values: the applied databases, and the reported outages, so that
     /// their end is reported as well.
-    pub fn replaced(mut self) -> io::Result<Self> {
+    pub fn replaced(self) -> io::Result<Self> {
         let poll = Poll::with_waker(self.upstream.io.poll.waker())?;
+        let mut fresh = Self::new(Io::new(poll, self.upstream.io.clock), self.inbox, self.upstream.reports);
         // A late reply for a closed client must not find another client.
-        self.clients.clear();
-        self.upstream.backends.arena.clear();
-        let shared = Shared { handle: self.handle, messages: self.messages, reports: self.upstream.reports };
-        let mut fresh = Self::new(Io::new(poll, self.upstream.io.clock), shared);
-        fresh.clients = self.clients;
+        fresh.clients.arena = self.clients.arena;
+        fresh.clients.arena.clear();
         fresh.upstream.backends.arena = self.upstream.backends.arena;
-        fresh.draining = self.draining;
-        fresh.retiring = self.retiring;
-        let now = fresh.upstream.io.clock();
-        fresh.next_tick = now + TICK;
+        fresh.upstream.backends.arena.clear();
+        fresh.schedule = self.schedule.replaced(fresh.upstream.io.clock());
         for mut old in self.upstream.dbs.into_served() {
             fresh.upstream.reports.report_memory(&old.connections.memory, -old.reported_memory);
             if old.leaving {
@@ -44,7 +40,7 @@ impl Worker {
             }
         }
         // The failed worker may have been woken for messages that it has not handled.
-        fresh.handle.waker.wake();
+        fresh.inbox.handle.waker.wake();
         Ok(fresh)
     }
 }

@@ -4,10 +4,7 @@ use crate::arena::Id;
 use crate::command::Class;
 use crate::poll::Ready;
 use crate::socket;
-use crate::stats::Failure;
 use crate::worker::Worker;
-use crate::worker::clients::join::Kind;
-use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::types::request::{Bond, Pending, Purpose, Redirect, RequestResult};
 use crate::worker::upstream::backend::{Backend, Fence};
 use std::io::ErrorKind;
@@ -171,75 +168,20 @@ impl Worker {
     /// Delivers a complete reply to the client of the request.
     #[inline]
     pub fn deliver(&mut self, db: usize, pending: &Pending, frame: &[u8]) {
-        if let Some(action) = self.deliver_reply(db, pending, frame) {
+        let db = &mut self.upstream.dbs[db];
+        if let Some(action) = self.clients.deliver(&mut db.stats, db.topology_version, pending, frame) {
             self.apply_reply_action(pending.reply_to, *action, frame);
-            self.mark_progress(pending.reply_to.client);
+            self.clients.mark_progress(pending.reply_to.client);
         }
-    }
-
-    /// Adds a reply to the output of its client. Returns the action that must precede it, if any.
-    #[inline]
-    fn deliver_reply(&mut self, db: usize, pending: &Pending, frame: &[u8]) -> Option<Box<ReplyAction>> {
-        let reply_to = pending.reply_to;
-        let client = self.clients.get_mut(reply_to.client)?;
-        if frame[0] == b'-' {
-            self.upstream.dbs[db].stats.failed(Failure::of(frame));
-        }
-        let slot = client.output.expected(reply_to.number)?;
-        match &mut slot.answer {
-            Answer::Waiting => client.output.answer(reply_to.number, frame),
-            Answer::Joining(join) => {
-                let is_complete = join.add(reply_to.part, frame);
-                let complete = is_complete
-                    .then(|| (join.kind == Kind::Minimum, join.finish(pending.class), join.held()));
-                client.joining += frame.len();
-                if let Some((is_wait, mut joined, held)) = complete {
-                    let topology_version = self.upstream.dbs[db].topology_version;
-                    if is_wait
-                        && client.unconfirmed.is_some_and(|one| one.topology_version != topology_version)
-                    {
-                        // The shard that acknowledged the write may have been lost, and the write
-                        // with it.
-                        joined = b":0\r\n".to_vec();
-                    }
-                    client.joining = client.joining.saturating_sub(held);
-                    client.output.answer(reply_to.number, &joined);
-                }
-            }
-            Answer::Action(_) => {
-                let Answer::Action(action) = std::mem::replace(&mut slot.answer, Answer::Waiting) else {
-                    return None;
-                };
-                return Some(action);
-            }
-            Answer::Stashed { .. } => return None,
-        }
-        self.mark_progress(reply_to.client);
-        None
     }
 
     /// Does the same for an error that is not the reply of the shard to this request.
     #[cold]
     pub fn deliver_failure(&mut self, db: usize, pending: &Pending, result: RequestResult, frame: &[u8]) {
         self.upstream.dbs[db].count_result(pending, result);
-        if let Some(client) = self.clients.get_mut(pending.reply_to.client) {
+        if let Some(client) = self.clients.arena.get_mut(pending.reply_to.client) {
             client.output.mark_unserved(pending.reply_to.number);
         }
         self.deliver(db, pending, frame);
-    }
-
-    /// Handles a new reply for a client: it has output, and is resumed if it waited.
-    #[inline]
-    pub fn mark_progress(&mut self, id: Id) {
-        let Some(client) = self.clients.get_mut(id) else { return };
-        if !client.dirty {
-            client.dirty = true;
-            self.dirty_clients.add(id);
-        }
-        client.blocked &= !client.is_drained();
-        if client.paused && !client.resuming {
-            client.resuming = true;
-            self.resume.push(id);
-        }
     }
 }

@@ -9,7 +9,7 @@ impl Worker {
     /// Applies the change that follows the reply of a shard.
     #[cold]
     pub fn apply_reply_action(&mut self, reply_to: ReplyTarget, action: ReplyAction, frame: &[u8]) {
-        let Some(mut client) = self.clients.take(reply_to.client) else { return };
+        let Some(mut client) = self.clients.arena.take(reply_to.client) else { return };
         let failed = frame[0] == b'-';
         let mut reply = frame.to_vec();
         match action {
@@ -32,21 +32,21 @@ impl Worker {
             ReplyAction::List if failed => {}
             ReplyAction::List => {
                 self.ask_for_list(reply_to.client, reply_to.number, client.db);
-                self.clients.put_back(reply_to.client, client);
+                self.clients.arena.put_back(reply_to.client, client);
                 return;
             }
         }
         client.output.answer(reply_to.number, &reply);
         client.blocked = false;
-        self.clients.put_back(reply_to.client, client);
+        self.clients.arena.put_back(reply_to.client, client);
     }
 
     /// Forwards a frame that answers no request to the owner of the connection, if any.
     pub fn relay(&mut self, backend: &mut Backend, frame: &[u8]) {
         let Some(owner) = backend.owner else { return };
-        let Some(mut client) = self.clients.take(owner) else { return };
+        let Some(mut client) = self.clients.arena.take(owner) else { return };
         self.upstream.relayed(backend, &mut client, frame);
-        self.clients.put_back(owner, client);
-        self.mark_progress(owner);
+        self.clients.arena.put_back(owner, client);
+        self.clients.mark_progress(owner);
     }
 }

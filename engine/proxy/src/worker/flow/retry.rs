@@ -31,7 +31,7 @@ impl Worker {
                 self.deliver_failure(db, &parked.pending, RequestResult::Failed, &parked.error);
                 continue;
             }
-            if self.clients.get(parked.pending.reply_to.client).is_none() {
+            if self.clients.arena.get(parked.pending.reply_to.client).is_none() {
                 // It was not executed and must not be: its client has disconnected, and it had the
                 // permissions of that client.
                 continue;
@@ -69,9 +69,9 @@ impl Worker {
 
     /// Does the same for a client that is not being handled now.
     pub fn dedicated_for(&mut self, id: Id, target: TargetNumber) -> Option<Id> {
-        let mut client = self.clients.take(id)?;
+        let mut client = self.clients.arena.take(id)?;
         let backend = self.upstream.dedicated_to(id, &mut client, target);
-        self.clients.put_back(id, client);
+        self.clients.arena.put_back(id, client);
         backend
     }
 
@@ -82,14 +82,14 @@ impl Worker {
 
     /// Sends the start of a transaction that has waited for a primary.
     pub fn opened(&mut self, client: Id, backend: Id, opening: &[Vec<u8>]) {
-        let Some(mut owner) = self.clients.take(client) else { return };
+        let Some(mut owner) = self.clients.arena.take(client) else { return };
         self.upstream.open_transaction(&mut owner, backend, opening);
-        self.clients.put_back(client, owner);
+        self.clients.arena.put_back(client, owner);
     }
 
     /// Breaks the transaction, because no primary became available in time.
     pub fn never_opened(&mut self, client: Id) {
-        let dedicated = self.clients.get_mut(client).and_then(|client| client.dedicated.as_deref_mut());
+        let dedicated = self.clients.arena.get_mut(client).and_then(|client| client.dedicated.as_deref_mut());
         if let Some(transaction) = dedicated.and_then(|dedicated| dedicated.transaction.as_mut()) {
             transaction.mark_lost();
         }
@@ -102,7 +102,7 @@ impl Worker {
         parked: &'a Parked,
         pending: Pending,
     ) -> (Cow<'a, [u8]>, Pending) {
-        let client = self.clients.get_mut(pending.reply_to.client);
+        let client = self.clients.arena.get_mut(pending.reply_to.client);
         let slot = client.and_then(|client| client.output.expected(pending.reply_to.number));
         let Some(slot) = slot.filter(|_| parked.error.starts_with(b"-UNBLOCKED")) else {
             return (Cow::Borrowed(&parked.bytes), pending);

@@ -1,8 +1,9 @@
 //! Work that depends on time, executed fifty times a second.
 
 use crate::arena::Id;
+use crate::worker::Worker;
+use crate::worker::schedule::TICK;
 use crate::worker::upstream::db::Db;
-use crate::worker::{TICK, Worker};
 
 /// Time in microseconds that a former primary has to answer pending requests.
 const DEMOTED: u64 = 500_000;
@@ -13,9 +14,9 @@ const SELDOM: u64 = 50;
 
 impl Worker {
     pub fn tick(&mut self) {
-        self.next_tick = self.upstream.io.now + TICK;
+        self.schedule.start_tick(self.upstream.io.now);
         for db in self.upstream.dbs.indexes() {
-            self.upstream.send_canaries(db, self.draining.is_some());
+            self.upstream.send_canaries(db, self.schedule.is_draining());
             let Db { parked, retry_at, .. } = &self.upstream.dbs[db];
             if !parked.is_empty() && *retry_at <= self.upstream.io.now {
                 self.retry_parked(db);
@@ -26,7 +27,7 @@ impl Worker {
         }
         self.update_other_memory();
         if (self.upstream.io.now / TICK) % SELDOM == 0 {
-            for id in self.clients.ids() {
+            for id in self.clients.arena.ids() {
                 self.check_client(id);
             }
             for db in self.upstream.dbs.iter_mut() {
@@ -38,13 +39,13 @@ impl Worker {
     }
 
     fn check_client(&mut self, id: Id) {
-        let Some(mut client) = self.clients.take(id) else { return };
+        let Some(mut client) = self.clients.arena.take(id) else { return };
         client.release_unused_memory();
         if client.dedicated.is_some() {
             self.upstream.return_to_pool(&mut client);
         }
-        self.clients.put_back(id, client);
-        let Some(client) = self.clients.get(id) else { return };
+        self.clients.arena.put_back(id, client);
+        let Some(client) = self.clients.arena.get(id) else { return };
         let db = &self.upstream.dbs[client.db];
         let over = |since: u64, millis: u64| millis > 0 && since + millis * 1_000 < self.upstream.io.now;
         let is_unauthenticated = db.identities[client.identity].noauth;
@@ -102,6 +103,9 @@ impl Worker {
         self.upstream.dbs[backend.db]
             .request_timeout()
             .is_some_and(|timeout| since + timeout < self.upstream.io.now)
-            && !backend.owner.and_then(|owner| self.clients.get(owner)).is_some_and(|client| client.blocked)
+            && !backend
+                .owner
+                .and_then(|owner| self.clients.arena.get(owner))
+                .is_some_and(|client| client.blocked)
     }
 }
