@@ -169,7 +169,8 @@ lint-page: tools
 
 .PHONY: lint-engine
 lint-engine: tools
-	@echo "== Engine: format, lint"
+	@echo "== Engine: format, lint, imports"
+	@$(bin)/python scripts/check-modules
 	@$(cargo) fmt --check
 	@$(cargo) clippy --quiet --release --locked --all-targets -- -D warnings
 

@@ -1,6 +1,6 @@
 //! Everything about shards: databases with their topology, connections, waiting requests and outages.
-//! Files with a type contain its state. The other files contain the behaviour, and are imported by no
-//! file.
+//!
+//! Files that define a type contain state. The others contain behaviour, and no file imports them.
 
 pub mod backend;
 pub mod backends;

@@ -2,7 +2,7 @@
 
 use crate::arena::Id;
 
-/// Each connection is added once before it is written, so it needs a flag of its own.
+/// A list of connections. A flag of the connection prevents that it is added twice.
 #[derive(Debug, Default)]
 pub struct DirtyList(Vec<Id>);
 
