@@ -13,9 +13,9 @@ impl Worker {
     /// Requests that the shard has received are not repeated, whether they read or write, because
     /// they may have caused the failure. Their clients receive an error.
     pub fn lost(&mut self, id: Id) {
-        let is_out_of_step =
+        let is_desynchronized =
             self.upstream.backends.arena.get(id).is_some_and(|backend| backend.is_desynchronized);
-        self.end_backend(id, if is_out_of_step { Failure::Protocol } else { Failure::Reset }, LOST);
+        self.end_backend(id, if is_desynchronized { Failure::Protocol } else { Failure::Reset }, LOST);
     }
 
     /// Closes a connection to a shard that does not answer. The shard may have executed its
@@ -91,7 +91,7 @@ impl Worker {
     }
 
     /// Handles the loss of a dedicated connection.
-    pub fn lost_dedicated(&mut self, owner: Id, id: Id, backend: &Backend) {
+    fn lost_dedicated(&mut self, owner: Id, id: Id, backend: &Backend) {
         let Some(client) = self.clients.arena.get_mut(owner) else { return };
         let Some(dedicated) = client.dedicated.as_deref_mut() else { return };
         dedicated.connections.retain(|(_, connection)| *connection != id);

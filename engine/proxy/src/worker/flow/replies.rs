@@ -175,7 +175,7 @@ impl Worker {
         }
     }
 
-    /// Does the same for an error that is not the reply of the shard to this request.
+    /// Delivers an error that is not the reply of the shard to this request.
     #[cold]
     pub fn deliver_failure(&mut self, db: usize, pending: &Pending, result: RequestResult, frame: &[u8]) {
         self.upstream.dbs[db].count_result(pending, result);

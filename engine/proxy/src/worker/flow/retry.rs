@@ -67,7 +67,7 @@ impl Worker {
         }
     }
 
-    /// Does the same for a client that is not being handled now.
+    /// Finds or opens a dedicated connection for a client that is not being handled now.
     pub fn dedicated_for(&mut self, id: Id, target: TargetNumber) -> Option<Id> {
         let mut client = self.clients.arena.take(id)?;
         let backend = self.upstream.dedicated_to(id, &mut client, target);
@@ -75,20 +75,20 @@ impl Worker {
         backend
     }
 
-    pub fn dedicated_again(&mut self, db: usize, pending: &Pending) -> Option<Id> {
+    fn dedicated_again(&mut self, db: usize, pending: &Pending) -> Option<Id> {
         let target = self.upstream.dbs[db].topology.owner(pending.slot)?;
         self.dedicated_for(pending.reply_to.client, target)
     }
 
     /// Sends the start of a transaction that has waited for a primary.
-    pub fn opened(&mut self, client: Id, backend: Id, opening: &[Vec<u8>]) {
+    fn opened(&mut self, client: Id, backend: Id, opening: &[Vec<u8>]) {
         let Some(mut owner) = self.clients.arena.take(client) else { return };
         self.upstream.open_transaction(&mut owner, backend, opening);
         self.clients.arena.put_back(client, owner);
     }
 
     /// Breaks the transaction, because no primary became available in time.
-    pub fn never_opened(&mut self, client: Id) {
+    fn never_opened(&mut self, client: Id) {
         let dedicated = self.clients.arena.get_mut(client).and_then(|client| client.dedicated.as_deref_mut());
         if let Some(transaction) = dedicated.and_then(|dedicated| dedicated.transaction.as_mut()) {
             transaction.mark_lost();
@@ -97,7 +97,7 @@ impl Worker {
 
     /// Returns the request with the remaining timeout if its blocking was interrupted because the
     /// primary was demoted.
-    pub fn with_remaining_timeout<'a>(
+    fn with_remaining_timeout<'a>(
         &mut self,
         parked: &'a Parked,
         pending: Pending,

@@ -42,7 +42,7 @@ impl Upstream {
         Flow::Next
     }
 
-    pub fn ask_all(&mut self, id: Id, client: &mut Client, class: Class, raw: &[u8], kind: Kind) {
+    fn ask_all(&mut self, id: Id, client: &mut Client, class: Class, raw: &[u8], kind: Kind) {
         let mut slots: Vec<_> = self.dbs[client.db].topology.representatives().collect();
         if slots.is_empty() {
             slots.push(self.dbs[client.db].topology.home());
