@@ -1,8 +1,5 @@
 //! Properties of a command: its class, the positions of its keys, and how it is handled.
 
-use crate::command_table::COMMANDS;
-use crate::learned;
-use crate::reply_safety::{self, ReplySafety};
 use resp::Args;
 
 /// Read and write follow the flags of the engine. Everything else is `Other`, including scripts,
@@ -82,6 +79,20 @@ pub enum Handling {
     Refuse,
 }
 
+/// Known safety of the replies to a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplySafety {
+    /// No reply of the engine contains line breaks of the request outside a value.
+    Safe,
+    /// Runs or loads a script. The engine quotes the first line of the script verbatim, and in some
+    /// versions also its errors.
+    Script,
+    /// Quotes the request, or code in it, verbatim.
+    Unsafe,
+    /// A command of a module, or of an engine that is newer than the table.
+    Unknown,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command {
     /// Index of the command in counters: first the commands of the table, then learned ones.
@@ -106,35 +117,6 @@ pub(crate) const fn command(
 ) -> Command {
     Command { index: 0, name, arity, class, keys, handling, proof: ReplySafety::Unknown }
 }
-
-const UNKNOWN_INDEX: u16 = COMMANDS.len() as u16;
-pub(crate) const FIRST_LEARNED: u16 = UNKNOWN_INDEX + 1;
-
-pub(crate) static TABLE: [Command; COMMANDS.len()] = numbered();
-
-const fn numbered() -> [Command; COMMANDS.len()] {
-    let mut table = COMMANDS;
-    let mut n = 0;
-    while n < table.len() {
-        table[n].index = n as u16;
-        table[n].proof = reply_safety::proof(table[n].handling);
-        n += 1;
-    }
-    table
-}
-
-/// Returns the name of the command with this index.
-pub fn name_of(index: u16) -> &'static str {
-    match TABLE.get(usize::from(index)) {
-        Some(command) => command.name,
-        None => index.checked_sub(FIRST_LEARNED).and_then(learned::name_of).unwrap_or("unknown"),
-    }
-}
-
-/// A command that is neither in the table nor learned. It goes to the home shard, which returns the
-/// engine's error.
-pub static UNKNOWN: Command =
-    Command { index: UNKNOWN_INDEX, ..command("", -1, Class::Other, Keys::None, Handling::Forward) };
 
 impl Command {
     pub fn accepts(&self, args: usize) -> bool {
@@ -186,62 +168,9 @@ impl Command {
     }
 }
 
-/// Hash table of lower-case names, sparse enough that most lookups need one comparison.
-struct Index {
-    slots: [u16; SIZE],
-}
-
-const SIZE: usize = 2048;
-const EMPTY: u16 = u16::MAX;
-
-static INDEX: Index = Index::build();
-
-const fn hash(name: &[u8]) -> usize {
-    let mut h: u32 = 0x811c_9dc5;
-    let mut i = 0;
-    while i < name.len() {
-        h = (h ^ (name[i] | 0x20) as u32).wrapping_mul(0x0100_0193);
-        i += 1;
-    }
-    (h ^ (h >> 15)) as usize % SIZE
-}
-
-impl Index {
-    const fn build() -> Self {
-        let commands = numbered();
-        let mut slots = [EMPTY; SIZE];
-        let mut n = 0;
-        while n < commands.len() {
-            let mut at = hash(commands[n].name.as_bytes());
-            while slots[at] != EMPTY {
-                at = (at + 1) % SIZE;
-            }
-            slots[at] = n as u16;
-            n += 1;
-        }
-        Self { slots }
-    }
-}
-
-#[inline]
-pub fn find(name: &[u8]) -> Option<&'static Command> {
-    if name.len() > 32 {
-        return None;
-    }
-    let mut at = hash(name);
-    while INDEX.slots[at] != EMPTY {
-        let command = &TABLE[usize::from(INDEX.slots[at])];
-        if command.name.as_bytes().eq_ignore_ascii_case(name) {
-            return Some(command);
-        }
-        at = (at + 1) % SIZE;
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::command_index::find;
     use resp::{Limits, RequestParser};
 
     fn first_key(line: &str) -> Option<String> {
@@ -251,17 +180,6 @@ mod tests {
         let args = parser.args(line.as_bytes());
         let key = find(args.get(0).unwrap()).unwrap().first_key(&args)?;
         Some(String::from_utf8(key.to_vec()).unwrap())
-    }
-
-    #[test]
-    fn every_command_is_found_in_any_case() {
-        for command in &TABLE {
-            assert_eq!(find(command.name.as_bytes()).unwrap().name, command.name);
-            assert_eq!(name_of(command.index), command.name);
-            assert_eq!(find(command.name.to_uppercase().as_bytes()).unwrap().name, command.name);
-        }
-        assert!(find(b"nosuch").is_none());
-        assert_eq!(name_of(UNKNOWN.index), "unknown");
     }
 
     #[test]

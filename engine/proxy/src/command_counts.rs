@@ -2,7 +2,7 @@
 //! in the table. Each command that occurs has one allocation, so counting a request takes two
 //! additions.
 
-use crate::command::name_of;
+use crate::learned::name_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -141,7 +141,7 @@ pub fn merge<'a>(parts: impl Iterator<Item = (u16, &'a SparseCounts)>, most: usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{UNKNOWN, find};
+    use crate::command_index::{UNKNOWN, find};
 
     #[test]
     fn latencies_are_recorded_within_three_percent() {

@@ -1,7 +1,8 @@
 //! Commands that are not in the table, of newer engines and of modules, as the shard describes them
 //! in its COMMAND reply.
 
-use crate::command::{self, Class, Command, Handling, Keys, UNKNOWN, command};
+use crate::command::{Class, Command, Handling, Keys, command};
+use crate::command_index::{self, FIRST_LEARNED, TABLE, UNKNOWN};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -56,8 +57,15 @@ impl LearnedCommands {
     }
 }
 
-/// Returns the name of the learned command with this index.
-pub(crate) fn name_of(number: u16) -> Option<&'static str> {
+/// Returns the name of the command with this index, of the table or learned.
+pub fn name_of(index: u16) -> &'static str {
+    match TABLE.get(usize::from(index)) {
+        Some(command) => command.name,
+        None => index.checked_sub(FIRST_LEARNED).and_then(learned_name).unwrap_or("unknown"),
+    }
+}
+
+fn learned_name(number: u16) -> Option<&'static str> {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     all.get(usize::from(number)).map(|command| command.name)
 }
@@ -65,7 +73,7 @@ pub(crate) fn name_of(number: u16) -> Option<&'static str> {
 fn parse(row: &[&[u8]]) -> Option<&'static Command> {
     let [name, arity, flags, first, _, step, rest @ ..] = row else { return None };
     let name = std::str::from_utf8(resp::text(name)?).ok()?.to_ascii_lowercase();
-    if command::find(name.as_bytes()).is_some() {
+    if command_index::find(name.as_bytes()).is_some() {
         return None;
     }
     let flags: Vec<_> = resp::items(flags)?.into_iter().filter_map(resp::text).collect();
@@ -133,7 +141,7 @@ fn intern(name: String, make: impl FnOnce(&'static str) -> Command) -> Option<&'
     if all.len() >= MOST {
         return None;
     }
-    let index = command::FIRST_LEARNED + all.len() as u16;
+    let index = FIRST_LEARNED + all.len() as u16;
     let command = Box::leak(Box::new(Command { index, ..command }));
     all.push(command);
     Some(command)
@@ -177,7 +185,7 @@ mod tests {
         assert_eq!(known("m.set"), (Class::Other, Keys::None, Handling::Refuse));
         assert_eq!(known("m.any"), (Class::Other, Keys::Unknown, Handling::Forward));
         assert_eq!(learned.find(b"nosuch").name, "");
-        assert_eq!(command::name_of(learned.find(b"m.run").index), "m.run");
+        assert_eq!(name_of(learned.find(b"m.run").index), "m.run");
         let before = ALL.lock().unwrap().len();
         learned.learn(format!("*6\r\n{}", rows.concat()).as_bytes());
         assert_eq!(ALL.lock().unwrap().len(), before);

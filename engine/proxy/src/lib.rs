@@ -7,6 +7,7 @@ pub mod acceptor;
 pub mod budget;
 pub mod command;
 pub mod command_counts;
+pub mod command_index;
 mod command_table;
 pub mod control;
 mod event;

@@ -6,22 +6,8 @@
 //! `engine/testkit/conformance/reply_injection.py` has tested them; `reply_injection.json` in the same
 //! directory contains the result.
 
-use crate::command::Handling;
+use crate::command::{Handling, ReplySafety};
 use resp::Args;
-
-/// Known safety of the replies to a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReplySafety {
-    /// No reply of the engine contains line breaks of the request outside a value.
-    Safe,
-    /// Runs or loads a script. The engine quotes the first line of the script verbatim, and in some
-    /// versions also its errors.
-    Script,
-    /// Quotes the request, or code in it, verbatim.
-    Unsafe,
-    /// A command of a module, or of an engine that is newer than the table.
-    Unknown,
-}
 
 /// Measure that a request requires so that it cannot harm other clients, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -110,7 +96,7 @@ pub fn is_http(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{TABLE, UNKNOWN, find};
+    use crate::command_index::{TABLE, UNKNOWN, find};
     use resp::{Limits, RequestParser, encode};
     use serde_json::Value;
 

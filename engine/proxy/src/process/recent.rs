@@ -78,7 +78,8 @@ fn sparse(piece: &BTreeMap<Key, Counts>) -> BTreeMap<Key, SparseCounts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Class, find};
+    use crate::command::Class;
+    use crate::command_index::find;
     use crate::stats::ReplyBatch;
 
     fn counted(command: &str, served: u64) -> Stats {

@@ -1,7 +1,8 @@
 //! A client connection: input that has not been handled, and the state that the proxy keeps for the
 //! client.
 
-use crate::command::{Class, UNKNOWN};
+use crate::command::Class;
+use crate::command_index::UNKNOWN;
 use crate::poll::Interest;
 use crate::reply_safety::Risk;
 use crate::stats::{Failure, ReplyBatch};

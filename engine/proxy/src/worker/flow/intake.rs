@@ -1,7 +1,8 @@
 //! bytes -> request: reads from clients and handles their requests one after another.
 
 use crate::arena::Id;
-use crate::command::{Class, UNKNOWN};
+use crate::command::Class;
+use crate::command_index::UNKNOWN;
 use crate::poll::{Interest, Ready};
 use crate::stats::Failure;
 use crate::worker::Worker;

@@ -1,7 +1,8 @@
 //! Requests that waited for a primary are sent again.
 
 use crate::arena::Id;
-use crate::command::{self, Handling};
+use crate::command::Handling;
+use crate::command_index;
 use crate::stats::Failure;
 use crate::topology::TargetNumber;
 use crate::worker::Worker;
@@ -123,7 +124,7 @@ fn shortened(request: &[u8], waited: u64) -> Option<Vec<u8>> {
     let limits = Limits { request: u32::MAX as usize, ..Limits::default() };
     let len = parser.parse(request, &limits).ok()??;
     let args = parser.args(&request[..len]);
-    let command = command::find(args.get(0)?)?;
+    let command = command_index::find(args.get(0)?)?;
     let (at, in_millis) = match (command.handling, command.name) {
         (Handling::Xread, _) => ((0..args.len()).find(|&at| is_word(&args, at, "block"))? + 1, true),
         (_, "blmpop" | "bzmpop") => (1, false),

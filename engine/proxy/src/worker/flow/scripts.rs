@@ -4,7 +4,7 @@
 //! shard a command with the same keys whose errors clients cannot influence, and follows only that
 //! reply.
 
-use crate::command;
+use crate::command_index;
 use crate::learned::LearnedCommands;
 use crate::worker::Worker;
 use crate::worker::types::request::{Pending, Purpose, Redirect, UnverifiedScriptError};
@@ -63,7 +63,7 @@ fn probe(request: &[u8], learned: &LearnedCommands) -> Option<Vec<u8>> {
     let len = parser.parse(request, &limits).ok()??;
     let args = parser.args(&request[..len]);
     let name = args.get(0)?;
-    let keys = command::find(name).unwrap_or_else(|| learned.find(name)).keys_of(&args);
+    let keys = command_index::find(name).unwrap_or_else(|| learned.find(name)).keys_of(&args);
     if keys.is_empty() {
         return None;
     }

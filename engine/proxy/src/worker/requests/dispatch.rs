@@ -1,8 +1,9 @@
 //! request -> command: selects the handling by the name, and forwards common commands.
 
 use crate::arena::Id;
-use crate::command::{self, Class, Command, Handling, Keys};
-use crate::reply_safety::{self, ReplySafety, Risk};
+use crate::command::{Class, Command, Handling, Keys, ReplySafety};
+use crate::command_index;
+use crate::reply_safety::{self, Risk};
 use crate::stats::Failure;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::reply::Answer;
@@ -24,7 +25,7 @@ impl Upstream {
             client.topology_version = db.topology_version;
         }
         let name = args.get(0).unwrap_or_default();
-        let command = command::find(name).unwrap_or_else(|| db.commands.find(name));
+        let command = command_index::find(name).unwrap_or_else(|| db.commands.find(name));
         // Commands queued in a transaction do not block.
         client.current_command = (command.index, command.blocks(args) && !client.is_queueing());
         if command.proof == ReplySafety::Unknown && reply_safety::is_http(name) {
