@@ -49,7 +49,7 @@ function signedCertificate(): { certificate: string; key: string } {
 import json
 from backend.tests.support.certificates import sign
 signed = sign('E2E', names=('console.example.com', 'localhost'))
-print(json.dumps({'certificate': signed.pem, 'key': signed.key}))`;
+print(json.dumps({'certificate': signed.pem, 'key': signed.key_pem}))`;
   const cwd = new URL('../..', import.meta.url).pathname;
   return JSON.parse(execFileSync(python, ['-c', script], { cwd, encoding: 'utf8' }));
 }
