@@ -67,11 +67,11 @@ class Lab:
             (self.directory / str(port) / "nodes.conf").write_text(nodes_conf(shards, len(ports), shard))
             self.shard_server(port)
         for port in [*ports, *(replicas or [])]:
-            at = (self.address, port)
-            wait_for(lambda at=at: b"cluster_state:ok" in say(at, "CLUSTER", "INFO"), "the cluster to be ok")
+            address = (self.address, port)
+            wait_for(lambda address=address: b"cluster_state:ok" in say(address, "CLUSTER", "INFO"), "the cluster to be ok")
         for port in replicas or []:
-            at = (self.address, port)
-            wait_for(lambda at=at: b"master_link_status:up" in say(at, "INFO", "replication"), "replicas in sync")
+            address = (self.address, port)
+            wait_for(lambda address=address: b"master_link_status:up" in say(address, "INFO", "replication"), "replicas in sync")
         return shards
 
     def shard_server(self, port: int) -> subprocess.Popen[bytes]:
@@ -105,11 +105,11 @@ def nodes_conf(shards: list[dict[str, Any]], primaries: int, myself: dict[str, A
     for number, shard in enumerate(shards):
         primary = shards[number % primaries]
         group = primary["id"][::-1]
-        role, of = ("master", "-") if shard is primary else ("slave", primary["id"])
+        role, primary_id = ("master", "-") if shard is primary else ("slave", primary["id"])
         flags = f"myself,{role}" if shard is myself else role
         slots = " ".join(f"{first}-{last}" for first, last in shard["slots"])
-        at = f"{shard['address']}:{shard['port']}@{shard['port'] + 5000},,tls-port=0,shard-id={group}"
-        lines.append(f"{shard['id']} {at} {flags} {of} 0 0 {number % primaries + 1} connected {slots}".rstrip())
+        address = f"{shard['address']}:{shard['port']}@{shard['port'] + 5000},,tls-port=0,shard-id={group}"
+        lines.append(f"{shard['id']} {address} {flags} {primary_id} 0 0 {number % primaries + 1} connected {slots}".rstrip())
     return "\n".join([*lines, f"vars currentEpoch {primaries} lastVoteEpoch 0", ""])
 
 
@@ -172,13 +172,13 @@ def listen(lines: BinaryIO, messages: "queue.Queue[dict[str, Any] | None]") -> N
 
 def wait_for(condition: Any, what: str, seconds: float = 60) -> None:
     """Wait until the condition holds. Connection errors count as not yet fulfilled."""
-    until = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while True:
         try:
             if condition():
                 return
         except OSError:
             pass
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds} s for {what}")
         time.sleep(0.02)

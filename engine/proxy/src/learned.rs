@@ -71,7 +71,7 @@ fn learned_name(number: u16) -> Option<&'static str> {
 }
 
 fn parse(row: &[&[u8]]) -> Option<&'static Command> {
-    let [name, arity, flags, first, _, step, rest @ ..] = row else { return None };
+    let [name, arity, flags, first, last, step, rest @ ..] = row else { return None };
     let name = std::str::from_utf8(resp::text(name)?).ok()?.to_ascii_lowercase();
     if command_index::find(name.as_bytes()).is_some() {
         return None;
@@ -84,7 +84,10 @@ fn parse(row: &[&[u8]]) -> Option<&'static Command> {
             true => Keys::Unknown,
             false => Keys::None,
         }),
-        (first, step) => Keys::Range(first, step.max(1)),
+        (first, step) => {
+            let last = resp::integer(last).and_then(|last| isize::try_from(last).ok())?;
+            Keys::Range(first, last, step.max(1))
+        }
     };
     let class = match () {
         () if has("write") => Class::Write,
@@ -113,7 +116,9 @@ fn counted(specs: &[u8]) -> Option<Keys> {
         let number = |of: &[&[u8]], name: &[u8]| usize::try_from(resp::integer(field(of, name)?)?).ok();
         match (resp::text(field(&begin, b"type")?)?, resp::text(field(&find, b"type")?)?) {
             (b"index", b"keynum") => {
-                Some(Keys::Counted(number(&begins, b"index")? + number(&finds, b"keynumidx")?))
+                let (at, first) = (number(&finds, b"keynumidx")?, number(&finds, b"firstkey")?);
+                let step = number(&finds, b"keystep")?.max(1);
+                (first == at + 1).then_some(Keys::Counted(number(&begins, b"index")? + at, step))
             }
             (b"keyword", _) if resp::text(field(&begins, b"keyword")?)? == b"STREAMS" => Some(Keys::Streams),
             _ => None,
@@ -163,7 +168,8 @@ mod tests {
     #[test]
     fn commands_missing_from_the_table_are_learned() {
         let keynum = "*1\r\n%2\r\n+begin_search\r\n%2\r\n+type\r\n+index\r\n+spec\r\n%1\r\n+index\r\n:1\r\n\
-                      +find_keys\r\n%2\r\n+type\r\n+keynum\r\n+spec\r\n%1\r\n+keynumidx\r\n:0\r\n";
+                      +find_keys\r\n%2\r\n+type\r\n+keynum\r\n+spec\r\n%3\r\n+keynumidx\r\n:0\r\n\
+                      +firstkey\r\n:1\r\n+keystep\r\n:2\r\n";
         let rows = [
             row("get", &["write"], 7, "*0\r\n"),
             row("NEWGET", &["readonly"], 1, "*0\r\n"),
@@ -179,9 +185,9 @@ mod tests {
             (command.class, command.keys, command.handling)
         };
         assert_eq!(learned.commands.len(), 5);
-        assert_eq!(known("NewGet"), (Class::Read, Keys::Range(1, 1), Handling::Forward));
-        assert_eq!(known("m.run"), (Class::Write, Keys::Counted(1), Handling::Run));
-        assert_eq!(known("m.wait"), (Class::Other, Keys::Range(1, 1), Handling::Block));
+        assert_eq!(known("NewGet"), (Class::Read, Keys::Range(1, 1, 1), Handling::Forward));
+        assert_eq!(known("m.run"), (Class::Write, Keys::Counted(1, 2), Handling::Run));
+        assert_eq!(known("m.wait"), (Class::Other, Keys::Range(1, 1, 1), Handling::Block));
         assert_eq!(known("m.set"), (Class::Other, Keys::None, Handling::Refuse));
         assert_eq!(known("m.any"), (Class::Other, Keys::Unknown, Handling::Forward));
         assert_eq!(learned.find(b"nosuch").name, "");

@@ -102,6 +102,12 @@ impl Topology {
         Some(number as TargetNumber)
     }
 
+    /// Returns the process that the agent has named whose address matches.
+    pub fn find_listed(&self, matches: impl Fn(SocketAddr) -> bool) -> Option<TargetNumber> {
+        let number = self.targets.iter().position(|target| target.listed && matches(target.address))?;
+        Some(number as TargetNumber)
+    }
+
     fn intern(&mut self, address: SocketAddr) -> TargetNumber {
         if let Some(number) = self.targets.iter().position(|target| target.address == address) {
             return number as TargetNumber;
@@ -156,6 +162,11 @@ impl Topology {
     #[inline]
     pub fn is_local_slot(&self, slot: u16) -> bool {
         !self.is_cluster || self.proxy_of(slot).is_none_or(|proxy| Some(proxy) == self.local_proxy)
+    }
+
+    /// Returns this slot or the next one that a client may use here.
+    pub fn next_local_slot(&self, slot: u16) -> Option<u16> {
+        (slot..SLOTS).find(|&slot| self.is_local_slot(slot))
     }
 
     /// Returns the index in `proxies` of the endpoint that serves the slot. It is this endpoint if

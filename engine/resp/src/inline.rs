@@ -1,4 +1,4 @@
-//! Inline commands: words on a line, quoted as the engine's `sdssplitargs` understands it.
+//! Inline commands: words on a line, quoted as `sdssplitargs` of Valkey 9.1 understands it.
 
 use crate::encode;
 use crate::error::ProtocolError;
@@ -20,52 +20,59 @@ pub(crate) fn split(line: &[u8], out: &mut Vec<u8>, args: &mut Vec<(u32, u32)>) 
 
 fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
-    let mut rest = line.trim_ascii_start();
-    // The engine handles the line as a C string, which a NUL byte ends.
-    while !rest.is_empty() && rest[0] != 0 {
+    let mut rest = skip_blanks(line);
+    while !rest.is_empty() {
         let (word, after) = next(rest)?;
         words.push(word);
-        rest = after.trim_ascii_start();
+        rest = skip_blanks(after);
     }
     Some(words)
 }
 
+/// Skips what `isspace` accepts, which includes the vertical tab.
+fn skip_blanks(line: &[u8]) -> &[u8] {
+    let is_blank = |byte: &u8| matches!(byte, b'\t'..=b'\r' | b' ');
+    &line[line.iter().take_while(|byte| is_blank(byte)).count()..]
+}
+
+/// Returns the first word without its quotes, and the rest of the line. `None`: a quote is not
+/// closed.
 fn next(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut word = Vec::new();
-    let mut i = 0;
-    loop {
-        match line.get(i) {
-            None | Some(b' ' | b'\t' | b'\r' | b'\n' | 0) => return Some((word, &line[i..])),
-            Some(b'"') => i = double_quoted(line, i + 1, &mut word)?,
-            Some(b'\'') => i = single_quoted(line, i + 1, &mut word)?,
-            Some(&other) => {
-                word.push(other);
-                i += 1;
+    let mut open = None;
+    let mut at = 0;
+    while let Some(&byte) = line.get(at) {
+        at += 1;
+        match (open, byte) {
+            (None, b' ' | b'\t' | b'\r' | b'\n') => return Some((word, &line[at..])),
+            (None, b'"' | b'\'') => open = Some(byte),
+            (Some(quote), _) if byte == quote => open = None,
+            (Some(b'"'), b'\\') => at += escape(&line[at..], &mut word),
+            (Some(b'\''), b'\\') if line[at..].starts_with(b"'") && line.len() > at + 1 => {
+                word.push(b'\'');
+                at += 1;
             }
+            _ => word.push(byte),
         }
     }
+    open.is_none().then_some((word, &[]))
 }
 
-fn double_quoted(line: &[u8], mut i: usize, word: &mut Vec<u8>) -> Option<usize> {
-    loop {
-        match *line.get(i)? {
-            b'"' => return closed(line, i + 1),
-            b'\\' => i = escape(line, i + 1, word)?,
-            other => {
-                word.push(other);
-                i += 1;
-            }
+/// Appends the character that follows a backslash, and returns its length in the line. As in the
+/// engine, a backslash is an ordinary character unless something follows the escape sequence.
+fn escape(rest: &[u8], word: &mut Vec<u8>) -> usize {
+    let hex = |byte: u8| char::from(byte).to_digit(16);
+    if let [b'x', high, low, _, ..] = *rest {
+        if let (Some(high), Some(low)) = (hex(high), hex(low)) {
+            word.push((high * 16 + low) as u8);
+            return 3;
         }
     }
-}
-
-fn escape(line: &[u8], i: usize, word: &mut Vec<u8>) -> Option<usize> {
-    let hex = |at: usize| line.get(at).and_then(|&b| char::from(b).to_digit(16));
-    if let (Some(b'x'), Some(high), Some(low)) = (line.get(i), hex(i + 1), hex(i + 2)) {
-        word.push((high * 16 + low) as u8);
-        return Some(i + 3);
-    }
-    word.push(match *line.get(i)? {
+    let [byte, _, ..] = *rest else {
+        word.push(b'\\');
+        return 0;
+    };
+    word.push(match byte {
         b'n' => b'\n',
         b'r' => b'\r',
         b't' => b'\t',
@@ -73,28 +80,7 @@ fn escape(line: &[u8], i: usize, word: &mut Vec<u8>) -> Option<usize> {
         b'a' => 7,
         other => other,
     });
-    Some(i + 1)
-}
-
-fn single_quoted(line: &[u8], mut i: usize, word: &mut Vec<u8>) -> Option<usize> {
-    loop {
-        match *line.get(i)? {
-            b'\'' => return closed(line, i + 1),
-            b'\\' if line.get(i + 1) == Some(&b'\'') => {
-                word.push(b'\'');
-                i += 2;
-            }
-            other => {
-                word.push(other);
-                i += 1;
-            }
-        }
-    }
-}
-
-/// A closing quote must be followed by a space or the end of the line.
-fn closed(line: &[u8], i: usize) -> Option<usize> {
-    line.get(i).is_none_or(|b| b.is_ascii_whitespace() || *b == 0).then_some(i)
+    1
 }
 
 #[cfg(test)]
@@ -112,7 +98,13 @@ mod tests {
         assert_eq!(split(r#""\x41\n\"" '\''"#), Some(vec!["A\n\"".into(), "'".into()]));
         assert_eq!(split(r#"a"b""#), Some(vec!["ab".into()]));
         assert_eq!(split(r#"a "b"#), None);
-        assert_eq!(split(r#""a"b"#), None);
+        assert_eq!(split("a 'b"), None);
+        assert_eq!(split(r#""a"b'c'"#), Some(vec!["abc".into()]));
+        assert_eq!(split(r#"a "\""#), Some(vec!["a".into(), "\\".into()]));
+        assert_eq!(split(r"a '\'"), Some(vec!["a".into(), "\\".into()]));
+        assert_eq!(split("\x0ba\x0b\x0c \x0b b"), Some(vec!["a\x0b\x0c".into(), "b".into()]));
+        assert_eq!(split(r#"a "" ''"#), Some(vec!["a".into(), "".into(), "".into()]));
+        assert_eq!(split(r#"a "b\"#), None);
         assert_eq!(split(""), Some(vec![]));
     }
 }

@@ -124,6 +124,11 @@ impl RequestParser {
         if buf.len() > limits.request { Err(ProtocolError::TooBigRequest) } else { Ok(None) }
     }
 
+    /// Returns the memory for the positions of arguments, in bytes.
+    pub fn memory(&self) -> usize {
+        self.args.capacity() * size_of::<(u32, u32)>() + self.inline.capacity()
+    }
+
     /// Returns the number of bytes that `buf` must hold before another call of `parse` can make
     /// progress.
     pub fn wants(&self, buf: &[u8]) -> usize {
@@ -135,7 +140,9 @@ impl RequestParser {
 
     #[cold]
     fn parse_inline(&mut self, buf: &[u8]) -> Result<Option<usize>, ProtocolError> {
-        let Some(end) = buf.iter().take(MAX_LINE + 1).position(|&b| b == b'\n') else {
+        // The engine searches the end of the line in a C string, so it finds none after a NUL byte.
+        let end = buf.iter().take(MAX_LINE + 1).position(|&byte| matches!(byte, b'\n' | 0));
+        let Some(end) = end.filter(|&end| buf[end] == b'\n') else {
             return if buf.len() > MAX_LINE { Err(ProtocolError::TooBigInline) } else { Ok(None) };
         };
         let line = buf[..end].strip_suffix(b"\r").unwrap_or(&buf[..end]);

@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+DIRECTORY = Path(__file__).resolve().parent
+sys.path[:0] = [str(DIRECTORY), str(DIRECTORY.parent)]
 
 from events import EVENTS
 from judge import Judge, Verdict
@@ -21,24 +21,24 @@ from clients import LIBRARIES, Library, Running
 
 from shardboard.local.loopback import claim_network
 
-BINARY = HERE.parents[1] / "target/release/shardboard-proxy"
+BINARY = DIRECTORY.parents[1] / "target/release/shardboard-proxy"
 # A hidden database is for clients of a single server, an `oss_cluster` database for cluster clients.
 KINDS = {"hidden": "plain", "oss_cluster": "cluster"}
-QUIET = 1.0
+QUIET_SECONDS = 1.0
 
 
 def main() -> int:
     """Run every mode and print a table for each."""
     options = parse()
     libraries = [library for library in LIBRARIES if library.name in options.clients]
-    present = [library for library in libraries if library.prepare()]
+    available = [library for library in libraries if library.prepare()]
     for library in libraries:
-        if library not in present:
+        if library not in available:
             print(f"{library.name}: skipped, {library.needs} is not installed")
     print(f"seed {options.seed}")
     flaws = 0
     for mode in options.modes:
-        verdicts = chaos(mode, present, options.events, random.Random(options.seed))
+        verdicts = chaos(mode, available, options.events, random.Random(options.seed))
         flaws += show(mode, verdicts)
     return 1 if flaws else 0
 
@@ -59,26 +59,26 @@ def parse() -> argparse.Namespace:
 
 def chaos(mode: str, libraries: list[Library], events: list[str], dice: random.Random) -> list[Verdict]:
     """Run one mode: start the clients, trigger the events, stop the clients, and check the lists."""
-    running: list[Running] = []
-    happened: list[tuple[float, str]] = []
+    clients: list[Running] = []
+    chaos_events: list[tuple[float, str]] = []
     with tempfile.TemporaryDirectory(prefix="shardboard-chaos-") as logs:
         world = World(mode, claim_network(), BINARY)
         try:
             for number, library in enumerate(libraries):
-                at = (world.addresses[number % len(world.addresses)], ENDPOINT)
-                running.append(Running(library, KINDS[mode], at, Path(logs) / library.name))
-            for client in running:
+                address = (world.addresses[number % len(world.addresses)], ENDPOINT)
+                clients.append(Running(library, KINDS[mode], address, Path(logs) / library.name))
+            for client in clients:
                 wait_for(client.is_ready, client.name)
             for event in dice.sample(events, len(events)):
-                time.sleep(QUIET)
-                started = time.time()
-                happened.append((started, event))
+                time.sleep(QUIET_SECONDS)
+                start = time.time()
+                chaos_events.append((start, event))
                 EVENTS[event](world, dice)
-                print(f"  {mode}: {event}, recovered after {time.time() - started:.1f} s", flush=True)
-            time.sleep(QUIET)
-            return [judge(client, world, happened) for client in running]
+                print(f"  {mode}: {event}, recovered after {time.time() - start:.1f} s", flush=True)
+            time.sleep(QUIET_SECONDS)
+            return [judge(client, world, chaos_events) for client in clients]
         finally:
-            for client in running:
+            for client in clients:
                 client.abandon()
             world.close()
 
@@ -99,15 +99,15 @@ def show(mode: str, verdicts: list[Verdict]) -> int:
     print(
         f"\n{mode:<20} {'requests':>9} {'written':>8} {'unknown':>8} {'excused':>8} {'repeated':>9} {'longest':>9}  flaws"
     )
-    for one in verdicts:
-        numbers = f"{one.requests:>9} {one.acknowledged:>8} {one.unconfirmed:>8} {one.excused:>8} {one.repeated:>9}"
-        print(f"{one.name:<20} {numbers} {one.longest:>7.2f} s  {len(one.flaws) or 'none'}")
-        for error, count in one.errors.most_common(6):
+    for verdict in verdicts:
+        numbers = f"{verdict.requests:>9} {verdict.acknowledged:>8} {verdict.unconfirmed:>8} {verdict.excused:>8} {verdict.repeated:>9}"
+        print(f"{verdict.name:<20} {numbers} {verdict.longest:>7.2f} s  {len(verdict.flaws) or 'none'}")
+        for error, count in verdict.errors.most_common(6):
             print(f"    {count:>6} x {error}")
-        for flaw in one.flaws[:6]:
+        for flaw in verdict.flaws[:6]:
             print(f"    WRONG: {flaw}")
     print(flush=True)
-    return sum(len(one.flaws) for one in verdicts)
+    return sum(len(verdict.flaws) for verdict in verdicts)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-HERE = Path(__file__).resolve().parent / "clients"
-TARGET = HERE.parents[2] / "target"
+DIRECTORY = Path(__file__).resolve().parent / "clients"
+TARGET = DIRECTORY.parents[2] / "target"
 WORKERS = 3
 
 
@@ -26,15 +26,15 @@ class Library:
         if self.needs and shutil.which(self.needs) is None:
             return False
         if self.build:
-            subprocess.run(self.build, cwd=HERE, check=True)
+            subprocess.run(self.build, cwd=DIRECTORY, check=True)
         return True
 
 
 LIBRARIES = [
-    Library("valkey-py", [sys.executable, str(HERE / "python.py"), "valkey"]),
-    Library("redis-py", [sys.executable, str(HERE / "python.py"), "redis"]),
-    Library("ioredis", ["node", str(HERE / "ioredis.mjs")], needs="node"),
-    Library("node-redis", ["node", str(HERE / "node-redis.mjs")], needs="node"),
+    Library("valkey-py", [sys.executable, str(DIRECTORY / "python.py"), "valkey"]),
+    Library("redis-py", [sys.executable, str(DIRECTORY / "python.py"), "redis"]),
+    Library("ioredis", ["node", str(DIRECTORY / "ioredis.mjs")], needs="node"),
+    Library("node-redis", ["node", str(DIRECTORY / "node-redis.mjs")], needs="node"),
     Library(
         "redis-rs",
         [str(TARGET / "release/chaos-redis-rs")],
@@ -72,10 +72,10 @@ class Running:
 
     def finish(self) -> list[str]:
         """Stop the client and return its output. Raise `TimeoutExpired` if a connection is stuck."""
-        _, complaint = self.process.communicate(timeout=60)
+        _, error_output = self.process.communicate(timeout=60)
         self.output.close()
         if self.process.returncode != 0:
-            raise RuntimeError(f"{self.name} failed: {complaint.decode()[-500:]}")
+            raise RuntimeError(f"{self.name} failed: {error_output.decode()[-500:]}")
         return self.log.read_text().splitlines()
 
     def abandon(self) -> None:

@@ -36,8 +36,8 @@ def kill(world: World, dice: random.Random) -> None:
 def migrate(world: World, dice: random.Random) -> None:
     """Move slots with keys of the clients from one primary to another, key by key."""
     source, target = dice.sample(world.primaries(), 2)
-    used = [slot for slot in sorted(world.slots_in_use()) if slot in expanded(source["slots"])]
-    slots = set(dice.sample(used, min(len(used), 40))) | set(dice.sample(sorted(expanded(source["slots"])), 10))
+    slot_numbers = [slot for slot in sorted(world.slots_in_use()) if slot in expanded(source["slots"])]
+    slots = set(dice.sample(slot_numbers, min(len(slot_numbers), 40))) | set(dice.sample(sorted(expanded(source["slots"])), 10))
     for slot in sorted(slots):
         move(world, slot, source, target)
     world.give(slots, target)
@@ -54,8 +54,8 @@ def move(world: World, slot: int, source: dict[str, Any], target: dict[str, Any]
         keys = reply.split("\r\n")[2::2]
         if not keys:
             break
-        moved = ask(world.at(source), "MIGRATE", *world.at(target), "", 0, 5000, "KEYS", *keys)
-        assert moved.startswith(("+OK", "+NOKEY")), moved
+        migrate_reply = ask(world.at(source), "MIGRATE", *world.at(target), "", 0, 5000, "KEYS", *keys)
+        assert migrate_reply.startswith(("+OK", "+NOKEY")), migrate_reply
     for shard in (target, source, *world.primaries()):
         assert ask(world.at(shard), "CLUSTER", "SETSLOT", slot, "NODE", target["id"]).startswith("+OK")
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 # A longer request was stuck, because nothing in the run justifies it. The timeout of the clients is 10 s.
-STUCK = 8.0
+STUCK_SECONDS = 8.0
 # A write acknowledged less than this time before its primary was killed may not have reached the replica.
 REPLICATION = 3.0
 
@@ -42,7 +42,7 @@ class Judge:
         self.verdict = Verdict(name)
         self.kind = kind
         self.events = events
-        self.kills = [at for at, event in events if event == "kill"]
+        self.kills = [killed_at for killed_at, event in events if event == "kill"]
         self.keys: dict[str, Key] = defaultdict(Key)
         self.since_wait: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self.values: dict[str, set[str]] = defaultdict(lambda: {"none"})
@@ -50,16 +50,16 @@ class Judge:
     def read(self, lines: list[str]) -> None:
         """Check all lines of the output."""
         for line in lines:
-            words = line.rstrip("\n").split("\t")
-            if len(words) > 3:
-                self.request(words[0], words[1:-3], float(words[-3]), float(words[-2]), words[-1])
+            fields = line.rstrip("\n").split("\t")
+            if len(fields) > 3:
+                self.request(fields[0], fields[1:-3], float(fields[-3]), float(fields[-2]), fields[-1])
 
     def request(self, what: str, words: list[str], began: float, ended: float, outcome: str) -> None:
         """Check one line."""
         verdict = self.verdict
         verdict.requests += 1
         verdict.longest = max(verdict.longest, ended - began)
-        if ended - began > STUCK:
+        if ended - began > STUCK_SECONDS:
             verdict.flaws.append(f"stuck for {ended - began:.1f} s, {self.when(began)}: {what} {words}")
         if outcome != "ok":
             verdict.errors[kind_of(outcome)] += 1
@@ -79,17 +79,17 @@ class Judge:
 
     def when(self, at: float) -> str:
         """Return the last event before a time."""
-        before = [(began, event) for began, event in self.events if began <= at]
-        return f"{at - before[-1][0]:.1f} s after {before[-1][1]} started" if before else "before any event"
+        earlier = [(start, event) for start, event in self.events if start <= at]
+        return f"{at - earlier[-1][0]:.1f} s after {earlier[-1][1]} started" if earlier else "before any event"
 
     def write(self, key: str, number: int, times: tuple[float, float], is_ok: bool) -> None:
         """Check a write: a number was appended to a list, or its result is unknown."""
         state = self.keys[key]
-        since = state.failing_since
-        if since is not None and times[1] - since > STUCK:
-            self.verdict.flaws.append(f"{key}: could not be written for {times[1] - since:.1f} s, {self.when(since)}")
-            since = times[1]
-        state.failing_since = None if is_ok else since or times[0]
+        failing_since = state.failing_since
+        if failing_since is not None and times[1] - failing_since > STUCK_SECONDS:
+            self.verdict.flaws.append(f"{key}: could not be written for {times[1] - failing_since:.1f} s, {self.when(failing_since)}")
+            failing_since = times[1]
+        state.failing_since = None if is_ok else failing_since or times[0]
         if not is_ok:
             state.unknown.add(number)
             return
@@ -125,19 +125,19 @@ class Judge:
     def lists(self, lists: dict[str, list[str]]) -> Verdict:
         """Check the final lists of the shards."""
         for key, state in self.keys.items():
-            held = [int(value) for value in lists.get(key, [])]
-            counted = Counter(held)
-            for number, (_, ended) in state.written.items():
-                if counted[number] == 0:
-                    self.missing(key, state, number, ended)
-            repeated = [number for number, count in counted.items() if count > 1]
+            values = [int(value) for value in lists.get(key, [])]
+            counts = Counter(values)
+            for number, (_, ended_at) in state.written.items():
+                if counts[number] == 0:
+                    self.missing(key, state, number, ended_at)
+            repeated = [number for number, count in counts.items() if count > 1]
             self.verdict.repeated += len(repeated)
             if repeated and self.kind == "plain":
                 self.verdict.flaws.append(f"{key}: written more than once: {repeated[:5]}")
-            strange = set(held) - state.written.keys() - state.unknown
-            if strange:
-                self.verdict.flaws.append(f"{key}: never written: {sorted(strange)[:5]}")
-            known = [number for number in held if number not in state.unknown and counted[number] == 1]
+            unexpected = set(values) - state.written.keys() - state.unknown
+            if unexpected:
+                self.verdict.flaws.append(f"{key}: never written: {sorted(unexpected)[:5]}")
+            known = [number for number in values if number not in state.unknown and counts[number] == 1]
             if known != sorted(known):
                 self.verdict.flaws.append(f"{key}: out of order")
             self.verdict.unconfirmed += len(state.unknown)
@@ -154,5 +154,5 @@ class Judge:
 
 def kind_of(outcome: str) -> str:
     """Return the error without numbers and addresses."""
-    words = [word for word in outcome.split() if not any(letter.isdigit() for letter in word)]
+    words = [word for word in outcome.split() if not any(character.isdigit() for character in word)]
     return " ".join(words)[:90]

@@ -61,10 +61,10 @@ class World:
         for position, shard in enumerate(self.shards):
             # A replica is on another node than its primary. Unix sockets of other nodes are not reachable.
             node = (position + position // 3) % len(proxies)
-            described = {**shard, "proxy": proxies[node]["id"]}
+            view = {**shard, "proxy": proxies[node]["id"]}
             if node != number:
-                del described["unix_socket"]
-            shards.append(described)
+                del view["unix_socket"]
+            shards.append(view)
         return {
             "uid": 1,
             "address": self.addresses[number],
@@ -143,11 +143,11 @@ class World:
 
     def slots_in_use(self) -> set[int]:
         """Return the slots that contain keys."""
-        used = set()
+        hashed_slots = set()
         for primary in self.primaries():
             keys = ask(self.at(primary), "KEYS", "*").split("\r\n")[2::2]
-            used |= {slot_of(key) for key in keys}
-        return used
+            hashed_slots |= {slot_of(key) for key in keys}
+        return hashed_slots
 
     def held(self, key: str) -> list[str]:
         """Return a list from the shard that owns it."""
@@ -169,8 +169,8 @@ class World:
         """Restart a killed process as the replica of the current primary, never in its previous role."""
         port, replica = shard["port"], self.replica_of(shard)
         lines = []
-        with_head = ask(self.at(replica), "CLUSTER", "NODES").split("\r\n", 1)[1]
-        for line in with_head.strip().splitlines():
+        cluster_nodes_text = ask(self.at(replica), "CLUSTER", "NODES").split("\r\n", 1)[1]
+        for line in cluster_nodes_text.strip().splitlines():
             words = line.split()
             words[2] = ",".join(flag for flag in words[2].split(",") if flag not in ("myself", "fail", "fail?"))
             if words[0] == shard["id"]:
@@ -184,9 +184,9 @@ class World:
 
 def slot_of(key: str) -> int:
     """Return the hash slot of a key, based on its hash tag if it has one."""
-    opened = key.find("{")
-    closed = key.find("}", opened + 1)
-    tag = key[opened + 1 : closed] if opened >= 0 and opened + 1 < closed else key
+    brace = key.find("{")
+    closed = key.find("}", brace + 1)
+    tag = key[brace + 1 : closed] if brace >= 0 and brace + 1 < closed else key
     return binascii.crc_hqx(tag.encode(), 0) % SLOTS
 
 
@@ -197,10 +197,10 @@ def expanded(slots: list[tuple[int, int]]) -> set[int]:
 
 def ranges(slots: list[int]) -> list[tuple[int, int]]:
     """Return inclusive ranges of ascending slots."""
-    found: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for slot in slots:
-        if found and found[-1][1] == slot - 1:
-            found[-1] = (found[-1][0], slot)
+        if merged and merged[-1][1] == slot - 1:
+            merged[-1] = (merged[-1][0], slot)
         else:
-            found.append((slot, slot))
-    return found
+            merged.append((slot, slot))
+    return merged

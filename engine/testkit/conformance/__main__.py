@@ -39,10 +39,10 @@ def main() -> int:
         different = 0
         for resp3 in (False, True):
             for name, port in (("one server", 12970), ("three shards", 12971)):
-                count, wrong, crossslot = compare(list(cases.all_cases(table)), port, resp3)
-                different += wrong + (crossslot if port == 12970 else 0)
+                count, wrong_count, crossslot = compare(list(cases.all_cases(table)), port, resp3)
+                different += wrong_count + (crossslot if port == 12970 else 0)
                 protocol = 3 if resp3 else 2
-                print(f"{name}, RESP{protocol}: {count} commands, {wrong} replies differ, {crossslot} CROSSSLOT")
+                print(f"{name}, RESP{protocol}: {count} commands, {wrong_count} replies differ, {crossslot} CROSSSLOT")
         return 1 if different else 0
     finally:
         lab.close()
@@ -51,21 +51,21 @@ def main() -> int:
 def compare(groups: list[list[list[str]]], port: int, resp3: bool) -> tuple[int, int, int]:
     """Compare the replies of all groups. Each group starts with an empty database."""
     direct, through = Speaker(ADDRESS, DIRECT), Speaker(ADDRESS, port)
-    count = wrong = crossslot = 0
+    count = wrong_count = crossslot = 0
     for speaker in (direct, through):
         if resp3:
             speaker.raw("HELLO", "3")
     for group in groups:
-        expected, got = direct.group(group), through.group(group)
-        for line, one, other in zip(group, expected, got, strict=True):
+        expected, results_through_proxy = direct.group(group), through.group(group)
+        for line, one, other in zip(group, expected, results_through_proxy, strict=True):
             count += 1
             if other == CROSSSLOT:
                 crossslot += 1
             elif one != other:
-                wrong += 1
-                if wrong <= 40:
+                wrong_count += 1
+                if wrong_count <= 40:
                     print(f"  {' '.join(line)[:100]}\n    direct  {one[:160]!r}\n    through {other[:160]!r}")
-    return count, wrong, crossslot
+    return count, wrong_count, crossslot
 
 
 sys.exit(main())

@@ -144,8 +144,8 @@ def all_cases(table: list[list[Any]]) -> Iterator[list[list[str]]]:
         yield [[name], [name, "{t}x"], [name, "{t}x", "{t}y", "{t}z", "1", "2", "3", "4", "5"]]
         if first != 1 or "movablekeys" in flags:
             continue
-        for kind, make in TYPES.items():
+        for kind, create_value in TYPES.items():
             for filler in ("1", "x", "-1", "{t}other"):
                 for extra in (0, 1, 2):
-                    rest = [filler] * (abs(arity) - 2 + extra)
-                    yield [make, [name, "{t}" + kind, *rest]]
+                    arguments = [filler] * (abs(arity) - 2 + extra)
+                    yield [create_value, [name, "{t}" + kind, *arguments]]

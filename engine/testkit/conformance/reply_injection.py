@@ -115,10 +115,10 @@ class Connection:
         end = b"$16\r\n" + mark + b"\r\n"
         try:
             while not self.input.endswith(end):
-                received = self.stream.recv(1 << 20)
-                if not received:
+                data = self.stream.recv(1 << 20)
+                if not data:
                     return None
-                self.input += received
+                self.input += data
         except (TimeoutError, ConnectionResetError):
             return None
         replies, self.input = self.input[: -len(end)], b""
@@ -128,33 +128,33 @@ class Connection:
 def value_end(reply: bytes, at: int) -> int:
     """Return the end of the value at `at`. Raise ValueError for a line break within a line or an incomplete value."""
     end = reply.index(b"\r\n", at)
-    line, after = reply[at:end], end + 2
+    line, next_index = reply[at:end], end + 2
     if b"\r" in line or b"\n" in line:
         raise ValueError("a line break in a line")
     kind = line[:1]
     if kind in b"$=!":
         size = int(line[1:])
-        after += size + 2 if size >= 0 else 0
-        if after > len(reply) or reply[after - 2 : after] != b"\r\n":
+        next_index += size + 2 if size >= 0 else 0
+        if next_index > len(reply) or reply[next_index - 2 : next_index] != b"\r\n":
             raise ValueError("an incomplete value")
     elif kind in b"*~>%|":
         count = max(0, int(line[1:])) * (2 if kind in b"%|" else 1) + (kind == b"|")
         for _ in range(count):
-            after = value_end(reply, after)
+            next_index = value_end(reply, next_index)
     elif kind not in b"+-:_,#(":
         raise ValueError("not a reply")
-    return after
+    return next_index
 
 
 def is_single(reply: bytes) -> bool:
     """Whether this is one reply, apart from push messages."""
-    at = 0
+    position = 0
     try:
-        while at < len(reply):
-            is_push = reply[at : at + 1] == b">"
-            at = value_end(reply, at)
-            if not is_push and at < len(reply):
-                return reply[at : at + 1] == b">" and is_single(reply[at:])
+        while position < len(reply):
+            is_push = reply[position : position + 1] == b">"
+            position = value_end(reply, position)
+            if not is_push and position < len(reply):
+                return reply[position : position + 1] == b">" and is_single(reply[position:])
     except (ValueError, IndexError):
         return False
     return True
@@ -171,29 +171,29 @@ def tokens(arguments: list[Any]) -> Iterator[bytes]:
 def requests(name: str, arity: int, words: list[bytes], number: bytes) -> Iterator[list[bytes]]:
     """Generate the command with the payload at every position, with valid and invalid other arguments."""
     start = [part.encode() for part in name.split("|")]
-    least = max(0, abs(arity) - len(start))
+    minimum = max(0, abs(arity) - len(start))
     if "|" not in name:
         yield [PAYLOAD, *start]
     for extra in (0, 1, 2):
-        count = least + extra
+        count = minimum + extra
         for filler in (b"{t}none", number, *(b"{t}" + kind for kind in TYPES)):
-            for place in range(count):
+            for index in range(count):
                 arguments = [filler] + [number] * (count - 1)
                 for payload in (PAYLOAD, b"{t}" + PAYLOAD, QUOTED):
-                    arguments[place] = payload
+                    arguments[index] = payload
                     yield [*start, *arguments]
         yield [*start, *[PAYLOAD] * count]
     for word in words:
         for kind in (b"none", b"string", b"stream"):
-            base = [b"{t}" + kind, *[number] * (least - 1)] if least else []
-            for rest in (
+            base = [b"{t}" + kind, *[number] * (minimum - 1)] if minimum else []
+            for case_arguments in (
                 [PAYLOAD],
                 [PAYLOAD, PAYLOAD],
                 [number, PAYLOAD],
                 [b"{t}" + PAYLOAD, PAYLOAD, b"{t}stream", b">"],
             ):
-                yield [*start, *base, word, *rest]
-                yield [*start, word, *rest]
+                yield [*start, *base, word, *case_arguments]
+                yield [*start, word, *case_arguments]
 
 
 def scripts() -> Iterator[list[bytes]]:
@@ -214,16 +214,16 @@ def scripts() -> Iterator[list[bytes]]:
 def documented(reader: Any) -> Iterator[tuple[str, int, list[bytes]]]:
     """Generate name, arity and tokens of every command and subcommand."""
     documentation = pairs(reader.ask("COMMAND", "DOCS"))
-    described: dict[str, list[bytes]] = {}
-    for name, about in documentation.items():
-        about = pairs(about)
-        described[name] = list(tokens(arguments(about.get("arguments", []))))
-        for subcommand, detail in pairs(about.get("subcommands", [])).items():
-            described[subcommand] = list(tokens(arguments(pairs(detail).get("arguments", []))))
+    commands: dict[str, list[bytes]] = {}
+    for name, details in documentation.items():
+        details = pairs(details)
+        commands[name] = list(tokens(arguments(details.get("arguments", []))))
+        for subcommand, detail in pairs(details.get("subcommands", [])).items():
+            commands[subcommand] = list(tokens(arguments(pairs(detail).get("arguments", []))))
     for name, arity, *_, subcommands in reader.ask("COMMAND"):
-        yield name, arity, described.get(name, [])
+        yield name, arity, commands.get(name, [])
         for subcommand, arity_of_it, *_ in subcommands:
-            yield subcommand, arity_of_it, described.get(subcommand, [])
+            yield subcommand, arity_of_it, commands.get(subcommand, [])
 
 
 def pairs(flat: list[Any]) -> dict[str, Any]:
@@ -233,10 +233,10 @@ def pairs(flat: list[Any]) -> dict[str, Any]:
 
 def arguments(rows: list[Any]) -> list[Any]:
     """Convert the documented arguments into dictionaries, recursively."""
-    found = [pairs(row) for row in rows]
-    for one in found:
-        one["arguments"] = arguments(one.get("arguments", []))
-    return found
+    commands = [pairs(row) for row in rows]
+    for row in commands:
+        row["arguments"] = arguments(row.get("arguments", []))
+    return commands
 
 
 def sweep(address: str) -> dict[str, Any]:
@@ -263,8 +263,8 @@ def sweep(address: str) -> dict[str, Any]:
                     connection = None
                 if reply is not None and not is_single(reply):
                     container = "|".join(part.decode("latin1").lower() for part in case[:2])
-                    of_script = container if case[0] in (b"SCRIPT", b"FUNCTION") else case[0].decode("latin1").lower()
-                    note(leaks, of_script if name == "eval" else name, case, reply)
+                    container_name = container if case[0] in (b"SCRIPT", b"FUNCTION") else case[0].decode("latin1").lower()
+                    note(leaks, container_name if name == "eval" else name, case, reply)
     return {"tried": sorted(tried), "leaks": dict(sorted(leaks.items()))}
 
 
@@ -279,11 +279,11 @@ def prepared(address: str, resp3: bool) -> Connection:
 
 def note(leaks: dict[str, list[str]], name: str, case: list[bytes], reply: bytes) -> None:
     """Record one example for each different start of a reply."""
-    beginning = reply.split(b"x\r\n+INJECTED")[0].decode("latin1")[:60]
+    excerpt = reply.split(b"x\r\n+INJECTED")[0].decode("latin1")[:60]
     examples = leaks.setdefault(name, [])
-    if len(examples) < 4 and not any(example.endswith(repr(beginning)) for example in examples):
+    if len(examples) < 4 and not any(example.endswith(repr(excerpt)) for example in examples):
         request = b" ".join(case).decode("latin1")
-        examples.append(f"{request[:120]!r}: {beginning!r}")
+        examples.append(f"{request[:120]!r}: {excerpt!r}")
 
 
 def main() -> int:
@@ -298,17 +298,17 @@ def main() -> int:
             for line in speaker.ask("INFO", "server").splitlines()
             if "valkey_version" in line
         )
-        found = sweep(lab.address)
+        leaks = sweep(lab.address)
     finally:
         lab.close()
     release = ".".join(version.split(".")[:2])
-    print(f"Valkey {version}: {len(found['tried'])} commands, {len(found['leaks'])} leak line breaks")
-    for name, examples in found["leaks"].items():
+    print(f"Valkey {version}: {len(leaks['tried'])} commands, {len(leaks['leaks'])} leak line breaks")
+    for name, examples in leaks["leaks"].items():
         print(f"  {name}", *(f"    {example}" for example in examples), sep="\n")
-    known = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    known_results = json.loads(RESULT.read_text()) if RESULT.exists() else {}
     if "--update" in sys.argv:
-        RESULT.write_text(json.dumps({**known, release: found}, indent=1, sort_keys=True) + "\n")
-    elif "--check" in sys.argv and known.get(release) != found:
+        RESULT.write_text(json.dumps({**known_results, release: leaks}, indent=1, sort_keys=True) + "\n")
+    elif "--check" in sys.argv and known_results.get(release) != leaks:
         print(f"{RESULT.name} differs for {release}: run with --update and review the difference")
         return 1
     return 0

@@ -27,14 +27,14 @@ class Speaker:
     def frame(self) -> bytes:
         """Return the bytes of the next reply."""
         line = self.file.readline()
-        kind, rest = line[:1], line[1:-2]
+        kind, value = line[:1], line[1:-2]
         if kind in b"$=!":
-            size = int(rest)
+            size = int(value)
             return line if size < 0 else line + self.file.read(size + 2)
         if kind in b"*~>":
-            return line + b"".join(self.frame() for _ in range(max(0, int(rest))))
+            return line + b"".join(self.frame() for _ in range(max(0, int(value))))
         if kind in b"%|":
-            pairs = b"".join(self.frame() for _ in range(2 * int(rest)))
+            pairs = b"".join(self.frame() for _ in range(2 * int(value)))
             return line + pairs + (self.frame() if kind == b"|" else b"")
         return line
 
@@ -46,10 +46,10 @@ class Speaker:
     def value(self) -> Any:
         """Return the next reply as Python values."""
         line = self.file.readline()
-        kind, rest = line[:1], line[1:-2]
+        kind, value = line[:1], line[1:-2]
         if kind == b"$":
-            size = int(rest)
+            size = int(value)
             return None if size < 0 else self.file.read(size + 2)[:-2].decode()
         if kind == b"*":
-            return [self.value() for _ in range(int(rest))]
-        return int(rest) if kind == b":" else rest.decode()
+            return [self.value() for _ in range(int(value))]
+        return int(value) if kind == b":" else value.decode()

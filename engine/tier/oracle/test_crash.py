@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from lab import wait_for
-from tiered import TieredLab, info
+from tiered import APPEND_ONLY, TieredLab, info
 from wire import Connection
 
 from shardboard.local.loopback import claim_network
@@ -45,7 +45,7 @@ def write_until_killed(wire: Connection, random: Random, held: dict[str, bytes])
 
 def test_server_killed_at_random_moments_keeps_acknowledged_writes() -> None:
     random = Random(int(os.environ.get("SHARDBOARD_SEED", "1")))
-    lab = TieredLab(f"{claim_network()}.2", "--appendonly", "yes", "--auto-aof-rewrite-min-size", "1mb")
+    lab = TieredLab(f"{claim_network()}.2", *APPEND_ONLY, "--auto-aof-rewrite-min-size", "1mb")
     held: dict[str, bytes] = {}
     try:
         lab.server(PORT)

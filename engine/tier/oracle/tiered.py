@@ -15,6 +15,11 @@ MODULE = Path(__file__).resolve().parents[2] / "target/release/libshardboard_tie
 ALL_ON_FLASH = {"ram-limit": 1, "min-value": 64, "segment-size": 65536}
 """Settings that demote every possible value at once. Small segments are compacted continuously."""
 
+APPEND_ONLY = ("--appendonly", "yes", "--appendfsync", "no")
+"""Options of servers whose file must contain each acknowledged write when they are killed. With "everysec", the engine replies before
+it writes to the file if the previous fsync takes long.
+"""
+
 
 def options(flash: Path, **settings: Any) -> list[str]:
     """Return the options of a server with its values in directory `flash`. Tier settings use `_` for `-`."""

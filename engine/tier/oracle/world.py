@@ -8,7 +8,7 @@ from commands import Command, Commands, answers
 from lab import wait_for
 from moving import move_slot
 from state import differences, scan, state
-from tiered import TieredLab, info, is_cold
+from tiered import APPEND_ONLY, TieredLab, info, is_cold
 from wire import Connection
 
 from shardboard.local.loopback import claim_network
@@ -31,7 +31,7 @@ class World:
     def __init__(self, random: Random, *, cluster: bool) -> None:
         self.random, self.cluster = random, cluster
         self.databases = 1 if cluster else 4
-        more = ["--databases", str(self.databases), "--appendonly", "yes", "--repl-backlog-size", "16mb"]
+        more = ["--databases", str(self.databases), *APPEND_ONLY, "--repl-backlog-size", "16mb"]
         self.lab = TieredLab(ADDRESS, *more, plain={PLAIN})
         self.commands = Commands(random, self.databases)
         self.events = [self.failover, self.full_resync, self.restart, self.reload_aof, self.crash, self.disconnect_replica]

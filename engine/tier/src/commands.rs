@@ -20,7 +20,9 @@ pub fn create(ctx: *mut Ctx) -> bool {
         (c"tier.damaged", damaged, c"allow-stale"),
         (c"tier.paused", paused, c"allow-stale"),
     ];
-    let has_keys = |name: &std::ffi::CStr| c_int::from(name == c"tier.get");
+    // The server checks whether users may access these keys. The key of tier.hot is not declared,
+    // because a cluster would refuse promotions while its slot moves.
+    let has_keys = |name: &std::ffi::CStr| c_int::from([c"tier.get", c"tier.where"].contains(&name));
     commands.into_iter().all(|(name, function, flags)| {
         let at = has_keys(name);
         // SAFETY: called while the module loads.

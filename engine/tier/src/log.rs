@@ -22,13 +22,13 @@ use child::Maps;
 use clean::RememberedRecords;
 use place::{MAX_SEGMENT, UNIT, live_in};
 use record::{compose, parse, sum};
-use segment::Segment;
+use segment::{OWNER_ONLY, Segment};
 use space::{COMPACTION, DEMOTION};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,11 +92,13 @@ impl Log {
     /// Locks the directory for this process and removes files of an earlier one.
     pub fn open(directory: &Path, segment_size: u64, limit: u64) -> Result<Self, String> {
         let failure = |error: io::Error| format!("cannot use {}: {error}", directory.display());
-        fs::create_dir_all(directory).map_err(failure)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failure)?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(OWNER_ONLY)
+            .custom_flags(libc::O_NOFOLLOW)
             .open(directory.join("tier.lock"))
             .map_err(failure)?;
         // SAFETY: the descriptor is open.

@@ -7,6 +7,7 @@ pub mod info;
 pub mod join;
 pub mod output;
 pub mod reply;
+pub mod scan;
 
 use crate::arena::{Arena, Id};
 use crate::poll::{Interest, Source};
@@ -29,6 +30,8 @@ pub struct Clients {
     pub yielded: Vec<Id>,
     /// Clients with output that is held back briefly, so that more can be added.
     pub deferred: Vec<Id>,
+    /// Clients that have closed their sending side, and have pending requests.
+    pub half_closed: Vec<Id>,
     /// Number of rounds in which output was held back.
     pub deferrals: u32,
     /// Parser of all clients without an incomplete request.

@@ -1,4 +1,4 @@
-//! What needs clients and shards at once: the way from input to requests, and from replies to output.
+//! Behavior that needs both clients and shards: from input to requests, and from replies to output.
 //! No file imports these files: their methods belong to the worker.
 
 mod intake;
@@ -13,5 +13,6 @@ mod replacement;
 mod replies;
 mod reply_actions;
 mod retry;
+mod scanning;
 mod scripts;
 mod timers;

@@ -1,4 +1,4 @@
-//! What a worker reports: events for the agent, counters, and memory.
+//! Reports of a worker: events for the agent, counters, and memory.
 
 use crate::budget::{Budget, DatabaseMemory};
 use crate::control::Report;

@@ -3,7 +3,7 @@
 //! reproduced. Clients check each reply; shards check each request.
 //!
 //! `SHARDBOARD_SIMULATION=SEED cargo test -p proxy simulation` runs one seed, `…=FROM..TO` runs a
-//! range of seeds.
+//! range of seeds. `SHARDBOARD_THOROUGH=1` runs four times as many seeds as the default.
 
 mod clients;
 mod shards;
@@ -420,7 +420,8 @@ fn run(seed: u64, faults: FaultRates, steps: u64) -> Outcome {
 
 /// Returns the seeds of the environment variable, or the first `some` seeds.
 fn seeds(some: u64) -> std::ops::Range<u64> {
-    let Ok(text) = std::env::var("SHARDBOARD_SIMULATION") else { return 0..some };
+    let factor = if std::env::var_os("SHARDBOARD_THOROUGH").is_some() { 4 } else { 1 };
+    let Ok(text) = std::env::var("SHARDBOARD_SIMULATION") else { return 0..some * factor };
     let number = |text: &str| text.parse().expect("SHARDBOARD_SIMULATION must be SEED or FROM..TO");
     match text.split_once("..") {
         Some((from, to)) => number(from)..number(to),
@@ -430,14 +431,14 @@ fn seeds(some: u64) -> std::ops::Range<u64> {
 
 #[test]
 fn without_events_all_requests_succeed() {
-    for seed in seeds(10) {
+    for seed in seeds(4) {
         run(seed, NO_FAULTS, 20_000);
     }
 }
 
 #[test]
 fn during_planned_changes_each_request_is_answered_once_and_executed_at_most_once() {
-    for seed in seeds(40) {
+    for seed in seeds(10) {
         let words = run(seed, PLANNED, 20_000).words;
         // Only clients whose keys moved during a transaction receive an error.
         let is_allowed = |word: &String| {
@@ -450,7 +451,9 @@ fn during_planned_changes_each_request_is_answered_once_and_executed_at_most_onc
 
 #[test]
 fn during_failures_each_request_is_answered_once_and_executed_at_most_once() {
-    for seed in seeds(80) {
+    // In seed 639, a primary is replaced while an earlier request waits on the old one and a later one is
+    // sent again.
+    for seed in seeds(20).chain(std::env::var("SHARDBOARD_SIMULATION").is_err().then_some(639)) {
         run(seed, ALL_FAULTS, 20_000);
     }
 }

@@ -1,8 +1,11 @@
-//! Values that the parts of a worker exchange. They contain no behaviour of a worker.
+//! Values that the parts of a worker exchange. They contain no behavior of a worker.
 
 pub mod connection_count;
+pub mod cursor;
 pub mod dirty;
 pub mod errors;
+pub mod list_filter;
 pub mod message;
 pub mod request;
 pub mod session;
+pub mod slot_owners;

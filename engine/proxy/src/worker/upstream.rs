@@ -1,6 +1,6 @@
 //! Everything about shards: databases with their topology, connections, waiting requests and outages.
 //!
-//! Files that define a type contain state. The others contain behaviour, and no file imports them.
+//! Files that define a type contain state. The others contain behavior, and no file imports them.
 
 pub mod backend;
 pub mod backends;
@@ -17,8 +17,10 @@ mod parking;
 mod pool;
 mod redirection;
 
+use crate::topology::TargetNumber;
 use crate::worker::io::Io;
 use crate::worker::reports::Reports;
+use crate::worker::types::request::FollowUp;
 use backends::Backends;
 use databases::Databases;
 use resp::slot::SLOTS;
@@ -30,6 +32,10 @@ pub struct Upstream {
     pub backends: Backends,
     pub dbs: Databases,
     pub reports: Reports,
+    /// The process whose replies are being handled.
+    pub answering: TargetNumber,
+    /// Requests that are sent when its replies have been handled.
+    pub follow_ups: Vec<FollowUp>,
     /// For each slot, the part of the last request that was split.
     pub part_by_slot: Vec<u16>,
 }
@@ -41,6 +47,8 @@ impl Upstream {
             backends: Backends::default(),
             dbs: Databases::default(),
             reports,
+            answering: 0,
+            follow_ups: Vec::new(),
             part_by_slot: vec![0; usize::from(SLOTS)],
         }
     }

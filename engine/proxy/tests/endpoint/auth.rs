@@ -38,7 +38,7 @@ fn each_user_has_its_own_permissions() {
     assert_eq!(reader.command("MGET a none"), "*2\r\n$1\r\n4\r\n_\r\n");
     assert!(reader.command("CLIENT LIST").contains("name=r "));
     on_all(&lab, "ACL SETUSER reader -client|list");
-    assert!(reader.command("CLIENT LIST").starts_with("-NOPERM"));
+    assert!(reader.command("CLIENT LIST").contains("name=r "));
     assert_eq!(reader.command("RESET"), "+RESET\r\n");
     assert_eq!(reader.command("SET a 5"), "+OK\r\n");
     assert!(
@@ -148,4 +148,52 @@ fn without_the_database_password_nothing_is_executed() {
     let mut silent = lab.client();
     assert_eq!(silent.try_reply(), None);
     assert_eq!(two.command("PING"), "+PONG\r\n");
+}
+
+#[test]
+fn users_list_their_own_clients_and_data_administrators_all() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    on_all(&lab, "ACL SETUSER app on >secret ~app:* &* +@all -@admin");
+    on_all(&lab, "ACL SETUSER reader on >secret ~* &* +@read +@connection");
+    on_all(&lab, "ACL SETUSER full on >secret ~* &* +@all -@admin");
+    let mut clients: Vec<_> = (0..4).map(|_| lab.client()).collect();
+    let users = ["app", "app", "reader", "full"];
+    for (n, (client, user)) in clients.iter_mut().zip(users).enumerate() {
+        assert_eq!(client.command(&format!("AUTH {user} secret")), "+OK\r\n");
+        assert_eq!(client.command(&format!("CLIENT SETNAME {user}{n}")), "+OK\r\n");
+    }
+    let mut plain = lab.client();
+    assert!(clients[1].command("SSUBSCRIBE app:a").contains("ssubscribe"));
+    let names = |reply: String| {
+        let name =
+            |line: &str| line.split(' ').find_map(|field| Some(field.strip_prefix("name=")?.to_string()));
+        assert!(reply.starts_with('$'), "{reply}");
+        reply.lines().filter_map(name).collect::<Vec<_>>().join(" ")
+    };
+    for (client, line, expected) in [
+        (0, "", "app0 app1"),
+        (0, " TYPE normal", "app0"),
+        (0, " TYPE PUBSUB", "app1"),
+        (0, " TYPE replica", ""),
+        (0, " USER app", "app0 app1"),
+        (0, " USER reader", ""),
+        (2, "", "reader2"),
+        (3, "", "app0 app1 reader2 full3 "),
+        (3, " USER app TYPE pubsub", "app1"),
+    ] {
+        assert_eq!(names(clients[client].command(&format!("CLIENT LIST{line}"))), expected, "{client}{line}");
+    }
+    assert_eq!(names(plain.command("CLIENT LIST USER full")), "full3");
+    let id = clients[3].command("CLIENT ID")[1..].trim_end().to_string();
+    assert_eq!(names(clients[3].command(&format!("CLIENT LIST ID {id} 9999"))), "full3");
+    assert_eq!(names(clients[0].command(&format!("CLIENT LIST ID {id}"))), "");
+    for line in ["x y", "ID", "TYPE", "USER"] {
+        assert_eq!(clients[0].command(&format!("CLIENT LIST {line}")), "-ERR syntax error\r\n");
+    }
+    // A full shard still knows the permissions.
+    for port in SHARDS {
+        lab.direct(port).command("CONFIG SET maxmemory 1");
+    }
+    assert_eq!(names(clients[3].command("CLIENT LIST USER reader")), "reader2");
 }

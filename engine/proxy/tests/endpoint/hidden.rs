@@ -1,7 +1,7 @@
 //! A database behind one address: routing, splitting and merging requests, and the order of
 //! replies.
 
-use crate::lab::Lab;
+use crate::lab::{Lab, SHARDS};
 use std::collections::BTreeSet;
 
 #[test]
@@ -228,4 +228,155 @@ fn one_primary_without_cluster_mode_accepts_commands_with_several_keys() {
     assert_eq!(client.command("MSETNX a 1 b 2 c 3"), ":1\r\n");
     assert_eq!(client.command("RENAME a d"), "+OK\r\n");
     assert_eq!(client.command("MGET b c d"), "*3\r\n$1\r\n2\r\n$1\r\n3\r\n$1\r\n1\r\n");
+}
+
+#[test]
+fn names_of_clients_cannot_forge_lines_and_have_a_limit() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let mut client = lab.client();
+    let invalid = "-ERR Client names cannot contain spaces, newlines or special characters.\r\n";
+    for name in [&b"a b\nid=1 addr=10.0.0.1:1"[..], b"a b", b"a\r\n", b"\x7f", "ü".as_bytes()] {
+        client.send_args(&[b"HELLO", b"3", b"SETNAME", name]);
+        assert_eq!(client.reply(), invalid);
+        client.send_args(&[b"HELLO", b"3", b"AUTH", b"default", b"x", b"SETNAME", name]);
+        assert_eq!(client.reply(), invalid);
+        client.send_args(&[b"CLIENT", b"SETNAME", name]);
+        assert_eq!(client.reply(), invalid);
+    }
+    let long = "x".repeat(257);
+    for line in [format!("HELLO 3 SETNAME {long}"), format!("CLIENT SETNAME {long}")] {
+        assert!(client.command(&line).starts_with("-ERR Client names cannot be longer than 256 bytes"));
+    }
+    let request = format!("CLIENT SETINFO LIB-NAME {long}");
+    assert!(client.command(&request).starts_with("-ERR LIB-NAME cannot be longer than 256 bytes"));
+    // As in the engine, nothing has changed.
+    assert_eq!(client.command("CLIENT GETNAME"), "$-1\r\n");
+    assert!(client.command(&format!("HELLO 3 SETNAME {}", "x".repeat(256))).starts_with('%'));
+    assert!(client.command("HELLO 3 SETNAME n").starts_with('%'));
+    client.send_args(&[b"HELLO", b"3", b"SETNAME", b""]);
+    assert!(client.reply().starts_with('%'));
+    assert_eq!(client.command("CLIENT GETNAME"), "_\r\n");
+    assert_eq!(client.command("CLIENT INFO").matches("id=").count(), 1);
+}
+
+#[test]
+fn data_cannot_be_moved_to_other_numbered_databases() {
+    let mut lab = Lab::new();
+    lab.server(21000, &[]);
+    let mut database = lab.database(&[lab.shard(21000, "primary", serde_json::json!([]))]);
+    database["sharded"] = false.into();
+    let _proxy = lab.proxy(&database);
+    let mut client = lab.client();
+    assert_eq!(client.command("SET a 1"), "+OK\r\n");
+    for line in
+        ["MOVE a 1", "COPY a b DB 1", "COPY a b REPLACE DB 15", "SWAPDB 0 1", "SWAPDB 3 0", "SELECT 1"]
+    {
+        assert_eq!(client.command(line), "-ERR DB index is out of range\r\n", "{line}");
+        if !line.starts_with("SELECT") {
+            client.command("MULTI");
+            assert_eq!(client.command(line), "-ERR DB index is out of range\r\n", "{line}");
+            assert!(client.command("EXEC").starts_with("-EXECABORT"));
+        }
+    }
+    assert_eq!(lab.direct(21000).command("INFO keyspace").matches("db").count(), 1);
+    assert_eq!(client.command("GET a"), "$1\r\n1\r\n");
+    // Other replies are those of the engine.
+    assert_eq!(client.command("MOVE a 0"), "-ERR source and destination objects are the same\r\n");
+    assert_eq!(client.command("MOVE a x"), "-ERR value is not an integer or out of range\r\n");
+    assert_eq!(client.command("COPY a b DB 0"), ":1\r\n");
+    assert_eq!(client.command("SWAPDB 0 0"), "+OK\r\n");
+    assert!(client.command("MOVE a").starts_with("-ERR wrong number of arguments"));
+}
+
+#[test]
+fn inline_requests_are_split_as_in_the_engine() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    for line in [
+        &br#"echo "a b\x41\n\\" "#[..],
+        b"echo 'a \\'b' ",
+        b"\x0b echo \x0c\x0ba\x0b",
+        b"echo a\rb",
+        b"echo \"\"",
+        b"echo a\"b c\"",
+        b"\"echo\" a",
+        b"echo \"a",
+        b"echo 'a",
+        b"echo \"a\\",
+        b"\"\"",
+    ] {
+        let mut clients = [lab.client(), lab.direct(SHARDS[0])];
+        let [proxied, direct] = clients.each_mut().map(|client| {
+            client.send_raw(&[line, b"\r\nPING\r\n"].concat());
+            (client.try_reply(), client.try_reply())
+        });
+        assert_eq!(proxied, direct, "{:?}", String::from_utf8_lossy(line));
+    }
+    // The engine does not find the end of a line after a NUL byte.
+    let mut client = lab.client();
+    client.send_raw(b"echo a\0b\r\n");
+    assert!(client.is_quiet());
+    client.send_raw(&[b'x'; 70_000]);
+    assert_eq!(client.reply(), "-ERR Protocol error: too big inline request\r\n");
+}
+
+/// Returns the text of an INFO reply after a check that it does not describe the machines.
+fn info(lab: &Lab, client: &mut crate::lab::Client, sections: &str) -> String {
+    let text = client.command(&format!("INFO {sections}"));
+    let directory = lab.directory.to_str().unwrap();
+    for inner in
+        [&lab.ip, directory, "valkey-server", ":2100", "=2100", ":2200", "=2200", "slave0", "listener"]
+    {
+        assert!(!text.contains(inner), "{inner}: {text}");
+    }
+    text
+}
+
+#[test]
+fn info_describes_the_endpoint() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(true);
+    let mut database = lab.database(&shards);
+    database["max_connections"] = serde_json::json!(77);
+    let mut proxy = lab.proxy(&database);
+    let mut client = lab.client();
+    let text = info(&lab, &mut client, "everything");
+    for line in [
+        "tcp_port:12000",
+        "connected_clients:1",
+        "maxclients:77",
+        "cluster_enabled:0",
+        "server_mode:standalone",
+    ] {
+        assert!(text.contains(&format!("\r\n{line}\r\n")), "{line}: {text}");
+    }
+    let field = |name: &str| {
+        let start = format!("{name}:");
+        let line = text.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
+        line.trim_end_matches(['K', 'M']).parse::<f64>().unwrap()
+    };
+    assert!((field("used_memory") / 1048576.0 - field("used_memory_human")).abs() < 0.01, "{text}");
+    assert!(field("used_memory") > field("used_memory_dataset"), "{text}");
+    let text = client.command("INFO keyspace");
+    assert_eq!(text, "$12\r\n# Keyspace\r\n\r\n");
+    // As many replicas as WAIT can count.
+    assert!(info(&lab, &mut client, "replication").contains("connected_slaves:1\r\n"));
+    lab.kill(crate::lab::REPLICAS[1]);
+    crate::lab::wait("the end of the replica", || {
+        info(&lab, &mut client, "replication").contains("connected_slaves:0\r\n")
+    });
+    client.command("MULTI");
+    assert_eq!(client.command("INFO"), "-ERR Command not allowed inside a transaction\r\n");
+    client.command("DISCARD");
+    database["mode"] = serde_json::json!("oss_cluster");
+    database["version"] = serde_json::json!(2);
+    proxy.apply(&database);
+    crate::lab::wait("cluster mode", || {
+        let text = info(&lab, &mut client, "everything");
+        text.contains("cluster_enabled:1\r\n") && text.contains("server_mode:cluster\r\n")
+    });
+    client.command("HELLO 3");
+    let text = info(&lab, &mut client, "server keyspace");
+    assert!(text.starts_with('=') && text.contains("\r\ntxt:# Server\r\n"), "{text}");
 }

@@ -115,6 +115,14 @@ impl Lab {
         Client::connect(self.address(ENDPOINT)).expect("the endpoint listens")
     }
 
+    /// Assigns a slot without keys to another primary.
+    pub fn move_slot(&self, slot: u16, from: u16, to: u16) {
+        for port in [to, from] {
+            let command = format!("CLUSTER SETSLOT {slot} NODE {to:040x}");
+            assert_eq!(self.direct(port).command(&command), "+OK\r\n");
+        }
+    }
+
     /// Returns the number of occurrences of `word` in the replies of the primaries to a command.
     pub fn mentions(&self, command: &str, word: &str) -> usize {
         SHARDS.iter().map(|port| self.direct(*port).command(command).matches(word).count()).sum()

@@ -1,6 +1,6 @@
 //! Limits, and the errors when they are exceeded.
 
-use crate::lab::Lab;
+use crate::lab::{Lab, wait};
 use serde_json::json;
 
 #[test]
@@ -94,4 +94,77 @@ fn a_client_that_closes_its_sending_side_receives_all_replies() {
     client.send_end();
     let replies = std::iter::from_fn(|| client.try_reply()).count();
     assert_eq!(replies, 10_000);
+}
+
+/// Sends the requests and the end of the client's data, and returns all replies.
+fn all_replies(lab: &Lab, requests: &[&str]) -> Vec<String> {
+    let mut client = lab.client();
+    let mut bytes = Vec::new();
+    for line in requests {
+        resp::encode::command(&mut bytes, line.split(' ').map(str::as_bytes).collect::<Vec<_>>().into_iter());
+    }
+    client.send_raw(&bytes);
+    client.send_end();
+    std::iter::from_fn(|| client.try_reply()).collect()
+}
+
+#[test]
+fn a_client_that_has_closed_its_sending_side_receives_all_replies() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let ok = "+OK\r\n";
+    let queued = "+QUEUED\r\n";
+    for _ in 0..20 {
+        let replies =
+            all_replies(&lab, &["SET a 1", "MULTI", "SET a 2", "GET a", "EXEC", "SET a 3", "GET a"]);
+        assert_eq!(replies, [ok, ok, queued, queued, "*2\r\n+OK\r\n$1\r\n2\r\n", ok, "$1\r\n3\r\n"]);
+        let replies = all_replies(&lab, &["WATCH a", "GET a", "MULTI", "SET a 3", "EXEC", "GET b", "QUIT"]);
+        assert_eq!(replies, [ok, "$1\r\n3\r\n", ok, queued, "*1\r\n+OK\r\n", "$-1\r\n", ok]);
+        assert_eq!(all_replies(&lab, &["GET a", "DBSIZE", "QUIT"]), ["$1\r\n3\r\n", ":1\r\n", ok]);
+        assert_eq!(all_replies(&lab, &["FUNCTION LIST", "GET a"]), ["*0\r\n", "$1\r\n3\r\n"]);
+        assert_eq!(all_replies(&lab, &["GET a", "FUNCTION STATS"]).len(), 2);
+        // These need not wait.
+        let replies = all_replies(&lab, &["RPUSH l x y", "BLPOP l 0", "WAIT 0 0", "LPOP l", "GET a"]);
+        let popped = "*2\r\n$1\r\nl\r\n$1\r\nx\r\n";
+        assert_eq!(replies, [":2\r\n", popped, ":0\r\n", "$1\r\ny\r\n", "$1\r\n3\r\n"]);
+        let replies = all_replies(&lab, &["SUBSCRIBE c d", "SSUBSCRIBE a"]);
+        assert_eq!(replies.len(), 3, "{replies:?}");
+        let replies = all_replies(&lab, &["HELLO 3", "CLIENT TRACKING ON", "GET a", "CLIENT TRACKING OFF"]);
+        assert_eq!(replies[1..], [ok, "$1\r\n3\r\n", ok]);
+        assert_eq!(all_replies(&lab, &["MONITOR"])[0], ok);
+    }
+}
+
+#[test]
+fn a_client_that_has_closed_its_sending_side_takes_no_element_later() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let mut other = lab.client();
+    assert_eq!(all_replies(&lab, &["SET a 1", "BLPOP l 0", "SET a 2"]), ["+OK\r\n"]);
+    wait("the shard to unblock it", || lab.mentions("INFO clients", "blocked_clients:0") == 3);
+    assert_eq!(other.command("RPUSH l x"), ":1\r\n");
+    assert_eq!(other.command("LLEN l"), ":1\r\n");
+    // As in the engine, later requests are not executed.
+    assert_eq!(other.command("GET a"), "$1\r\n1\r\n");
+    // The same if the command that blocks is handled after the end of the data.
+    let slow = "EVAL for\ti=1,5e7\tdo\tend\treturn\t1 1 a";
+    assert_eq!(all_replies(&lab, &[slow, "BLPOP none 0", "SET a 2"]), [":1\r\n"]);
+}
+
+#[test]
+fn tracked_prefixes_count_toward_the_memory_budget() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let mut proxy = lab.proxy(&lab.database(&shards));
+    let order = json!({"type": "apply", "memory_bytes": 24 << 20, "databases": [lab.database(&shards)]});
+    proxy.order(&order);
+    proxy.expect("applied");
+    let mut tracking = lab.client();
+    assert!(tracking.command("HELLO 3").starts_with('%'));
+    let prefix = "x".repeat(1 << 20);
+    let closed = (0..64).any(|n| {
+        let request = format!("CLIENT TRACKING ON BCAST PREFIX {n:02}{prefix}");
+        tracking.try_command(&request.split(' ').map(str::as_bytes).collect::<Vec<_>>()).is_none()
+    });
+    assert!(closed);
 }

@@ -155,3 +155,101 @@ fn invalidations_follow_the_replies_that_they_concern() {
     assert_eq!(client.reply(), "$1\r\n1\r\n");
     assert!(client.reply().starts_with(">2\r\n$10\r\ninvalidate"));
 }
+
+/// Returns the slot of the channel, its owner and the primary after it.
+fn location(channel: &str) -> (u16, u16, u16) {
+    let slot = resp::slot::of_key(channel.as_bytes());
+    let owner =
+        SHARDS.iter().rposition(|port| usize::from(slot) >= usize::from(port - SHARDS[0]) * 16384 / 3);
+    let owner = owner.unwrap();
+    (slot, SHARDS[owner], SHARDS[(owner + 1) % 3])
+}
+
+#[test]
+fn subscribers_of_a_sharded_channel_are_disconnected_when_it_moves() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (slot, from, to) = location("moving");
+    let mut publisher = lab.client();
+    let mut subscribers = [lab.client(), lab.client(), lab.client()];
+    assert!(subscribers[1].command("HELLO 3").starts_with('%'));
+    for subscriber in &mut subscribers {
+        assert!(subscriber.command("SSUBSCRIBE moving").contains("ssubscribe"));
+    }
+    // The last one is not affected: it leaves the channel before.
+    assert!(subscribers[2].command("SUNSUBSCRIBE moving").contains("sunsubscribe"));
+    assert!(subscribers[2].command("SSUBSCRIBE {moving}2 {moving}3").contains("ssubscribe"));
+    assert!(subscribers[2].reply().contains("ssubscribe"));
+    assert!(subscribers[2].command("SUNSUBSCRIBE").contains("sunsubscribe"));
+    assert!(subscribers[2].reply().contains("sunsubscribe"));
+    assert_eq!(publisher.command("SPUBLISH moving before"), ":2\r\n");
+    lab.move_slot(slot, from, to);
+    for subscriber in &mut subscribers[..2] {
+        assert!(subscriber.reply().ends_with("$8\r\nsmessage\r\n$6\r\nmoving\r\n$6\r\nbefore\r\n"));
+        assert_eq!(subscriber.try_reply(), None);
+    }
+    assert_eq!(subscribers[2].command("PING"), "+PONG\r\n");
+    let mut again = lab.client();
+    assert_eq!(again.command("SSUBSCRIBE moving"), message(&["ssubscribe", "moving", "1"]));
+    assert_eq!(publisher.command("SPUBLISH moving after"), ":1\r\n");
+    assert_eq!(again.reply(), message(&["smessage", "moving", "after"]));
+}
+
+#[test]
+fn sharded_subscriptions_follow_slots_that_have_moved() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (slot, from, to) = location("moving");
+    let (mut one, mut two) = (lab.client(), lab.client());
+    assert!(one.command("HELLO 3").starts_with('%'));
+    lab.move_slot(slot, from, to);
+    assert!(one.command("SSUBSCRIBE moving").contains("ssubscribe"));
+    // Now the proxy knows the owner.
+    lab.move_slot(slot, to, from);
+    assert_eq!(one.try_reply(), None);
+    assert_eq!(two.command("SUNSUBSCRIBE moving"), message(&["sunsubscribe", "moving", "0"]));
+    assert_eq!(two.command("SSUBSCRIBE moving"), message(&["ssubscribe", "moving", "1"]));
+    assert_eq!(lab.client().command("SPUBLISH moving x"), ":1\r\n");
+    assert_eq!(two.reply(), message(&["smessage", "moving", "x"]));
+    // Other errors are those of the engine.
+    let error = two.command("SSUBSCRIBE a b");
+    assert!(error.starts_with("-CROSSSLOT"), "{error}");
+}
+
+#[test]
+fn sharded_channels_of_all_shards_are_reported() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut two) = (lab.client(), lab.client());
+    for channel in ["a", "b", "c"] {
+        assert!(one.command(&format!("SSUBSCRIBE {channel}")).contains("ssubscribe"));
+    }
+    assert_eq!(
+        two.command("PUBSUB SHARDNUMSUB a b none c"),
+        message(&["a", "1", "b", "1", "none", "0", "c", "1"])
+    );
+    assert_eq!(two.command("PUBSUB SHARDNUMSUB"), "*0\r\n");
+    let channels = two.command("PUBSUB SHARDCHANNELS");
+    assert!(
+        channels.starts_with("*3\r\n") && ["a", "b", "c"].iter().all(|name| channels.contains(name)),
+        "{channels}"
+    );
+    assert_eq!(two.command("PUBSUB SHARDCHANNELS b*"), message(&["b"]));
+    two.command("MULTI");
+    assert_eq!(two.command("PUBSUB SHARDNUMSUB a"), "-ERR Command not allowed inside a transaction\r\n");
+}
+
+#[test]
+fn a_ping_of_a_subscriber_may_contain_any_text() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let mut client = lab.client();
+    assert_eq!(client.command("SUBSCRIBE a"), message(&["subscribe", "a", "1"]));
+    for text in ["shardboard-proxy: end of replies", "", "0123456789abcdef"] {
+        client.send_args(&[b"PING", text.as_bytes()]);
+        assert_eq!(client.reply(), format!("*2\r\n$4\r\npong\r\n${}\r\n{text}\r\n", text.len()));
+    }
+    assert!(client.command("PING a b").starts_with("-ERR wrong number of arguments"));
+    assert_eq!(client.command("UNSUBSCRIBE"), message(&["unsubscribe", "a", "0"]));
+    assert_eq!(client.command("PING"), "+PONG\r\n");
+}

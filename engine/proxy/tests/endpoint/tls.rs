@@ -50,6 +50,19 @@ fn tls_works_with_and_without_client_certificates() {
     assert_eq!(cli(&lab, "", &format!("SET large {}", &large[..100_000])), "OK\n");
     assert_eq!(cli(&lab, "", "GET large").len(), 100_001);
     assert_eq!(cli(&lab, "", "EVAL return(string.rep('x',3000000)) 0").len(), 3_000_001);
+    // Cluster clients find the port under the name for TLS.
+    let endpoint = json!({"id": "e".repeat(40), "address": lab.ip, "port": ENDPOINT, "local": true});
+    database["mode"] = json!("oss_cluster");
+    database["proxies"] = json!([endpoint]);
+    database["version"] = json!(2);
+    proxy.apply(&database);
+    crate::lab::wait("cluster mode", || {
+        cli(&lab, "", "CLUSTER SHARDS").contains(&format!("\ntls-port\n{ENDPOINT}\n"))
+    });
+    assert!(!cli(&lab, "", "CLUSTER SHARDS").contains("\nport\n"));
+    database["mode"] = json!("hidden");
+    database["version"] = json!(3);
+    proxy.apply(&database);
     // A client without TLS is not accepted.
     assert!(lab.client().try_simple_command("PING").is_none());
     // A certificate of another CA is used as soon as it has been installed.

@@ -177,3 +177,59 @@ fn a_waiting_request_is_not_executed_after_a_later_one() {
     assert_eq!(client.reply(), "+OK\r\n");
     assert_eq!(client.command("GET {a}b"), "$1\r\n3\r\n");
 }
+
+#[test]
+fn the_end_of_a_transaction_accepts_no_arguments() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    lab.server(21009, &[]);
+    for mut client in [lab.client(), lab.direct(21009)] {
+        for keys in ["", "SET n 1"] {
+            for line in ["MULTI", keys, "DISCARD x", keys, "EXEC", "EXISTS n"] {
+                if !line.is_empty() {
+                    client.send(line);
+                }
+            }
+            assert_eq!(client.reply(), "+OK\r\n");
+            let refused = "-ERR wrong number of arguments for 'discard' command\r\n";
+            let queued = if keys.is_empty() { None } else { Some("+QUEUED\r\n") };
+            for reply in queued.into_iter().chain([refused]).chain(queued) {
+                assert_eq!(client.reply(), reply);
+            }
+            assert_eq!(client.reply(), "-EXECABORT Transaction discarded because of previous errors.\r\n");
+            assert_eq!(client.reply(), ":0\r\n");
+            assert_eq!(client.command("MULTI"), "+OK\r\n");
+            if !keys.is_empty() {
+                assert_eq!(client.command(keys), "+QUEUED\r\n");
+            }
+            let text = "Transaction discarded because of: wrong number of arguments for 'exec' command";
+            assert_eq!(client.command("EXEC x"), format!("-EXECABORT {text}\r\n"));
+            assert_eq!(client.command("EXISTS n"), ":0\r\n");
+        }
+        // The watched keys are released as well.
+        client.command("WATCH n");
+        client.command("MULTI");
+        assert!(client.command("EXEC x").starts_with("-EXECABORT"));
+        client.command("SET n 1");
+        client.command("MULTI");
+        assert_eq!(client.command("DEL n"), "+QUEUED\r\n");
+        assert_eq!(client.command("EXEC"), "*1\r\n:1\r\n");
+    }
+}
+
+#[test]
+fn database_0_can_be_selected_in_a_transaction() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let mut client = lab.client();
+    for lines in [["SELECT 0", "SET n 1"], ["SET n 1", "SELECT 0"]] {
+        assert_eq!(client.command("MULTI"), "+OK\r\n");
+        for line in lines {
+            assert_eq!(client.command(line), "+QUEUED\r\n");
+        }
+        assert_eq!(client.command("EXEC"), "*2\r\n+OK\r\n+OK\r\n");
+    }
+    client.command("MULTI");
+    assert!(client.command("SELECT 1").starts_with("-ERR"));
+    assert!(client.command("EXEC").starts_with("-EXECABORT"));
+}

@@ -31,20 +31,20 @@ def connect() -> Any:
     return client(host=host, port=port, socket_timeout=10, retry=retry, single_connection_client=True)
 
 
-def say(*words: Any) -> None:
+def write_line(*words: Any) -> None:
     """Print one complete line."""
     with printing:
         sys.stdout.write("\t".join(str(word) for word in words) + "\n")
 
 
-def timed(words: tuple[Any, ...], call: Callable[[], Any], show: Callable[[Any], tuple[Any, ...]]) -> bool:
+def record_call(words: tuple[Any, ...], call: Callable[[], Any], show: Callable[[Any], tuple[Any, ...]]) -> bool:
     """Run `call` and print the result. An error is a result as well."""
-    began = time.time()
+    start = time.time()
     try:
-        shown, outcome = show(call()), "ok"
+        shown_values, outcome = show(call()), "ok"
     except Exception as error:
-        shown, outcome = ("-",) * len(show(None)), f"{type(error).__name__} {error}".replace("\n", " ")[:160]
-    say(*words, *shown, f"{began:.6f}", f"{time.time():.6f}", outcome)
+        shown_values, outcome = ("-",) * len(show(None)), f"{type(error).__name__} {error}".replace("\n", " ")[:160]
+    write_line(*words, *shown_values, f"{start:.6f}", f"{time.time():.6f}", outcome)
     return outcome == "ok"
 
 
@@ -66,19 +66,19 @@ class Worker:
         while not stop.is_set():
             self.number += 1
             key = f"{self.name}:{self.number % KEYS}"
-            timed(("w", key, self.number), lambda: self.client.rpush(key, self.number), lambda _: ())
-            timed(("r", key), lambda: self.client.lindex(key, -1), lambda value: (text(value),))
+            record_call(("w", key, self.number), lambda: self.client.rpush(key, self.number), lambda _: ())
+            record_call(("r", key), lambda: self.client.lindex(key, -1), lambda value: (text(value),))
             if kind == "plain" and self.number % 5 == 0:
                 self.several()
                 self.transaction()
-                timed(("s", self.name), lambda: self.client.wait(1, 200), lambda count: (count,))
+                record_call(("s", self.name), lambda: self.client.wait(1, 200), lambda count: (count,))
             time.sleep(PACE)
 
     def several(self) -> None:
         """Send commands with keys on several shards."""
         keys = [f"{self.name}:m{index}" for index in range(4)]
-        timed(("m", self.name, self.number), lambda: self.client.mset(dict.fromkeys(keys, self.number)), lambda _: ())
-        timed(("g", self.name), lambda: self.client.mget(keys), lambda values: (",".join(map(text, values or [])),))
+        record_call(("m", self.name, self.number), lambda: self.client.mset(dict.fromkeys(keys, self.number)), lambda _: ())
+        record_call(("g", self.name), lambda: self.client.mget(keys), lambda values: (",".join(map(text, values or [])),))
 
     def transaction(self) -> None:
         """Update a list and a counter that must always be equal."""
@@ -94,13 +94,13 @@ class Worker:
                 transaction.incr(f"{key}:count")
                 return transaction.execute()
 
-        timed(("t", key, self.number), both, lambda both: tuple(both or (0, 0)))
+        record_call(("t", key, self.number), both, lambda both: tuple(both or (0, 0)))
 
 
 threads = [threading.Thread(target=Worker(number).run) for number in range(int(sys.argv[6]))]
 for thread in threads:
     thread.start()
-say("ready")
+write_line("ready")
 sys.stdout.flush()
 sys.stdin.read()
 stop.set()

@@ -9,6 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Mode of files.
+pub const OWNER_ONLY: u32 = 0o600;
+
 pub struct Segment {
     pub file: Arc<File>,
     /// The same file, opened for reads that bypass the page cache, if the file system supports
@@ -19,16 +22,21 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Creates an empty file with allocated space of `room` bytes. An old file of that name is
-    /// truncated.
+    /// Creates an empty file with allocated space of `room` bytes. An old file or link of that name
+    /// is replaced, so that data is never written to a file that others can read.
     pub fn create(path: PathBuf, room: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(&path)?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = OpenOptions::new().create_new(true).read(true).write(true).mode(OWNER_ONLY).open(&path)?;
         if let Err(error) = take_room(&file, room) {
             let _ = fs::remove_file(&path);
             return Err(error);
         }
         let file = Arc::new(file);
-        let direct = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(&path);
+        let direct =
+            OpenOptions::new().read(true).custom_flags(libc::O_DIRECT | libc::O_NOFOLLOW).open(&path);
         let direct = direct.map_or_else(|_| file.clone(), Arc::new);
         Ok(Self { file, direct, path, size: 0 })
     }

@@ -1,6 +1,7 @@
 use super::place::{MAX_SEGMENT, SEGMENTS, UNIT};
 use super::record::{HEADER, parse};
 use super::*;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 fn record(key: &[u8], value: &[u8]) -> (PathBuf, Log, Place) {
@@ -82,6 +83,70 @@ fn a_directory_has_one_owner() {
     let (path, log, _) = record(b"key", b"value");
     assert!(Log::open(&path, 4096, 0).is_err());
     drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn files_are_readable_only_by_their_owner() {
+    let (path, mut log, _) = record(b"key", b"value");
+    log.flush();
+    assert_eq!(fs::metadata(&path).expect("made").permissions().mode() & 0o777, 0o700);
+    let files: Vec<_> =
+        fs::read_dir(&path).expect("made").map(|entry| entry.expect("readable").path()).collect();
+    assert!(files.len() >= 3, "lock, reserve and segment: {files:?}");
+    for file in files {
+        assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600, "{file:?}");
+    }
+    drop(log);
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn links_are_replaced_and_not_followed() {
+    let (path, log, _) = record(b"key", b"value");
+    drop(log);
+    let victim = path.with_extension("victim");
+    fs::write(&victim, "kept").expect("written");
+    let link = |name: &str| {
+        let _ = fs::remove_file(path.join(name));
+        symlink(&victim, path.join(name)).expect("a link");
+    };
+    link("tier.lock");
+    assert!(Log::open(&path, 4096, 0).is_err());
+    fs::remove_file(path.join("tier.lock")).expect("removed");
+    link("7.segment");
+    let mut log = Log::open(&path, 4096, 0).expect("a log");
+    assert!(!path.join("7.segment").is_symlink(), "removed with the files of earlier processes");
+    log.next = 5000;
+    link("5000.segment");
+    link("reserve.segment");
+    let place = log.append(1, 3, b"key", b"value").expect("a record");
+    log.flush();
+    assert_eq!(log.read(place, b"key").expect("written"), b"value");
+    assert_eq!(fs::read_to_string(&victim).expect("readable"), "kept");
+    assert!(!path.join("5000.segment").is_symlink() && !path.join("reserve.segment").is_symlink());
+    drop(log);
+    fs::remove_file(victim).expect("removed");
+    fs::remove_dir_all(path).expect("removed");
+}
+
+#[test]
+fn a_new_segment_contains_no_data_of_others() {
+    let (path, mut log, _) = record(b"key", b"value");
+    let (victim, segment) = (path.with_extension("other"), path.join("6000.segment"));
+    fs::write(&victim, "secret ".repeat(1000)).expect("written");
+    fs::hard_link(&victim, &segment).expect("a link");
+    log.next = 6000;
+    log.flush();
+    log.active = None;
+    log.append(1, 3, b"key", b"value").expect("a record");
+    log.flush();
+    let content = fs::read(&segment).expect("readable");
+    assert!(content.windows(5).any(|bytes| bytes == b"value"));
+    assert!(!content.windows(6).any(|bytes| bytes == b"secret"));
+    assert_eq!(fs::read_to_string(&victim).expect("readable"), "secret ".repeat(1000));
+    drop(log);
+    fs::remove_file(victim).expect("removed");
     fs::remove_dir_all(path).expect("removed");
 }
 

@@ -11,7 +11,9 @@ use crate::worker::clients::dedicated::DedicatedConnections;
 use crate::worker::clients::output::{Output, free_buffer};
 use crate::worker::clients::reply::{Answer, Expected};
 use crate::worker::types::connection_count::ConnectionCount;
+use crate::worker::types::errors::CROSSSLOT;
 use crate::worker::types::message::Handle;
+use crate::worker::types::request::Flow;
 use crate::worker::types::session::{Muted, Profile};
 use resp::RequestParser;
 use std::net::SocketAddr;
@@ -128,6 +130,11 @@ impl Client {
         self.output.missing() == 0
     }
 
+    /// Whether all its requests have been answered, including subscriptions.
+    pub fn is_settled(&self) -> bool {
+        self.is_drained() && !self.dedicated.as_deref().is_some_and(DedicatedConnections::is_subscribing)
+    }
+
     /// Whether its dedicated connections hold state that would be lost if they were closed.
     pub fn is_bound(&self) -> bool {
         self.dedicated.as_deref().is_some_and(DedicatedConnections::is_bound)
@@ -154,6 +161,8 @@ impl Client {
             + self.output.memory()
             + self.joining
             + self.dedicated.as_deref().map_or(0, DedicatedConnections::memory)
+            + self.profile.as_deref().map_or(0, Profile::memory)
+            + self.parser.as_deref().map_or(0, RequestParser::memory)
     }
 
     /// Whether another request may be handled.
@@ -187,6 +196,13 @@ impl Client {
             self.output.mark_unserved(number);
         }
         self.output.answer(number, &frame);
+    }
+
+    /// Refuses a request whose keys are in different slots.
+    #[cold]
+    pub fn refuse_slots(&mut self, class: Class) -> Flow {
+        self.reply(class, |out| out.extend_from_slice(CROSSSLOT));
+        Flow::Next
     }
 
     /// Writes as much as the socket accepts. The result is `true` if nothing is left. `left` is

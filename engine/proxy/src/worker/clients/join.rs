@@ -1,6 +1,7 @@
 //! Merges several replies into one. Pure functions on complete frames.
 
 use crate::command::Class;
+use crate::worker::clients::info::{self, EndpointInfo};
 use crate::worker::types::errors::is_in_doubt;
 use resp::{encode, integer, items, text};
 
@@ -16,16 +17,13 @@ pub enum Kind {
     Minimum,
     /// The smallest number at each position: scripts that exist on all shards.
     MinimumEach,
-    /// The cursor of one shard becomes the cursor of the database.
-    Scan {
-        shard: u64,
-        last: bool,
-    },
+    /// Names with numbers: the sum of each number.
+    SumEachSecond,
     /// The first reply that is not null.
     First,
     /// A successful reply, or the error of the first shard.
     Any,
-    Info,
+    Info(EndpointInfo),
 }
 
 const ELSEWHERE: &[u8] = b"; on other shards it may have been executed\r\n";
@@ -85,9 +83,9 @@ impl Join {
             }
             Kind::Concatenate => concatenate(&self.parts),
             Kind::MinimumEach => least_each(&self.parts),
-            Kind::Scan { shard, last } => scan(&self.parts[0], *shard, *last),
+            Kind::SumEachSecond => sum_each_second(&self.parts),
             Kind::First => first(&self.parts),
-            Kind::Info => super::info::merge(&self.parts),
+            Kind::Info(endpoint) => info::merge(&self.parts, endpoint),
         }
     }
 }
@@ -141,23 +139,17 @@ fn least_each(parts: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// Number of low bits of a database cursor that hold the number of the shard.
-pub const SHARD_BITS: u32 = 10;
-
-fn scan(part: &[u8], shard: u64, last: bool) -> Vec<u8> {
-    let reply = items(part).unwrap_or_default();
-    let [cursor, keys] = reply[..] else { return part.to_vec() };
-    let cursor =
-        text(cursor).and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<u64>().ok()).unwrap_or(0);
-    let cursor = match cursor {
-        0 if last => 0,
-        0 => shard + 1,
-        more => more << SHARD_BITS | shard,
-    };
-    let mut out = Vec::with_capacity(part.len() + 8);
-    encode::array(&mut out, 2);
-    encode::bulk(&mut out, cursor.to_string().as_bytes());
-    out.extend_from_slice(keys);
+fn sum_each_second(parts: &[Vec<u8>]) -> Vec<u8> {
+    let rows: Vec<_> = parts.iter().map(|part| items(part).unwrap_or_default()).collect();
+    let mut out = Vec::new();
+    encode::array(&mut out, rows[0].len());
+    for (at, item) in rows[0].iter().enumerate() {
+        if at % 2 == 0 {
+            out.extend_from_slice(item);
+        } else {
+            encode::integer(&mut out, rows.iter().filter_map(|row| integer(row.get(at)?)).sum());
+        }
+    }
     out
 }
 
@@ -200,6 +192,10 @@ mod tests {
             joined(Kind::MinimumEach, &["*2\r\n:1\r\n:1\r\n", "*2\r\n:0\r\n:1\r\n"]),
             "*2\r\n:0\r\n:1\r\n"
         );
+        assert_eq!(
+            joined(Kind::SumEachSecond, &["*2\r\n$1\r\na\r\n:0\r\n", "*2\r\n$1\r\na\r\n:2\r\n"]),
+            "*2\r\n$1\r\na\r\n:2\r\n"
+        );
         assert_eq!(joined(Kind::Concatenate, &["*1\r\n$1\r\na\r\n", "*0\r\n"]), "*1\r\n$1\r\na\r\n");
         assert_eq!(joined(Kind::Any, &["-NOTBUSY\r\n", "+OK\r\n"]), "+OK\r\n");
         assert_eq!(joined(Kind::Any, &["-NOTBUSY\r\n", "-BUSY\r\n"]), "-NOTBUSY\r\n");
@@ -215,15 +211,5 @@ mod tests {
         assert_eq!(joined(Kind::Sum, &["-OOM full\r\n", lost]), format!("-OOM full{elsewhere}"));
         assert_eq!(joined(Kind::Mget(vec![0, 1]), &["*1\r\n$-1\r\n", "-OOM full\r\n"]), "-OOM full\r\n");
         assert_eq!(joined_for(Class::Read, Kind::Sum, &[":1\r\n", "-OOM full\r\n"]), "-OOM full\r\n");
-    }
-
-    #[test]
-    fn a_cursor_continues_with_the_next_shard() {
-        let page = |cursor: &str| format!("*2\r\n${}\r\n{cursor}\r\n*0\r\n", cursor.len());
-        let scan = |shard, last, cursor: &str| joined(Kind::Scan { shard, last }, &[&page(cursor)]);
-        assert_eq!(scan(0, false, "7"), page(&(7 << SHARD_BITS).to_string()));
-        assert_eq!(scan(0, false, "0"), page("1"));
-        assert_eq!(scan(1, true, "7"), page(&(7 << SHARD_BITS | 1).to_string()));
-        assert_eq!(scan(1, true, "0"), page("0"));
     }
 }

@@ -2,6 +2,7 @@
 //! shards answer.
 
 use crate::arena::Id;
+use crate::command::Class;
 use crate::stats::ReplyBatch;
 use crate::stream::Stream;
 use crate::worker::clients::reply::{Answer, Expected};
@@ -45,6 +46,12 @@ impl Output {
     #[inline]
     pub fn missing(&self) -> usize {
         self.expected.len()
+    }
+
+    /// Returns the time at which the oldest pending request arrived if it may wait for an event.
+    pub fn blocking_since(&self) -> Option<u64> {
+        let oldest = self.expected.front().filter(|oldest| oldest.class == Class::Blocking);
+        oldest.map(|oldest| oldest.arrived)
     }
 
     /// Whether there is data to write.

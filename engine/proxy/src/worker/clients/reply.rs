@@ -1,7 +1,11 @@
 //! The expected replies of a client, and what follows them.
 
+use crate::arena::Id;
 use crate::command::Class;
+use crate::worker::clients::dedicated::TrackingMode;
 use crate::worker::clients::join::Join;
+use crate::worker::clients::scan::Scan;
+use crate::worker::types::list_filter::ListFilter;
 
 #[derive(Debug)]
 pub enum Answer {
@@ -37,16 +41,23 @@ const _: () = assert!(size_of::<Expected>() == 40);
 #[derive(Debug)]
 pub enum ReplyAction {
     /// The password is correct. The proxy creates the reply to HELLO itself.
-    ChangeIdentity {
-        identity: usize,
-        name: Option<Vec<u8>>,
-        hello: bool,
-    },
+    ChangeIdentity { identity: usize, name: Option<Vec<u8>>, hello: bool },
     /// EXEC or DISCARD: the transaction on the connection has ended.
     TransactionEnded,
-    Tracking,
-    /// The user has permission for CLIENT LIST.
-    List,
+    /// CLIENT TRACKING, which the other dedicated connections must receive as well.
+    Tracking(TrackingChange),
+    /// A page of keys.
+    Scan(Scan),
+    /// Whether the user may list the clients of other users.
+    List(ListFilter),
+}
+
+#[derive(Debug)]
+pub struct TrackingChange {
+    pub request: Vec<u8>,
+    /// `None`: tracking ends.
+    pub mode: Option<TrackingMode>,
+    pub others: Vec<Id>,
 }
 
 impl ReplyAction {

@@ -19,6 +19,9 @@ const UNAUTHENTICATED: Limits = Limits { bulk: 16 * 1024, args: 10, request: 1 <
 const SLICE: u64 = 100;
 const CLOCK_CHECK_INTERVAL: u32 = 64;
 
+/// Microseconds after which a blocking command of a client that sends nothing more is cancelled.
+const GRACE: u64 = 100_000;
+
 fn error_text(error: ProtocolError, is_unauthenticated: bool) -> String {
     match error {
         ProtocolError::InvalidMultibulkLength if is_unauthenticated => {
@@ -49,14 +52,13 @@ impl Worker {
 
     fn hung_up(&mut self, id: Id) {
         let Some(client) = self.clients.arena.get(id) else { return };
-        let has_all = client.is_drained() && !client.paused && !client.output.has_some();
-        if has_all || client.dedicated.is_some() || client.closing {
+        if client.is_settled() && !client.paused && !client.output.has_some() {
             self.close_client(id);
-        } else {
-            // It may still read the replies to its requests, some of which may not have been
-            // handled yet.
-            self.set_interest(id, |interest| *interest = Interest { hangup: false, ..*interest });
+            return;
         }
+        // It may still read the replies to its requests, some of which may not have been handled yet.
+        self.set_interest(id, |interest| *interest = Interest { hangup: false, ..*interest });
+        self.clients.half_closed.push(id);
     }
 
     fn read_client(&mut self, id: Id) {
@@ -83,13 +85,30 @@ impl Worker {
 
     fn end_of_client(&mut self, id: Id) {
         let Some(client) = self.clients.arena.get_mut(id) else { return };
-        if client.is_drained() && !client.output.has_some() || client.dedicated.is_some() {
+        if client.is_settled() && !client.output.has_some() {
             self.close_client(id);
             return;
         }
         client.closing = true;
         self.set_interest(id, |interest| *interest = Interest { read: false, hangup: false, ..*interest });
         self.clients.mark_dirty(id);
+        self.clients.half_closed.push(id);
+    }
+
+    /// Closes clients that have closed their sending side and wait for an event. They cannot be
+    /// distinguished from clients that have closed the connection, and the event must not be lost
+    /// with them. A shard answers requests that need not wait within the grace time.
+    pub fn close_half_closed(&mut self) {
+        for id in std::mem::take(&mut self.clients.half_closed) {
+            let Some(client) = self.clients.arena.get(id) else { continue };
+            match client.output.blocking_since() {
+                Some(since) if since + GRACE < self.upstream.io.now => self.close_client(id),
+                Some(_) => self.clients.half_closed.push(id),
+                // One of the requests that have not been handled may block.
+                None if client.paused => self.clients.half_closed.push(id),
+                None => {}
+            }
+        }
     }
 
     fn received(&mut self, id: Id, bytes: &[u8]) {

@@ -4,22 +4,29 @@
 
 use crate::arena::Id;
 use crate::worker::Worker;
+use crate::worker::types::list_filter::ListFilter;
 use crate::worker::types::message::Listing;
 use crate::worker::types::request::ReplyTarget;
 use std::sync::{Mutex, PoisonError};
 
 impl Worker {
-    pub fn ask_for_list(&mut self, id: Id, number: u32, db: usize) {
+    pub fn ask_for_list(&mut self, id: Id, number: u32, db: usize, filter: ListFilter) {
         let reply_to = ReplyTarget { client: id, number, part: 0 };
         let uid = self.upstream.dbs[db].config.uid;
-        let listing = Listing { uid, reply_to, to: self.inbox.handle.clone(), lines: Mutex::default() };
+        let (to, lines) = (self.inbox.handle.clone(), Mutex::default());
+        let listing = Listing { uid, reply_to, filter, to, lines };
         self.upstream.reports.request_list(listing);
     }
 
     pub fn list(&mut self, listing: &Listing) {
         let ids = self.clients.arena.ids().into_iter();
         let clients = ids.filter_map(|id| self.clients.arena.get(id));
-        let ours = clients.filter(|client| self.upstream.dbs[client.db].config.uid == listing.uid);
+        let ours = clients.filter(|client| {
+            let db = &self.upstream.dbs[client.db];
+            let is_subscriber = client.dedicated.as_deref().is_some_and(|own| !own.subscriptions.is_empty());
+            db.config.uid == listing.uid
+                && listing.filter.includes(db.user_of(client), client.number, is_subscriber)
+        });
         let lines = ours.map(|client| {
             (client.number, self.upstream.dbs[client.db].describe(client, self.upstream.io.now))
         });

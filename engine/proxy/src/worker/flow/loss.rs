@@ -73,6 +73,9 @@ impl Worker {
                 let is_read = pending.class == Class::Read && why != Failure::Timeout;
                 let result = if seen { RequestResult::Lost } else { RequestResult::Failed };
                 self.deliver_failure(db, &pending, result, if is_read { LOST_READ } else { error });
+                if seen {
+                    self.answer_earlier(db, &pending);
+                }
             } else {
                 self.block_later_requests(db, &pending);
                 let now = self.upstream.io.now;
@@ -105,7 +108,9 @@ impl Worker {
             dedicated.watching = None;
             dedicated.transaction.get_or_insert_default().mark_lost();
         }
-        if dedicated.tracking.is_some() {
+        let is_resp3 = self.upstream.dbs[client.db].is_resp3(client);
+        let Some(dedicated) = client.dedicated.as_deref() else { return };
+        if dedicated.tracking.is_on() && is_resp3 {
             // Invalidations may have been missed, so all cached keys are invalidated.
             client.output.push_message(b">2\r\n$10\r\ninvalidate\r\n_\r\n");
             self.clients.mark_progress(owner);

@@ -65,7 +65,7 @@ impl Worker {
             return;
         };
         stats.bytes_out += written as u64;
-        if done && client.closing && client.is_drained()
+        if done && client.closing && client.is_settled()
             || client.output.is_beyond(db.config.output_limit_bytes)
         {
             self.close_client(id);

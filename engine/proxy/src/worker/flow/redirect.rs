@@ -3,14 +3,10 @@
 use crate::stats::Failure;
 use crate::worker::Worker;
 use crate::worker::types::errors::{NO_PRIMARY, TRANSACTION_MOVED, UNSETTLED};
-use crate::worker::types::request::{Pending, Purpose, Redirect, RequestResult, To};
+use crate::worker::types::request::{MAX_REDIRECTS, Pending, Purpose, Redirect, RequestResult, To};
 use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
 use crate::worker::upstream::parked_requests::is_later;
-
-/// Maximum number of redirections of a request. More of them mean that the shards disagree
-/// permanently.
-const MAX_TRIES: u8 = 8;
 
 impl Worker {
     /// Handles an error reply. It is delivered to the client unless it is a redirection or a
@@ -40,7 +36,7 @@ impl Worker {
     ) -> Option<Redirect> {
         let Upstream { dbs, io, reports, .. } = &mut self.upstream;
         let destination = dbs[backend.db].destination(io, reports, backend, pending, frame);
-        let again = destination.filter(|_| pending.redirects < MAX_TRIES);
+        let again = destination.filter(|_| pending.redirects < MAX_REDIRECTS);
         let Some(to) = again.filter(|_| !backend.in_transaction) else {
             let moved =
                 backend.in_transaction && matches!(again, Some(To::Owner | To::Slot(_) | To::Asking(_)));
@@ -81,7 +77,9 @@ impl Worker {
             To::Later | To::AfterUpdate => None,
         };
         let lane = self.upstream.dbs[db].lane(pending.reply_to.client);
-        let backend = target.and_then(|target| match is_dedicated {
+        // An earlier request that waits for a retry must not be overtaken.
+        let is_first = !self.upstream.dbs[db].parked.has_earlier(&pending);
+        let backend = target.filter(|_| is_first).and_then(|target| match is_dedicated {
             true => self.dedicated_for(pending.reply_to.client, target),
             false => self.upstream.shared_to(db, identity, target, lane),
         });
@@ -129,12 +127,29 @@ impl Worker {
         *redirects = others;
         let mut answers: Vec<_> =
             overtaken.into_iter().map(|redirect| (redirect.pending, redirect.frame)).collect();
-        let overtaken = self.upstream.dbs[db].parked.extract(done.reply_to.client, |parked| {
-            parked.error != NO_PRIMARY && is_overtaken(&parked.pending)
-        });
+        let overtaken = self.upstream.dbs[db]
+            .parked
+            .extract(done.reply_to.client, |parked| is_overtaken(&parked.pending));
         answers.extend(overtaken.into_iter().map(|parked| (parked.pending, parked.error)));
         for (pending, frame) in answers {
             self.deliver_failure(db, &pending, RequestResult::Failed, &frame);
+        }
+    }
+
+    /// Answers earlier requests of the same client and slot that wait to be sent again, because this
+    /// later one was lost and may have been executed.
+    pub fn answer_earlier(&mut self, db: usize, lost: &Pending) {
+        if !self.upstream.dbs[db].parked.has(lost.reply_to.client) {
+            return;
+        }
+        let overtaken = self.upstream.dbs[db].parked.extract(lost.reply_to.client, |parked| {
+            parked.pending.slot == lost.slot && is_later(lost.reply_to.number, parked.pending.reply_to.number)
+        });
+        for parked in overtaken {
+            if !parked.opening.is_empty() {
+                self.never_opened(parked.pending.reply_to.client);
+            }
+            self.deliver_failure(db, &parked.pending, RequestResult::Failed, &parked.error);
         }
     }
 

@@ -67,6 +67,7 @@ impl Worker {
         for redirect in redirects {
             self.redirect(redirect);
         }
+        self.send_follow_ups();
         if !alive {
             self.lost(id);
         }
@@ -82,6 +83,7 @@ impl Worker {
         redirects: &mut Vec<Redirect>,
     ) -> Option<usize> {
         backend.used_at = self.upstream.io.now;
+        self.upstream.answering = backend.target;
         let mut at = 0;
         let (mut has_succeeded, mut has_written) = (false, false);
         while at < bytes.len() {

@@ -5,6 +5,9 @@ use crate::worker::clients::reply::ReplyAction;
 use crate::worker::types::request::ReplyTarget;
 use crate::worker::upstream::backend::Backend;
 
+/// Errors with which a shard refuses a write of a known user.
+const PERMISSION_CHECKED: [&[u8]; 4] = [b"-NOPERM ", b"-OOM ", b"-MISCONF ", b"-NOREPLICAS "];
+
 impl Worker {
     /// Applies the change that follows the reply of a shard.
     #[cold]
@@ -15,8 +18,7 @@ impl Worker {
         match action {
             ReplyAction::ChangeIdentity { identity, name, hello } => {
                 if !failed {
-                    self.upstream.release_dedicated(&mut client);
-                    self.upstream.dbs[client.db].change_identity(&mut client, identity);
+                    self.upstream.change_identity(&mut client, identity);
                     if let Some(name) = name {
                         client.profile.get_or_insert_default().name = name;
                     }
@@ -27,11 +29,21 @@ impl Worker {
                 self.upstream.dbs[client.db].identities[identity].clients -= 1;
             }
             ReplyAction::TransactionEnded => client.end_transaction(),
-            ReplyAction::Tracking if failed => self.upstream.release_dedicated(&mut client),
-            ReplyAction::Tracking => {}
-            ReplyAction::List if failed => {}
-            ReplyAction::List => {
-                self.ask_for_list(reply_to.client, reply_to.number, client.db);
+            ReplyAction::Tracking(_) if failed => {}
+            ReplyAction::Tracking(change) => self.upstream.apply_tracking(&mut client, change),
+            ReplyAction::Scan(scan) if failed && scan.page.is_none() => {}
+            ReplyAction::Scan(scan) => match self.continue_scan(reply_to, &mut client, scan, frame) {
+                Some(page) => reply = page,
+                None => return self.clients.arena.put_back(reply_to.client, client),
+            },
+            // Errors of a shard that accepts no writes follow the check of the permission.
+            ReplyAction::List(_)
+                if failed && !PERMISSION_CHECKED.iter().any(|error| frame.starts_with(error)) => {}
+            ReplyAction::List(mut filter) => {
+                if frame.starts_with(b"-NOPERM ") {
+                    filter.restrict_to(self.upstream.dbs[client.db].user_of(&client));
+                }
+                self.ask_for_list(reply_to.client, reply_to.number, client.db, filter);
                 self.clients.arena.put_back(reply_to.client, client);
                 return;
             }

@@ -1,15 +1,14 @@
 //! Requests that waited for a primary are sent again.
 
 use crate::arena::Id;
-use crate::command::Handling;
+use crate::command::{Handling, ReadOptions};
 use crate::command_index;
 use crate::stats::Failure;
 use crate::topology::TargetNumber;
 use crate::worker::Worker;
-use crate::worker::requests::subcommands::is_word;
 use crate::worker::types::request::{Pending, RequestResult};
 use crate::worker::upstream::db::RETRY;
-use crate::worker::upstream::parked_requests::{Parked, client_slot, is_later};
+use crate::worker::upstream::parked_requests::{Parked, client_slot};
 use resp::{Limits, RequestParser, encode};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,7 +19,7 @@ impl Worker {
     /// clients.
     pub fn retry_parked(&mut self, db: usize) {
         self.upstream.dbs[db].retry_at = self.upstream.io.now + RETRY / 2;
-        let sent = self.upstream.sent_behind_parked(db);
+        let sent = self.upstream.sent_beside_parked(db);
         let mut left: Vec<_> = self.upstream.dbs[db].outages.iter().map(|open| open.retry_quota).collect();
         let mut held = HashSet::new();
         for parked in self.upstream.dbs[db].parked.take() {
@@ -40,9 +39,7 @@ impl Worker {
             let client_slot = client_slot(&parked.pending);
             let is_outdated =
                 parked.outdated.is_some() && parked.outdated == self.upstream.dbs[db].topology.version;
-            let is_behind = |last: &u32| is_later(*last, parked.pending.reply_to.number);
-            let must_wait =
-                is_outdated || held.contains(&client_slot) || sent.get(&client_slot).is_some_and(is_behind);
+            let must_wait = is_outdated || held.contains(&client_slot);
             let outage = self.upstream.dbs[db].outages.iter().position(|open| open.concerns(&parked.pending));
             let left = outage.and_then(|at| left.get_mut(at));
             let backend = if must_wait || left.as_ref().is_some_and(|left| **left == 0) {
@@ -52,7 +49,9 @@ impl Worker {
             } else {
                 self.upstream.shared(db, parked.identity, &parked.pending)
             };
-            let Some(id) = backend else {
+            let is_delayed =
+                |id: &Id| sent.get(&client_slot).is_some_and(|sent| sent.delays(&parked.pending, *id));
+            let Some(id) = backend.filter(|id| !is_delayed(id)) else {
                 held.insert(client_slot);
                 self.upstream.dbs[db].parked.add(parked);
                 continue;
@@ -89,7 +88,7 @@ impl Worker {
     }
 
     /// Breaks the transaction, because no primary became available in time.
-    fn never_opened(&mut self, client: Id) {
+    pub fn never_opened(&mut self, client: Id) {
         let dedicated = self.clients.arena.get_mut(client).and_then(|client| client.dedicated.as_deref_mut());
         if let Some(transaction) = dedicated.and_then(|dedicated| dedicated.transaction.as_mut()) {
             transaction.mark_lost();
@@ -126,7 +125,7 @@ fn shortened(request: &[u8], waited: u64) -> Option<Vec<u8>> {
     let args = parser.args(&request[..len]);
     let command = command_index::find(args.get(0)?)?;
     let (at, in_millis) = match (command.handling, command.name) {
-        (Handling::Xread, _) => ((0..args.len()).find(|&at| is_word(&args, at, "block"))? + 1, true),
+        (Handling::Xread, _) => (ReadOptions::parse(&args).block?, true),
         (_, "blmpop" | "bzmpop") => (1, false),
         _ => (args.len() - 1, false),
     };

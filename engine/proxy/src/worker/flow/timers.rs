@@ -22,6 +22,7 @@ impl Worker {
                 self.retry_parked(db);
             }
         }
+        self.close_half_closed();
         for id in self.upstream.backends.arena.ids() {
             self.check_backend(id);
         }

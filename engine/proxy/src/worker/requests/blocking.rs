@@ -13,10 +13,11 @@ impl Upstream {
     /// answered.
     pub fn block(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
-        let slot = command.first_key(args).map_or_else(|| db.topology.home(), |key| db.slot_of(key));
         if !client.is_drained() {
             return Flow::Defer;
         }
+        let Ok(slot) = db.slot_of_keys(command, args) else { return client.refuse_slots(command.class) };
+        let slot = slot.unwrap_or_else(|| db.topology.home());
         if !db.serves(client, slot) {
             return db.redirect_client(client, command.class, slot);
         }

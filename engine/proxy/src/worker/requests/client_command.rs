@@ -2,14 +2,18 @@
 
 use crate::arena::Id;
 use crate::command::Class;
+use crate::control::Database;
 use crate::worker::clients::client::Client;
+use crate::worker::clients::dedicated::DedicatedConnections;
 use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::requests::subcommands::is_word;
+use crate::worker::types::list_filter::ListFilter;
 use crate::worker::types::request::{Flow, pending};
-use crate::worker::types::session::Muted;
+use crate::worker::types::session::{CLIENT_NAMES, Muted, name_error};
 use crate::worker::upstream::Upstream;
 use crate::worker::upstream::db::Db;
 use resp::{Args, encode};
+use std::hash::{BuildHasher, RandomState};
 
 impl Upstream {
     pub fn client_command(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
@@ -31,12 +35,10 @@ impl Upstream {
             line.push('\n');
             self.reply_text(client, &line);
         } else if word("list") {
-            // The engine decides whether this user has permission. The request lists a client ID
-            // that does not exist.
-            let number = client.expect(Class::Other, Answer::Action(Box::new(ReplyAction::List)));
-            let slot = self.dbs[client.db].topology.home();
-            let request = b"*4\r\n$6\r\nCLIENT\r\n$4\r\nLIST\r\n$2\r\nID\r\n$1\r\n1\r\n";
-            self.route(id, client, request, pending(id, number, 0, Class::Other, slot));
+            match ListFilter::parse(args) {
+                Ok(filter) => self.list_clients(id, client, filter),
+                Err(text) => client.reply(Class::Other, |out| encode::error(out, &text)),
+            }
         } else if (word("no-evict") || word("no-touch"))
             && exact(3)
             && (is_word(args, 2, "on") || is_word(args, 2, "off"))
@@ -57,10 +59,21 @@ impl Upstream {
         Flow::Next
     }
 
+    /// Lists the clients of the endpoint. The engine decides whether the user may see those of other
+    /// users: SORT of a random name requires access to all keys, and is one of the dangerous
+    /// commands. Permission for CLIENT LIST itself would include the other administrative commands.
+    fn list_clients(&mut self, id: Id, client: &mut Client, filter: ListFilter) {
+        let number = client.expect(Class::Other, Answer::Action(Box::new(ReplyAction::List(filter))));
+        let key = format!("{:016x}", RandomState::new().hash_one(number));
+        let mut request = Vec::new();
+        encode::command(&mut request, [b"SORT", key.as_bytes()].into_iter());
+        let slot = self.dbs[client.db].slot_of(key.as_bytes());
+        self.route(id, client, &request, pending(id, number, 0, Class::Other, slot));
+    }
+
     fn set_name(&mut self, client: &mut Client, name: &[u8]) {
-        if name.iter().any(|b| !(b'!'..=b'~').contains(b)) {
-            let text = "ERR Client names cannot contain spaces, newlines or special characters.";
-            client.reply(Class::Other, |out| encode::error(out, text));
+        if let Some(text) = name_error(CLIENT_NAMES, name) {
+            client.reply(Class::Other, |out| encode::error(out, &text));
             return;
         }
         client.profile.get_or_insert_default().name = name.to_vec();
@@ -70,55 +83,6 @@ impl Upstream {
     fn reply_text(&self, client: &mut Client, text: &str) {
         let frame = self.dbs[client.db].text(client, text);
         client.reply(Class::Other, |out| out.extend_from_slice(&frame));
-    }
-
-    /// Enables tracking: the commands of the client then use dedicated connections, so that the
-    /// engine knows which client reads which key.
-    fn track(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
-        if !client.is_drained() {
-            return Flow::Defer;
-        }
-        if !self.dbs[client.db].is_resp3(client)
-            || args.iter().any(|arg| arg.eq_ignore_ascii_case(b"redirect"))
-        {
-            client.reply(Class::Other, |out| {
-                encode::error(out, "ERR CLIENT TRACKING needs RESP3 and no REDIRECT through the endpoint");
-            });
-            return Flow::Next;
-        }
-        if is_word(args, 2, "off") {
-            self.release_dedicated(client);
-            client.reply(Class::Other, |out| encode::simple(out, "OK"));
-            return Flow::Next;
-        }
-        client.blocked = true;
-        let slot = self.dbs[client.db].topology.home();
-        let number = client.expect(Class::Other, Answer::Action(Box::new(ReplyAction::Tracking)));
-        self.send_dedicated(id, client, args.raw, pending(id, number, 0, Class::Other, slot));
-        client.dedicated.get_or_insert_default().tracking = Some(args.raw.to_vec());
-        Flow::Next
-    }
-
-    fn about_tracking(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
-        let needs = match () {
-            () if is_word(args, 1, "caching") && is_word(args, 2, "yes") => "optin",
-            () if is_word(args, 1, "caching") && is_word(args, 2, "no") => "optout",
-            () => "",
-        };
-        let dedicated = client.dedicated.as_deref_mut();
-        let fits = |tracking: &Vec<u8>| {
-            tracking.to_ascii_lowercase().windows(needs.len()).any(|at| at == needs.as_bytes())
-        };
-        if let Some(dedicated) = dedicated
-            .filter(|own| args.len() == 3 && !needs.is_empty() && own.tracking.as_ref().is_some_and(fits))
-        {
-            dedicated.caching = Some(args.raw.to_vec());
-            client.reply(Class::Other, |out| encode::simple(out, "OK"));
-            return Flow::Next;
-        }
-        let slot = self.dbs[client.db].topology.home();
-        self.ask(id, client, Class::Other, slot, args.raw);
-        Flow::Next
     }
 }
 
@@ -138,23 +102,29 @@ impl Db {
     /// Returns the line of the client in CLIENT LIST.
     pub fn describe(&self, client: &Client, now: u64) -> String {
         let credentials = &self.identities[client.identity].credentials;
-        let user =
-            credentials.login.as_ref().map_or("default".into(), |(user, _)| String::from_utf8_lossy(user));
+        let user = String::from_utf8_lossy(credentials.user());
         let profile = client.profile.as_deref().cloned().unwrap_or_default();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         format!(
-            "id={} addr={} laddr={}:{} name={} age={} db=0 user={user} lib-name={} lib-ver={} resp={}",
+            "id={} addr={} laddr={} name={} age={} idle={} flags={} db=0 user={user} resp={} lib-name={} lib-ver={}",
             client.number,
             client.peer.map_or("?:0".into(), |peer| peer.to_string()),
-            self.config.address,
-            self.config.port,
+            local_address(&self.config),
             text(&profile.name),
             now.saturating_sub(client.since) / 1_000_000,
+            now.saturating_sub(client.read_at) / 1_000_000,
+            client.dedicated.as_deref().map_or('N', DedicatedConnections::flag),
+            if credentials.resp3 { 3 } else { 2 },
             text(&profile.library_name),
             text(&profile.library_version),
-            if credentials.resp3 { 3 } else { 2 },
         )
     }
+}
+
+/// Returns the address of the endpoint as `host:port`, with IPv6 addresses in brackets.
+fn local_address(config: &Database) -> String {
+    let Database { address, port, .. } = config;
+    if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
 }
 
 fn null_or_bulk(out: &mut Vec<u8>, bytes: &[u8], resp3: bool) {
@@ -167,9 +137,9 @@ fn null_or_bulk(out: &mut Vec<u8>, bytes: &[u8], resp3: bool) {
 
 fn set_info(client: &mut Client, args: &Args<'_>) {
     let value = args.get(3).unwrap_or_default();
-    let name = String::from_utf8_lossy(args.get(2).unwrap_or_default()).into_owned();
-    if value.iter().any(|b| !(b'!'..=b'~').contains(b)) {
-        let text = format!("ERR {name} cannot contain spaces, newlines or special characters.");
+    let name = args.get(2).unwrap_or_default();
+    let name = String::from_utf8_lossy(&name[..name.len().min(128)]).replace(['\r', '\n'], " ");
+    if let Some(text) = name_error(&name, value) {
         client.reply(Class::Other, |out| encode::error(out, &text));
         return;
     }

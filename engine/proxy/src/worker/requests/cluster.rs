@@ -2,7 +2,7 @@
 //! cluster mode, each endpoint is the node that owns the slots of the primaries assigned to it.
 
 use crate::command::Class;
-use crate::control::{Endpoint, Mode};
+use crate::control::{Database, Endpoint, Mode};
 use crate::topology::Topology;
 use crate::worker::clients::client::Client;
 use crate::worker::requests::subcommands::is_word;
@@ -38,7 +38,7 @@ impl Db {
     pub fn cluster(&self, client: &mut Client, args: &Args<'_>) -> Flow {
         let reply = match self.config.mode {
             Mode::Hidden => Err("ERR This instance has cluster support disabled".into()),
-            Mode::OssCluster => answer(&self.topology, &self.config.proxies, args, self.is_resp3(client)),
+            Mode::OssCluster => answer(&self.topology, &self.config, args, self.is_resp3(client)),
         };
         client.reply(Class::Other, |out| match reply {
             Ok(reply) => out.extend_from_slice(&reply),
@@ -57,12 +57,8 @@ fn was_redirected_back(client: &mut Client, slot: u16) -> bool {
 
 type Ranges = Vec<(u16, u16, usize)>;
 
-fn answer(
-    topology: &Topology,
-    proxies: &[Endpoint],
-    args: &Args<'_>,
-    resp3: bool,
-) -> Result<Vec<u8>, String> {
+fn answer(topology: &Topology, config: &Database, args: &Args<'_>, resp3: bool) -> Result<Vec<u8>, String> {
+    let proxies = &config.proxies;
     let word = |text| is_word(args, 1, text);
     let ranges = topology.ranges(|slot| topology.proxy_of(slot));
     let me = proxies.iter().find(|proxy| proxy.local);
@@ -70,7 +66,9 @@ fn answer(
     if word("slots") {
         slots(&mut out, &ranges, proxies);
     } else if word("shards") {
-        shards(&mut out, &ranges, proxies, resp3);
+        // All endpoints of a database accept the same kind of connection.
+        let port = if config.tls.is_some() { "tls-port" } else { "port" };
+        shards(&mut out, &ranges, proxies, port, resp3);
     } else if word("nodes") {
         encode::bulk(&mut out, nodes(&ranges, proxies).as_bytes());
     } else if word("info") {
@@ -108,7 +106,7 @@ fn pairs(out: &mut Vec<u8>, n: usize, resp3: bool) {
     if resp3 { encode::map(out, n) } else { encode::array(out, n * 2) }
 }
 
-fn shards(out: &mut Vec<u8>, ranges: &Ranges, proxies: &[Endpoint], resp3: bool) {
+fn shards(out: &mut Vec<u8>, ranges: &Ranges, proxies: &[Endpoint], port: &str, resp3: bool) {
     encode::array(out, proxies.len());
     for (number, proxy) in proxies.iter().enumerate() {
         let own: Vec<_> = ranges.iter().filter(|range| range.2 == number).collect();
@@ -127,7 +125,7 @@ fn shards(out: &mut Vec<u8>, ranges: &Ranges, proxies: &[Endpoint], resp3: bool)
             encode::bulk(out, value.as_bytes());
         };
         text(out, "id", &proxy.id);
-        encode::bulk(out, b"port");
+        encode::bulk(out, port.as_bytes());
         encode::integer(out, i64::from(proxy.port));
         text(out, "ip", &proxy.address);
         text(out, "endpoint", &proxy.address);

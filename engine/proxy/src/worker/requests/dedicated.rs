@@ -29,7 +29,7 @@ impl Upstream {
         if dedicated.transaction.is_some() {
             return self.queue_command(id, client, command, args);
         }
-        if dedicated.last_was_dedicated && dedicated.tracking.is_none() {
+        if dedicated.last_was_dedicated && !dedicated.tracking.is_on() {
             if !client.is_drained() {
                 return Flow::Defer;
             }
@@ -47,7 +47,7 @@ impl Upstream {
     pub fn route(&mut self, id: Id, client: &mut Client, bytes: &[u8], pending: Pending) {
         let pending = Pending { risk: client.risk, ..pending };
         match &client.dedicated {
-            Some(dedicated) if dedicated.tracking.is_some() => {
+            Some(dedicated) if dedicated.tracking.is_on() => {
                 if let Some(caching) = dedicated.caching.clone() {
                     self.send_dedicated(
                         id,

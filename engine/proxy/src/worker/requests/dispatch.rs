@@ -7,9 +7,11 @@ use crate::reply_safety::{self, Risk};
 use crate::stats::Failure;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::reply::Answer;
+use crate::worker::requests::numbered::{NO_SUCH_DATABASE, names_other_database};
 use crate::worker::requests::subcommands;
 use crate::worker::types::request::{Flow, Pending, pending};
 use crate::worker::upstream::Upstream;
+use crate::worker::upstream::db::CrossSlot;
 use resp::{Args, encode};
 
 impl Upstream {
@@ -124,11 +126,11 @@ impl Upstream {
             Auth | Hello | Reset | Quit | Select | Client | Ping | Echo | ReadMode => {
                 self.session(id, client, command, args)
             }
-            Scan | Dbsize | Keys | Randomkey | Flush | Script | Function | Wait | Info | Config => {
+            Scan | Dbsize | Keys | Randomkey | Flush | Script | Function | Wait | Info | Pubsub | Config => {
                 self.fan_out(id, client, command, args)
             }
             Cluster => self.dbs[client.db].cluster(client, args),
-            Acl | Forward | Xread | Run | Refuse => self.forward(id, client, command, args),
+            Acl | Forward | OtherDatabase | Xread | Run | Refuse => self.forward(id, client, command, args),
         }
     }
 
@@ -147,6 +149,7 @@ impl Upstream {
             _ if !command.accepts(args.len()) => {
                 return Some(self.forward_home(id, client, command.class, args.raw));
             }
+            Handling::OtherDatabase if names_other_database(command, args) => Some(NO_SUCH_DATABASE.into()),
             Handling::Refuse => Some(format!("ERR {} is not available through the endpoint", command.name)),
             handling => subcommands::refusal(handling, args.get(1).unwrap_or_default()),
         };
@@ -161,15 +164,15 @@ impl Upstream {
     #[inline]
     pub fn forward(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
-        let slot = match command.first_key(args) {
-            Some(key) => {
-                let slot = db.slot_of(key);
+        let slot = match db.slot_of_keys(command, args) {
+            Ok(Some(slot)) => {
                 if !db.serves(client, slot) {
                     return db.redirect_client(client, command.class, slot);
                 }
                 slot
             }
-            None => db.topology.home(),
+            Ok(None) => db.topology.home(),
+            Err(CrossSlot) => return client.refuse_slots(command.class),
         };
         let number = client.expect(command.class, Answer::Waiting);
         let is_script = command.handling == Handling::Run;

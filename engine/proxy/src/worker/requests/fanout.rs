@@ -4,13 +4,28 @@
 
 use crate::arena::Id;
 use crate::command::{Class, Command, Handling};
+use crate::control::Mode;
 use crate::worker::clients::client::Client;
-use crate::worker::clients::join::{Join, Kind, SHARD_BITS};
+use crate::worker::clients::info::EndpointInfo;
+use crate::worker::clients::join::{Join, Kind};
 use crate::worker::clients::reply::Answer;
 use crate::worker::requests::subcommands::is_word;
 use crate::worker::types::request::{Flow, pending};
 use crate::worker::upstream::Upstream;
-use resp::{Args, encode};
+use crate::worker::upstream::db::Db;
+use resp::Args;
+use std::sync::atomic::Ordering;
+
+impl Db {
+    fn info(&self) -> EndpointInfo {
+        EndpointInfo {
+            is_cluster: self.config.mode == Mode::OssCluster,
+            port: self.config.port,
+            clients: self.connections.now.load(Ordering::Relaxed),
+            max_clients: self.config.max_connections,
+        }
+    }
+}
 
 impl Upstream {
     pub fn fan_out(
@@ -30,7 +45,9 @@ impl Upstream {
             Handling::Script if word("exists") => Kind::MinimumEach,
             Handling::Function if ["load", "delete", "flush", "restore"].into_iter().any(word) => Kind::Same,
             Handling::Config if word("resetstat") => Kind::Same,
-            Handling::Info => Kind::Info,
+            Handling::Info => Kind::Info(self.dbs[client.db].info()),
+            Handling::Pubsub if word("shardchannels") => Kind::Concatenate,
+            Handling::Pubsub if word("shardnumsub") => Kind::SumEachSecond,
             Handling::Script | Handling::Function if word("kill") && args.len() == 2 => {
                 return self.kill_script(id, client, args);
             }
@@ -75,34 +92,6 @@ impl Upstream {
             self.send_dedicated(id, client, args.raw, pending(id, number, part as u32, Class::Other, slot));
         }
         client.blocked = true;
-        Flow::Next
-    }
-
-    /// Sends SCAN to one shard. The low bits of the cursor are the number of the shard, the others
-    /// are the cursor of the shard.
-    fn scan(&mut self, id: Id, client: &mut Client, command: &'static Command, args: &Args<'_>) -> Flow {
-        let slots: Vec<_> = self.dbs[client.db].topology.representatives().collect();
-        let digits = args.get(1).and_then(|cursor| std::str::from_utf8(cursor).ok());
-        let Some(cursor) = digits.and_then(|cursor| cursor.parse::<u64>().ok()).filter(|_| slots.len() > 1)
-        else {
-            return self.forward_home(id, client, command.class, args.raw);
-        };
-        let shard = cursor & ((1 << SHARD_BITS) - 1);
-        let Some(&slot) = slots.get(shard as usize) else {
-            // The database has fewer shards than when the scan started. The keys of the removed
-            // shards are on other shards now.
-            client.reply(command.class, |out| out.extend_from_slice(b"*2\r\n$1\r\n0\r\n*0\r\n"));
-            return Flow::Next;
-        };
-        let own = (cursor >> SHARD_BITS).to_string();
-        let mut request = Vec::with_capacity(args.raw.len());
-        let rewritten = args.iter().enumerate().map(|(n, arg)| if n == 1 { own.as_bytes() } else { arg });
-        encode::array(&mut request, args.len());
-        rewritten.for_each(|arg| encode::bulk(&mut request, arg));
-        let last = shard as usize + 1 == slots.len();
-        let join = Join::new(Kind::Scan { shard, last }, 1);
-        let number = client.expect(command.class, Answer::Joining(join));
-        self.route(id, client, &request, pending(id, number, 0, command.class, slot));
         Flow::Next
     }
 }

@@ -4,16 +4,16 @@
 
 use crate::arena::Id;
 use crate::command::{Command, Handling};
+use crate::control::Mode;
 use crate::topology::TargetNumber;
 use crate::worker::clients::client::Client;
-use crate::worker::clients::dedicated::Subscription;
-use crate::worker::types::errors::NO_PRIMARY;
-use crate::worker::types::request::{Flow, Pending, Purpose};
+use crate::worker::clients::dedicated::{Subscription, SubscriptionRequest};
+use crate::worker::types::errors::{NO_PRIMARY, UNSETTLED};
+use crate::worker::types::request::{Flow, MAX_REDIRECTS, Pending, Purpose, To};
 use crate::worker::upstream::Upstream;
 use crate::worker::upstream::backend::Backend;
 use resp::{Args, encode};
-
-const MARK: &[u8] = b"shardboard-proxy: end of replies";
+use std::borrow::Cow;
 
 impl Upstream {
     pub fn subscribe(
@@ -49,22 +49,29 @@ impl Upstream {
             chosen.push(target);
         }
         for target in chosen {
-            if !self.send_subscription(id, client, target, args.raw) {
+            let request = SubscriptionRequest { raw: args.raw.to_vec(), redirects: 0 };
+            if !self.send_subscription(id, client, target, request) {
                 client.reply(command.class, |out| out.extend_from_slice(NO_PRIMARY));
             }
         }
         Flow::Next
     }
 
-    fn send_subscription(&mut self, id: Id, client: &mut Client, target: TargetNumber, raw: &[u8]) -> bool {
+    fn send_subscription(
+        &mut self,
+        id: Id,
+        client: &mut Client,
+        target: TargetNumber,
+        request: SubscriptionRequest,
+    ) -> bool {
         let Some(backend) = self.subscription(id, client, target) else { return false };
         let dedicated = client.dedicated.get_or_insert_default();
+        let mut bytes = request.raw.clone();
         if let Some(one) = dedicated.subscriptions.iter_mut().find(|one| one.backend == backend) {
-            one.pings += 1;
+            encode::command(&mut bytes, [&b"PING"[..], &one.mark].into_iter());
+            one.pending.push_back(request);
         }
-        let mut request = raw.to_vec();
-        encode::command(&mut request, [b"PING", MARK].into_iter());
-        self.backends.enqueue_raw(backend, &request);
+        self.backends.enqueue_raw(backend, &bytes);
         true
     }
 
@@ -74,7 +81,7 @@ impl Upstream {
             return Some(one.backend);
         }
         let backend = self.open_relayed(id, client, target)?;
-        let one = Subscription { target, backend, plain: 0, sharded: 0, pings: 0 };
+        let one = Subscription::new(target, backend);
         client.dedicated.get_or_insert_default().subscriptions.push(one);
         Some(backend)
     }
@@ -95,7 +102,7 @@ impl Upstream {
         args: &Args<'_>,
     ) -> Flow {
         let Some(dedicated) = client.dedicated.as_deref() else { return Flow::Defer };
-        if dedicated.subscriptions.iter().any(|one| one.pings > 0) {
+        if dedicated.subscriptions.iter().any(|one| !one.pending.is_empty()) {
             return Flow::Defer;
         }
         if matches!(command.handling, Handling::Subscribe | Handling::Unsubscribe) && !dedicated.monitors {
@@ -104,7 +111,8 @@ impl Upstream {
         let first = dedicated.subscriptions.first().map(|one| one.target);
         match first.filter(|_| command.handling == Handling::Ping || dedicated.monitors) {
             Some(target) => {
-                self.send_subscription(id, client, target, args.raw);
+                let request = SubscriptionRequest { raw: args.raw.to_vec(), redirects: 0 };
+                self.send_subscription(id, client, target, request);
             }
             None => {
                 let text = format!(
@@ -128,7 +136,7 @@ impl Upstream {
             let Some(backend) = self.open_relayed(id, client, target) else { continue };
             let dedicated = client.dedicated.get_or_insert_default();
             let first = !std::mem::replace(&mut dedicated.monitors, true);
-            dedicated.subscriptions.push(Subscription { target, backend, plain: 0, sharded: 0, pings: 0 });
+            dedicated.subscriptions.push(Subscription::new(target, backend));
             match first {
                 // The reply of the first shard is sent to the client.
                 true => self.backends.enqueue_raw(backend, args.raw),
@@ -145,6 +153,8 @@ impl Upstream {
 
     /// Handles data on a dedicated connection that answers no request.
     pub fn relayed(&mut self, backend: &mut Backend, client: &mut Client, frame: &[u8]) {
+        let is_resp3 = self.dbs[client.db].is_resp3(client);
+        let is_hidden = self.dbs[client.db].config.mode == Mode::Hidden;
         if let Some(dedicated) =
             client.dedicated.as_deref_mut().filter(|one| one.monitors && !one.monitor_answered)
         {
@@ -159,12 +169,15 @@ impl Upstream {
             dedicated.subscriptions.iter_mut().find(|one| one.target == backend.target && backend.is_relayed)
         });
         let Some(one) = one else {
-            client.output.push_message(frame);
+            // The engine sends no invalidations to RESP2 clients.
+            if is_resp3 {
+                client.output.push_message(frame);
+            }
             return;
         };
-        if is_mark(frame) {
-            one.pings -= 1;
-            let done = one.pings == 0 && one.plain <= 0 && one.sharded <= 0;
+        if !one.pending.is_empty() && is_mark(frame, &one.mark) {
+            one.pending.pop_front();
+            let done = one.pending.is_empty() && one.plain <= 0 && one.sharded <= 0;
             let dedicated = client.dedicated.as_deref_mut().filter(|dedicated| done && !dedicated.monitors);
             if let Some(dedicated) = dedicated {
                 dedicated.subscriptions.retain(|one| one.target != backend.target);
@@ -174,23 +187,86 @@ impl Upstream {
             }
             return;
         }
+        if frame[0] == b'-' {
+            let request = one.pending.front().map(|one| (one.raw.clone(), one.redirects));
+            return self.subscription_refused(backend, client, request, frame);
+        }
+        if is_hidden && left_channel(frame).is_some_and(|channel| !one.is_leaving(channel)) {
+            // The slot of the channel has moved. Messages may already have been published at its new
+            // owner, so the client must notice that it may have missed some.
+            client.closing = true;
+            return;
+        }
         match counted(frame) {
             Some((b"subscribe" | b"unsubscribe" | b"psubscribe" | b"punsubscribe", n)) => one.plain = n,
             Some((b"ssubscribe" | b"sunsubscribe", n)) => one.sharded = n,
             _ => {}
         }
-        client.output.push_message(frame);
+        let is_reply = client.dedicated.as_deref().is_some_and(|dedicated| dedicated.monitors);
+        match is_reply {
+            true => client.output.push_message(frame),
+            false => client.output.push_message(&in_protocol(frame, is_resp3)),
+        }
     }
+
+    /// Follows the redirection of a request for sharded channels, or returns the error to the
+    /// client.
+    #[cold]
+    fn subscription_refused(
+        &mut self,
+        backend: &Backend,
+        client: &mut Client,
+        request: Option<(Vec<u8>, u8)>,
+        frame: &[u8],
+    ) {
+        let Some(((raw, redirects), id)) =
+            request.filter(|_| frame.starts_with(b"-MOVED ")).zip(backend.owner)
+        else {
+            client.output.push_message(frame);
+            return;
+        };
+        let Self { dbs, io, reports, .. } = self;
+        let db = &mut dbs[client.db];
+        let channel = resp::items(&raw).and_then(|args| resp::text(args.get(1)?)).unwrap_or_default();
+        let slot = db.slot_of(channel);
+        let moved = Pending { slot, ..Pending::internal(Purpose::Ignore) };
+        let is_followed = db.destination(io, reports, backend, &moved, frame) == Some(To::Owner);
+        let owner = db.topology.owner(slot).filter(|&owner| is_followed && owner != backend.target);
+        let request = SubscriptionRequest { redirects: redirects + 1, raw };
+        let owner = owner.filter(|_| redirects < MAX_REDIRECTS);
+        if !owner.is_some_and(|owner| self.send_subscription(id, client, owner, request)) {
+            client.output.push_message(UNSETTLED);
+        }
+    }
+}
+
+/// Returns the message in the protocol of the client, which it may just have changed. The parts of
+/// a message are the same in both.
+fn in_protocol(frame: &[u8], is_resp3: bool) -> Cow<'_, [u8]> {
+    let start = match (frame[0], is_resp3) {
+        (b'>', false) => b'*',
+        (b'*', true) => b'>',
+        _ => return Cow::Borrowed(frame),
+    };
+    Cow::Owned([&[start], &frame[1..]].concat())
 }
 
 /// Whether the frame is the reply to a PING of the proxy: a bulk string, or `pong` and the string
 /// for RESP2 clients with subscriptions.
-fn is_mark(frame: &[u8]) -> bool {
+fn is_mark(frame: &[u8], mark: &[u8]) -> bool {
     match resp::text(frame) {
-        Some(text) => text == MARK,
+        Some(text) => text == mark,
         None => {
-            resp::items(frame).is_some_and(|items| items.len() == 2 && resp::text(items[1]) == Some(MARK))
+            resp::items(frame).is_some_and(|items| items.len() == 2 && resp::text(items[1]) == Some(mark))
         }
+    }
+}
+
+/// Returns the sharded channel that the client is no longer subscribed to after this message.
+fn left_channel(frame: &[u8]) -> Option<&[u8]> {
+    match resp::items(frame)?[..] {
+        [kind, channel, _] if resp::text(kind) == Some(b"sunsubscribe") => resp::text(channel),
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::control::Mode;
 use crate::worker::clients::client::Client;
 use crate::worker::clients::reply::{Answer, ReplyAction};
 use crate::worker::types::request::{Flow, pending};
-use crate::worker::types::session::{Credentials, Muted};
+use crate::worker::types::session::{CLIENT_NAMES, Credentials, Muted, name_error};
 use crate::worker::upstream::Upstream;
 use crate::worker::upstream::db::Db;
 use resp::{Args, encode};
@@ -71,11 +71,11 @@ impl Upstream {
         self.release_dedicated(client);
         client.profile = None;
         client.muted = Muted::No;
-        self.dbs[client.db].change_identity(client, 0);
+        self.change_identity(client, 0);
     }
 
     fn auth(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
-        if !client.is_drained() {
+        if !client.is_settled() {
             return Flow::Defer;
         }
         let (user, password) = match (args.get(1), args.get(2)) {
@@ -136,7 +136,7 @@ impl Upstream {
     }
 
     fn hello(&mut self, id: Id, client: &mut Client, args: &Args<'_>) -> Flow {
-        if !client.is_drained() {
+        if !client.is_settled() {
             return Flow::Defer;
         }
         let options = match hello_options(args) {
@@ -161,7 +161,7 @@ impl Upstream {
         }
         let login = credentials.credentials.login.clone();
         let identity = self.dbs[client.db].intern(Credentials { login, resp3 });
-        self.dbs[client.db].change_identity(client, identity);
+        self.change_identity(client, identity);
         if let Some(name) = options.name {
             client.profile.get_or_insert_default().name = name.to_vec();
         }
@@ -176,10 +176,8 @@ impl Db {
         self.identities[client.identity].credentials.resp3
     }
 
-    pub fn change_identity(&mut self, client: &mut Client, identity: usize) {
-        self.identities[client.identity].clients -= 1;
-        self.identities[identity].clients += 1;
-        client.identity = identity;
+    pub fn user_of(&self, client: &Client) -> &[u8] {
+        self.identities[client.identity].credentials.user()
     }
 
     /// Returns the reply to HELLO.
@@ -233,6 +231,9 @@ fn hello_options<'a>(args: &Args<'a>) -> Result<HelloOptions<'a>, String> {
                 at += 3;
             }
             (b"setname", Some(name), _) => {
+                if let Some(text) = name_error(CLIENT_NAMES, name) {
+                    return Err(text);
+                }
                 options.name = Some(name);
                 at += 2;
             }

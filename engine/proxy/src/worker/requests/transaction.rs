@@ -6,7 +6,9 @@ use crate::command::{Class, Command, Handling};
 use crate::worker::clients::client::Client;
 use crate::worker::clients::dedicated::TransactionLocation;
 use crate::worker::clients::reply::{Answer, ReplyAction};
-use crate::worker::types::errors::NO_PRIMARY;
+use crate::worker::requests::numbered::names_other_database;
+use crate::worker::types::cursor::queued_scan;
+use crate::worker::types::errors::{CROSSSLOT, NO_PRIMARY};
 use crate::worker::types::request::{Bond, Flow, Pending, Purpose, pending};
 use crate::worker::upstream::Upstream;
 use resp::{Args, encode};
@@ -47,14 +49,14 @@ impl Upstream {
 
     fn watch(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         let db = &self.dbs[client.db];
-        let slot = command.first_key(args).map_or(0, |key| db.slot_of(key));
+        let Ok(slot) = db.slot_of_keys(command, args) else { return client.refuse_slots(Class::Other) };
+        let slot = slot.unwrap_or(0);
         if !db.serves(client, slot) {
             return db.redirect_client(client, Class::Other, slot);
         }
         let dedicated = client.dedicated.get_or_insert_default();
         if dedicated.watching.is_some_and(|other| db.topology.owner(other) != db.topology.owner(slot)) {
-            client.reply(Class::Other, |out| encode::error(out, CROSSSLOT));
-            return Flow::Next;
+            return client.refuse_slots(Class::Other);
         }
         dedicated.watching = Some(slot);
         let number = client.expect(Class::Other, Answer::Waiting);
@@ -103,6 +105,9 @@ impl Upstream {
             return self.dispatch_command(id, client, command, args);
         }
         match command.handling {
+            Handling::Exec | Handling::Discard if !command.accepts(args.len()) => {
+                self.refuse_end(client, command)
+            }
             Handling::Exec | Handling::Discard => self.finish(id, client, command, args),
             Handling::Reset | Handling::Quit => self.session(id, client, command, args),
             _ => {
@@ -113,15 +118,21 @@ impl Upstream {
     }
 
     fn queue_or_refuse(&mut self, id: Id, client: &mut Client, command: &'static Command, args: &Args<'_>) {
+        let selects = command.handling == Handling::Select && args.get(1) == Some(b"0") && args.len() == 2;
+        let scan = (command.handling == Handling::Scan).then(|| queued_scan(args)).flatten();
+        // In a transaction, UNWATCH has no effect and the same reply as SELECT 0, which users of an
+        // endpoint may not send to a shard.
+        let raw = if selects { UNWATCH } else { scan.as_deref().unwrap_or(args.raw) };
         let db = &self.dbs[client.db];
         let shards = db.topology.representatives().count();
-        let key = command.first_key(args).map(|key| db.slot_of(key));
+        let keys = db.slot_of_keys(command, args);
+        let key = keys.unwrap_or(None);
         let dedicated = client.dedicated.get_or_insert_default();
         let transaction = dedicated.transaction.get_or_insert_default();
         let bound = transaction.slot.or(dedicated.watching);
         let wrong = match (key, bound) {
-            _ if !may_be_queued(command.handling, shards) => {
-                Some("ERR Command not allowed inside a transaction")
+            _ if !selects && !may_be_queued(command.handling, shards) => {
+                Some(&b"-ERR Command not allowed inside a transaction\r\n"[..])
             }
             (Some(key), _) if !db.topology.is_local_slot(key) => {
                 transaction.broken = true;
@@ -129,11 +140,13 @@ impl Upstream {
                 return;
             }
             (Some(key), Some(bound)) if db.topology.owner(key) != db.topology.owner(bound) => Some(CROSSSLOT),
+            _ if keys.is_err() => Some(CROSSSLOT),
+            _ if names_other_database(command, args) => Some(&b"-ERR DB index is out of range\r\n"[..]),
             _ => None,
         };
         if let Some(text) = wrong {
             transaction.broken = true;
-            client.reply(command.class, |out| encode::error(out, text));
+            client.reply(command.class, |out| out.extend_from_slice(text));
             return;
         }
         if key.is_none()
@@ -141,14 +154,14 @@ impl Upstream {
             && !command.name.is_empty()
             && command.accepts(args.len())
         {
-            transaction.deferred_bytes += args.raw.len() + size_of::<Vec<u8>>();
-            transaction.deferred.push(args.raw.to_vec());
+            transaction.deferred_bytes += raw.len() + size_of::<Vec<u8>>();
+            transaction.deferred.push(raw.to_vec());
             dedicated.risk = dedicated.risk.max(client.risk);
             client.reply(command.class, |out| encode::simple(out, "QUEUED"));
             return;
         }
         self.check_watched(client);
-        self.send_queued(id, client, key, args.raw, command.class, Answer::Waiting);
+        self.send_queued(id, client, key, raw, command.class, Answer::Waiting);
     }
 
     /// Breaks the transaction if its watched keys have moved or could not be watched, because
@@ -230,6 +243,27 @@ impl Upstream {
         }
     }
 
+    /// Refuses EXEC or DISCARD with arguments. As in the engine, EXEC then ends the transaction, and
+    /// DISCARD prevents that it is executed.
+    fn refuse_end(&mut self, client: &mut Client, command: &Command) -> Flow {
+        // Replies to queued commands must be received first.
+        if !client.is_drained() {
+            return Flow::Defer;
+        }
+        let reason = format!("wrong number of arguments for '{}' command", command.name);
+        if command.handling == Handling::Exec {
+            self.release_bound(client);
+            let text = format!("EXECABORT Transaction discarded because of: {reason}");
+            client.reply(Class::Other, |out| encode::error(out, &text));
+            return Flow::Next;
+        }
+        if let Some(transaction) = client.dedicated.as_deref_mut().and_then(|own| own.transaction.as_mut()) {
+            transaction.broken = true;
+        }
+        client.reply(Class::Other, |out| encode::error(out, &format!("ERR {reason}")));
+        Flow::Next
+    }
+
     fn finish(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
         self.check_watched(client);
         let dedicated = client.dedicated.get_or_insert_default();
@@ -256,7 +290,6 @@ impl Upstream {
     }
 }
 
-const CROSSSLOT: &str = "CROSSSLOT Keys in request don't hash to the same slot";
 const ABORTED: &str = "EXECABORT Transaction discarded because of previous errors.";
 
 /// Whether the command may be part of a transaction. Commands that concern the entire database may
@@ -265,8 +298,8 @@ fn may_be_queued(handling: Handling, shards: usize) -> bool {
     use Handling::*;
     match handling {
         Multi | Watch | Subscribe | Unsubscribe | Monitor | Auth | Hello | Client | Select | Cluster
-        | Refuse | Acl | Config => false,
-        Scan | Dbsize | Keys | Randomkey | Flush | Script | Function | Wait => shards < 2,
+        | Refuse | Acl | Config | Info => false,
+        Scan | Dbsize | Keys | Randomkey | Flush | Script | Function | Wait | Pubsub => shards < 2,
         _ => true,
     }
 }

@@ -73,9 +73,6 @@ pub struct Client {
     /// Whether a write to the watched key has been acknowledged since WATCH.
     has_touched: bool,
     is_broken: bool,
-    /// Whether it has had a dedicated connection: its requests before a hangup may remain
-    /// unanswered.
-    may_be_cut: bool,
     pub is_reading: bool,
     pub has_hung_up: bool,
     /// The last requests and replies, printed after a failure.
@@ -125,7 +122,6 @@ impl Client {
             watches: false,
             has_touched: false,
             is_broken: false,
-            may_be_cut: false,
             is_reading: true,
             has_hung_up: false,
             history: VecDeque::new(),
@@ -233,7 +229,6 @@ impl Client {
     /// Sends a transaction with two keys of one slot, with or without WATCH and a write to the
     /// watched key.
     fn transaction(&mut self, shared: &mut Shared, rng: &mut SmallRng) {
-        self.may_be_cut = true;
         let number = rng.random_range(0..TAGS);
         let (key, counter) = (self.key("s", number), self.key("n", number));
         if rng.random_bool(0.5) {
@@ -303,7 +298,7 @@ impl Client {
         if ended {
             // If its shard is lost, a long reply remains incomplete.
             let is_long = matches!(self.expected.front(), Some(Expected::Get(_) | Expected::Mget(_)));
-            let is_cut = is_long && !shared.is_calm || self.has_hung_up && self.may_be_cut;
+            let is_cut = is_long && !shared.is_calm;
             if !(self.is_done() && self.has_hung_up || is_cut) {
                 self.fail("the connection ended before all requests were answered");
             }

@@ -18,3 +18,5 @@ pub const UNSETTLED: &[u8] =
 
 pub const TRANSACTION_MOVED: &[u8] =
     b"-TRYAGAIN the keys of this transaction have moved to another shard; nothing was executed\r\n";
+
+pub const CROSSSLOT: &[u8] = b"-CROSSSLOT Keys in request don't hash to the same slot\r\n";

@@ -7,6 +7,7 @@ use crate::poll::Waker;
 use crate::stats::{Connections, Stats};
 use crate::stream::Stream;
 use crate::worker::types::connection_count::ConnectionCount;
+use crate::worker::types::list_filter::ListFilter;
 use crate::worker::types::request::ReplyTarget;
 use crate::worker::types::session::{Credentials, Muted, Profile};
 use std::net::SocketAddr;
@@ -45,7 +46,7 @@ pub enum Message {
     Retire { to: Vec<Handle> },
     /// Complete the requests of all clients, then end. Idle clients may stay for `patience`.
     Drain { patience: Duration },
-    /// Panic, for tests of the behaviour after a panic.
+    /// Panic, for tests of the behavior after a panic.
     #[cfg(test)]
     Fail,
 }
@@ -71,6 +72,7 @@ impl Handle {
 pub struct Listing {
     pub uid: u64,
     pub reply_to: ReplyTarget,
+    pub filter: ListFilter,
     pub to: Handle,
     pub lines: Mutex<Vec<(u64, String)>>,
 }

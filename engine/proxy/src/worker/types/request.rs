@@ -5,6 +5,10 @@ use crate::command::Class;
 use crate::reply_safety::Risk;
 use crate::topology::TargetNumber;
 
+/// Maximum number of redirections of a request. More of them mean that the shards disagree
+/// permanently.
+pub const MAX_REDIRECTS: u8 = 8;
+
 /// Destination of a reply.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplyTarget {
@@ -125,6 +129,16 @@ pub struct Redirect {
     pub is_dedicated: bool,
     pub to: To,
     pub frame: Vec<u8>,
+}
+
+/// A request that follows a reply, to the same process.
+#[derive(Debug)]
+pub struct FollowUp {
+    pub db: usize,
+    pub identity: usize,
+    pub target: TargetNumber,
+    pub bytes: &'static [u8],
+    pub pending: Pending,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

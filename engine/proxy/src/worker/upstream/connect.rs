@@ -89,6 +89,26 @@ impl Upstream {
         Some(id)
     }
 
+    /// Changes user or protocol of a client. Its dedicated connections log in again, so that they
+    /// keep watched keys, tracked keys and subscriptions.
+    pub fn change_identity(&mut self, client: &mut Client, identity: usize) {
+        let db = &mut self.dbs[client.db];
+        if client.identity == identity {
+            return;
+        }
+        db.identities[client.identity].clients -= 1;
+        db.identities[identity].clients += 1;
+        client.identity = identity;
+        let Some(dedicated) = client.dedicated.as_deref() else { return };
+        let mut greeting = Vec::new();
+        greet(&mut greeting, &db.identities[identity].credentials);
+        for connection in dedicated.all_backends() {
+            let Some(backend) = self.backends.arena.get_mut(connection) else { continue };
+            backend.identity = identity;
+            self.enqueue(connection, &greeting, Pending::internal(Purpose::Greeting));
+        }
+    }
+
     pub fn refused(&mut self, db: usize, target: TargetNumber) {
         let until = self.io.now + RETRY;
         self.dbs[db].set_down(target, until);

@@ -1,6 +1,7 @@
 //! A database from the perspective of one worker: topology, connections to shards, counters.
 
 use crate::arena::Id;
+use crate::command::Command;
 use crate::control::Database;
 use crate::learned::LearnedCommands;
 use crate::stats::{Connections, Stats};
@@ -13,9 +14,10 @@ use crate::worker::upstream::canary::Canary;
 use crate::worker::upstream::identity::Identity;
 use crate::worker::upstream::outage::OpenOutage;
 use crate::worker::upstream::parked_requests::ParkedRequests;
-use resp::Limits;
+use resp::{Args, Limits};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -37,6 +39,20 @@ pub struct Successes {
     pub write: u64,
 }
 
+/// Number of moved slots that are remembered.
+const MOST_MOVED: usize = 64;
+const ANY_SLOT: u16 = u16::MAX;
+
+/// The keys of a request are in different slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CrossSlot;
+
+/// Whether all keys are in this slot. For a request with a wrong number of arguments, the engine
+/// returns another error.
+fn is_in_slot(command: &Command, args: &Args<'_>, slot: u16) -> bool {
+    command.keys_of(args).iter().all(|key| resp::slot::of_key(key) == slot) || !command.accepts(args.len())
+}
+
 #[derive(Debug)]
 pub struct Db {
     pub config: Arc<Database>,
@@ -47,6 +63,8 @@ pub struct Db {
     shard_tls: Option<Result<Arc<ClientConfig>, ()>>,
     /// Increased when new requests could overtake pending ones.
     pub topology_version: u32,
+    /// The newest slots with another owner, and the version of the topology since then.
+    pub moved: VecDeque<(u32, u16)>,
     pub identities: Vec<Identity>,
     /// Time until which no connection to a target is attempted, by target number.
     pub down: Vec<u64>,
@@ -62,6 +80,8 @@ pub struct Db {
     /// Version of the topology for which they were chosen.
     pub canaries_of: Option<u32>,
     pub canaries_paused_until: u64,
+    /// Time until which the user for canary writes may not report the owners of slots.
+    pub owners_refused_until: u64,
     /// Bytes used by its clients, bytes used for other purposes, and the sum that the budget knows.
     pub client_memory: i64,
     pub other_memory: i64,
@@ -88,6 +108,7 @@ impl Db {
             topology: Topology::default(),
             shard_tls: None,
             topology_version: 0,
+            moved: VecDeque::new(),
             identities: identities.into(),
             down: Vec::new(),
             parked: ParkedRequests::default(),
@@ -100,6 +121,7 @@ impl Db {
             canaries: Vec::new(),
             canaries_of: None,
             canaries_paused_until: 0,
+            owners_refused_until: 0,
             client_memory: 0,
             other_memory: 0,
             reported_memory: 0,
@@ -124,6 +146,7 @@ impl Db {
         self.config = config;
         if newer {
             self.topology_version = self.topology_version.wrapping_add(1);
+            self.note_moved(None);
             self.down.clear();
         }
         newer
@@ -176,6 +199,35 @@ impl Db {
     #[inline]
     pub fn slot_of(&self, key: &[u8]) -> u16 {
         if self.config.sharded { resp::slot::of_key(key) } else { 0 }
+    }
+
+    /// Returns the slot of the keys of a request, or `None` if it has no keys. The engine does not
+    /// check the slots of all commands.
+    #[inline]
+    pub fn slot_of_keys(&self, command: &Command, args: &Args<'_>) -> Result<Option<u16>, CrossSlot> {
+        let Some(key) = command.first_key(args) else { return Ok(None) };
+        let slot = self.slot_of(key);
+        if command.may_have_several_keys() && self.config.sharded && !is_in_slot(command, args, slot) {
+            return Err(CrossSlot);
+        }
+        Ok(Some(slot))
+    }
+
+    /// Records that a slot has another owner in the current version of the topology. `None`: any slot.
+    pub fn note_moved(&mut self, slot: Option<u16>) {
+        match slot {
+            Some(slot) => self.moved.push_back((self.topology_version, slot)),
+            None => self.moved.extend([(self.topology_version, ANY_SLOT); MOST_MOVED]),
+        }
+        self.moved.drain(..self.moved.len().saturating_sub(MOST_MOVED));
+    }
+
+    /// Whether the slot may have another owner than in this version of the topology.
+    pub fn has_moved_since(&self, version: u32, slot: u16) -> bool {
+        let is_later = |at: u32| (at.wrapping_sub(version) as i32) > 0;
+        let is_forgotten =
+            self.moved.len() == MOST_MOVED && self.moved.front().is_some_and(|one| is_later(one.0));
+        is_forgotten || self.moved.iter().any(|&(at, moved)| moved == slot && is_later(at))
     }
 
     pub fn is_down(&self, target: TargetNumber, now: u64) -> bool {

@@ -40,6 +40,16 @@ impl ParkedRequests {
         self.by_client.contains_key(&client)
     }
 
+    /// Whether earlier requests of the same client and slot are waiting.
+    pub fn has_earlier(&self, pending: &Pending) -> bool {
+        self.by_client.get(&pending.reply_to.client).is_some_and(|of_client| {
+            of_client.iter().any(|parked| {
+                parked.pending.slot == pending.slot
+                    && is_later(pending.reply_to.number, parked.pending.reply_to.number)
+            })
+        })
+    }
+
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.by_client.values().map(Vec::len).sum()
@@ -83,6 +93,24 @@ impl ParkedRequests {
 /// Client and slot. Requests of one client for one slot are executed in the order in which they
 /// arrived.
 pub type ClientSlot = (Id, u16);
+
+/// Requests of one client for one slot that a shard has not answered yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    /// The number of the last one.
+    pub last: u32,
+    /// The connection of all of them. `None`: there are several.
+    pub at: Option<Id>,
+}
+
+impl Sent {
+    /// Whether a parked request would change the order if it were sent on this connection now: it
+    /// could be executed after a later one, or before an earlier one on another connection. When a
+    /// later one is answered, it is parked after this one or has overtaken it.
+    pub fn delays(&self, pending: &Pending, connection: Id) -> bool {
+        is_later(self.last, pending.reply_to.number) || self.at != Some(connection)
+    }
+}
 
 pub fn client_slot(pending: &Pending) -> ClientSlot {
     (pending.reply_to.client, pending.slot)

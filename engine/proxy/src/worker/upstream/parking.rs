@@ -3,7 +3,7 @@
 use crate::worker::types::request::{Pending, RequestResult};
 use crate::worker::upstream::Upstream;
 use crate::worker::upstream::db::{Db, RETRY};
-use crate::worker::upstream::parked_requests::{ClientSlot, Parked, client_slot, is_later};
+use crate::worker::upstream::parked_requests::{ClientSlot, Parked, Sent, client_slot, is_later};
 use std::collections::HashMap;
 
 impl Db {
@@ -38,22 +38,22 @@ impl Db {
 }
 
 impl Upstream {
-    /// Returns, by client and slot, the last request that a shard has not answered yet, if earlier
-    /// ones are parked. If these were sent again now, they could be executed after it. When it is
-    /// answered, it is parked after them or has overtaken them.
-    pub fn sent_behind_parked(&self, db: usize) -> HashMap<ClientSlot, u32> {
+    /// Returns, by client and slot, the requests of clients with parked requests that a shard has not
+    /// answered yet.
+    pub fn sent_beside_parked(&self, db: usize) -> HashMap<ClientSlot, Sent> {
         let parked = &self.dbs[db].parked;
-        let mut sent = HashMap::new();
+        let mut sent: HashMap<_, Sent> = HashMap::new();
         for id in self.backends.arena.ids() {
             let Some(backend) = self.backends.arena.get(id).filter(|backend| backend.db == db) else {
                 continue;
             };
             for pending in backend.inflight.iter().filter(|pending| parked.has(pending.reply_to.client)) {
-                let number = pending.reply_to.number;
-                let last = sent.entry(client_slot(pending)).or_insert(number);
-                if is_later(number, *last) {
-                    *last = number;
+                let last = pending.reply_to.number;
+                let all = sent.entry(client_slot(pending)).or_insert(Sent { last, at: Some(id) });
+                if is_later(last, all.last) {
+                    all.last = last;
                 }
+                all.at = all.at.filter(|at| *at == id);
             }
         }
         sent

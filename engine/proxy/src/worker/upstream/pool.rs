@@ -42,8 +42,8 @@ impl Upstream {
         };
         let dedicated = client.dedicated.get_or_insert_default();
         dedicated.connections.push((target, backend));
-        if let Some(tracking) = dedicated.tracking.clone() {
-            self.enqueue(backend, &tracking, Pending::internal(Purpose::Ignore));
+        for request in &dedicated.tracking.requests {
+            self.backends.enqueue(&self.io, backend, request, Pending::internal(Purpose::Ignore));
         }
         Some(backend)
     }

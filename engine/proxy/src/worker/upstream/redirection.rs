@@ -83,9 +83,28 @@ impl Db {
         Some(SocketAddr::new(ip, port))
     }
 
+    /// Learns the owner of a slot from the process that was considered its owner.
+    pub fn learn_owner(
+        &mut self,
+        io: &Io,
+        reports: &Reports,
+        process: TargetNumber,
+        slot: u16,
+        owner: SocketAddr,
+    ) {
+        if self.topology.owner(slot) != Some(process) {
+            return;
+        }
+        match self.topology.listed(owner) {
+            Some(target) => self.apply_moved(reports, slot, target),
+            None => self.report_unlisted(io, reports, slot, owner),
+        }
+    }
+
     fn apply_moved(&mut self, reports: &Reports, slot: u16, target: TargetNumber) {
         if self.topology.moved(slot, target) {
             self.topology_version = self.topology_version.wrapping_add(1);
+            self.note_moved(Some(slot));
             let address = self.topology.targets[usize::from(target)].address;
             reports.report_owner(self.config.uid, slot, address);
         }
