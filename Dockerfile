@@ -5,7 +5,7 @@ FROM node:22-trixie-slim@sha256:b26b04c123d9ff8ab646ceb18b9d75a1173acf64b9a40109
 WORKDIR /opt/shardboard
 COPY package.json package-lock.json ./
 COPY frontend/package.json frontend/
-RUN npm ci --ignore-scripts --no-audit --no-fund --workspace frontend
+RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund --workspace frontend
 COPY frontend frontend
 RUN npm run build
 

@@ -6,10 +6,16 @@ from alembic import context
 from sqlalchemy import Connection
 
 import shardboard.state  # noqa: F401 - registers the tables
+from shardboard.state.alerting.events import EventDetails
 from shardboard.store.db import Base, UtcDateTime
 from shardboard.store.encrypted_columns import EncryptedJson, EncryptedText
 
-FORMS = {UtcDateTime: "sa.DateTime(timezone=True)", EncryptedText: "sa.String()", EncryptedJson: "sa.JSON()"}
+FORMS = {
+    UtcDateTime: "sa.DateTime(timezone=True)",
+    EncryptedText: "sa.String()",
+    EncryptedJson: "sa.JSON()",
+    EventDetails: "sa.JSON()",
+}
 
 
 def render_item(kind: str, item: Any, _context: Any) -> str | Literal[False]:

@@ -4,4 +4,5 @@ import sys
 
 from shardboard.cli.main import main
 
-sys.exit(main())
+if __name__ == "__main__":  # worker processes import this module
+    sys.exit(main())

@@ -36,7 +36,7 @@ class Console:
     live: LiveMetrics
     agents: Agents
     ca: ConsoleCa
-    instance: str
+    id: str
     """Identifies this console across restarts."""
     store_lock: StoreLock
     certificate: ServerCertificate = field(init=False)

@@ -7,6 +7,7 @@
     ├── NotFound 404          unknown uid, action or route
     ├── NotAcceptable 406     well-formed, but not valid
     ├── Conflict 409          conflict with the current state
+    ├── Unprocessable 422     the idempotency key belongs to another request
     └── Unavailable 503       try again later
     AgentError                an agent did not execute a request
     ├── AgentUnreachable      transient: retrying may help
@@ -20,6 +21,8 @@ class ApiError(Exception):
     """Failure with a stable `code`, a `description` for users, and the invalid `field`, if there is one."""
 
     status = 500
+    retry_after: int | None = None
+    """Seconds after which the same request may succeed."""
 
     def __init__(self, code: str, description: str, *, field: str | None = None) -> None:
         super().__init__(description)
@@ -52,6 +55,10 @@ class Conflict(ApiError):
     status = 409
 
 
+class Unprocessable(ApiError):
+    status = 422
+
+
 class Unavailable(ApiError):
     status = 503
 
@@ -73,7 +80,7 @@ class AgentRefused(AgentError):
 
 
 class AgentOutdated(AgentRefused):
-    """The agent has the previous release and does not support the request."""
+    """The agent is older than the console and does not support the request."""
 
 
 class CommandError(Exception):

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic import Field, FilePath, SecretStr, field_validator
+from pydantic import AliasChoices, Field, FilePath, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shardboard.kit.resources import WEB_UI
@@ -12,7 +12,7 @@ from shardboard.kit.resources import WEB_UI
 class Settings(BaseSettings):
     """Settings of the console. The defaults are safe on a laptop; docs/guide/install.md documents the public settings."""
 
-    model_config = SettingsConfigDict(env_prefix="SHARDBOARD_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="SHARDBOARD_", extra="ignore", populate_by_name=True)
 
     admin_user: str = "admin@shardboard.local"
     admin_password: SecretStr | None = Field(
@@ -38,11 +38,15 @@ class Settings(BaseSettings):
     store_key_command: str | None = Field(
         default=None, description="command that prints the keys, such as one of a vault"
     )
-    https_host: str = "0.0.0.0"  # noqa: S104 - the console is a server; the plain HTTP port below is loopback only
+    https_host: str = Field(default="", description="address of the HTTPS ports; all IPv4 and IPv6 addresses if empty")
     https_port: int = Field(default=9443, ge=1, le=65535)
     http_port: int = Field(default=8080, ge=0, le=65535, description="loopback only; 0 disables it")
     metrics_port: int = Field(default=8070, ge=0, le=65535, description="metrics for Prometheus, HTTPS; 0 disables it")
-    page_dir: Path = Field(default=WEB_UI, description="built web UI")
+    web_ui_dir: Path = Field(
+        default=WEB_UI,
+        description="built web UI",
+        validation_alias=AliasChoices("SHARDBOARD_WEB_UI_DIR", "SHARDBOARD_PAGE_DIR"),
+    )
     trusted_proxies: list[str] = Field(
         default_factory=list,
         description="addresses of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are accepted",
@@ -52,7 +56,7 @@ class Settings(BaseSettings):
         description="additional host names and addresses of the console, for its certificate and for requests to loopback ports",
     )
     tls_cert: Path | None = Field(
-        default=None, description="certificate chain (PEM) to use instead of the self-signed one"
+        default=None, description="certificate chain (PEM) to use instead of a certificate of the console CA"
     )
     tls_key: Path | None = None
     smtp_password_file: Path | None = Field(default=None, description="password of the mail server, for notifications")
@@ -94,15 +98,15 @@ class Settings(BaseSettings):
         from sqlalchemy.engine import make_url
 
         files = (self.admin_password_file, self.database_password_file, self.smtp_password_file)
-        found = {self.admin_password.get_secret_value() if self.admin_password else ""}
-        found.add(make_url(self.database_url).password or "" if self.database_url else "")
+        secret_values = {self.admin_password.get_secret_value() if self.admin_password else ""}
+        secret_values.add(make_url(self.database_url).password or "" if self.database_url else "")
         for file in files:
             with suppress(OSError):
-                found.add(_secret(file) if file is not None else "")
-        found.update(self.store_key.get_secret_value().split() if self.store_key else ())
+                secret_values.add(_secret(file) if file is not None else "")
+        secret_values.update(self.store_key.get_secret_value().split() if self.store_key else ())
         with suppress(OSError):
-            found.update(self.key_file.read_text().split())
-        return found - {""}
+            secret_values.update(self.key_file.read_text().split())
+        return secret_values - {""}
 
 
 def _secret(file: Path) -> str:

@@ -5,6 +5,8 @@ from datetime import timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.actions.failure_parameters import DrillParameters
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.state.alerting import events
 from shardboard.state.cluster.actions import Action
 
@@ -22,13 +24,13 @@ def queue_drill(
     """Queue a drill and record its event; `what` is its description."""
     action = queue.enqueue(
         session,
-        "SMDrill",
+        ActionName.DRILL,
         object_type="node",
         object_uid=node_uid,
         description=f"Drill: {what}",
         originator=originator,
         deadline=timedelta(seconds=seconds + 60),
-        params={"kind": kind, "seconds": seconds, "shard_uid": shard_uid},
+        params=DrillParameters(kind=kind, seconds=seconds, shard_uid=shard_uid),
     )
     events.record(
         session,

@@ -3,17 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.actions.move_parameters import MoveParameters
+from shardboard.domain.cluster.actions import ActionName, StepStatus
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.databases.flash import ShardMemory
 from shardboard.domain.databases.shard_status import is_ready
 from shardboard.domain.placement import layout
 from shardboard.domain.placement.layout import Layout
 from shardboard.domain.placement.moves import Move
 from shardboard.domain.placement.shard_placement import NodeCapacity
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.actions import Action
@@ -48,12 +51,12 @@ class ClusterView:
 
     def capacities(self, *, ignore_failures: bool = False) -> dict[int, NodeCapacity]:
         """Return the free capacity of nodes that take shards, by uid; with `ignore_failures`, also of unreachable nodes."""
-        usable = [
+        usable_nodes = [
             node for node in self.nodes.values() if can_take_shards(node) or (ignore_failures and accepts_shards(node))
         ]
         return {
-            room.node_uid: room
-            for room in node_capacities(usable, self.occupying_shards, list(self.databases.values()))
+            capacity.node_uid: capacity
+            for capacity in node_capacities(usable_nodes, self.occupying_shards, list(self.databases.values()))
         }
 
     def layout(self, *, ignore_failures: bool = False) -> Layout:
@@ -78,7 +81,7 @@ class ClusterView:
                 row.bdb_uid,
                 row.pair,
                 row.node_uid,
-                row.current_role == "master",
+                row.current_role == ShardRole.PRIMARY,
                 ignore_failures or is_in_sync(row),
             )
             for row in self.desired_shards
@@ -88,10 +91,10 @@ class ClusterView:
     def obstacles(self, bdb_uid: int) -> list[str]:
         """Return what prevents moves of a database's shards now, as text: unreachable nodes, and shards that are not in sync."""
         unreachable = [node.uid for node in self.nodes.values() if accepts_shards(node) and not can_take_shards(node)]
-        behind = [row.uid for row in self.shards_of_bdb(bdb_uid) if not is_in_sync(row)]
+        lagging = [row.uid for row in self.shards_of_bdb(bdb_uid) if not is_in_sync(row)]
         return [
             *(f"node {uid} does not respond" for uid in sorted(unreachable)),
-            *(f"redis:{uid} is not in sync" for uid in sorted(behind)),
+            *(f"redis:{uid} is not in sync" for uid in sorted(lagging)),
         ]
 
     @property
@@ -122,24 +125,24 @@ def node_capacities(
     eligible: Sequence[Node], occupying: Sequence[Shard], databases: Sequence[Bdb]
 ) -> list[NodeCapacity]:
     """Return the free capacity of each node: its memory and flash minus the shares of its shards."""
-    promised = {bdb.uid: bdb.shard_memory for bdb in databases}
-    nothing = ShardMemory(0)
+    memory_by_bdb = {bdb.uid: bdb.shard_memory for bdb in databases}
+    no_memory = ShardMemory(0)
     return [
         NodeCapacity(
             node_uid=node.uid,
             free_memory=node.facts["total_memory"]
-            - sum(promised.get(shard.bdb_uid, nothing).ram for shard in held)
+            - sum(memory_by_bdb.get(shard.bdb_uid, no_memory).ram for shard in node_shards)
             - sum(shard.memory for shard in unknown),
-            shards=len(held) + len(unknown),
+            shards=len(node_shards) + len(unknown),
             max_shards=node.config.get("max_redis_servers", MAX_SHARDS_PER_NODE),
             free_flash=node.flash_size
-            - sum(promised.get(shard.bdb_uid, nothing).flash or 0 for shard in held)
+            - sum(memory_by_bdb.get(shard.bdb_uid, no_memory).flash or 0 for shard in node_shards)
             - sum(shard.flash for shard in unknown)
             if node.flash_size
             else None,
         )
         for node in eligible
-        for held, unknown in [
+        for node_shards, unknown in [
             ([shard for shard in occupying if shard.node_uid == node.uid], node.unknown_shards.shards)
         ]
     ]
@@ -152,7 +155,7 @@ def is_in_sync(row: Shard) -> bool:
 
 def can_take_shards(node: Node) -> bool:
     """Return whether shards can be placed on the node now."""
-    return accepts_shards(node) and node.agent_status == "connected" and node.health == "up"
+    return accepts_shards(node) and node.is_available
 
 
 def accepts_shards(node: Node) -> bool:
@@ -163,24 +166,24 @@ def accepts_shards(node: Node) -> bool:
 def queue_moves(
     session: AsyncSession,
     view: ClusterView,
-    name: str,
+    name: ActionName,
     moves: Sequence[Move],
     *,
     description: str,
     originator: str,
     object_type: str,
     object_uid: int,
-    params: Mapping[str, Any] | None = None,
+    params: MoveParameters | None = None,
     cancellable: bool = True,
 ) -> Action:
     """Queue an action made of `moves`. Assigns uids to new shards, and marks the databases as busy until the action ends."""
-    numbered = []
+    numbered_moves = []
     for move in moves:
-        newcomer = None
+        new_shard = None
         if move.to is not None:
-            newcomer = view.cluster.next_shard_uid
+            new_shard = view.cluster.next_shard_uid
             view.cluster.next_shard_uid += 1
-        numbered.append(replace(move, newcomer=newcomer))
+        numbered_moves.append(replace(move, new_shard=new_shard))
     action = queue.enqueue(
         session,
         name,
@@ -189,16 +192,16 @@ def queue_moves(
         description=description,
         originator=originator,
         deadline=BASE_DEADLINE + DEADLINE_PER_MOVE * len(moves),
-        params={**(params or {}), "moves": [move.param() for move in numbered], "cancellable": cancellable},
+        params=replace(params or MoveParameters(), moves=tuple(numbered_moves), cancellable=cancellable),
     )
-    action.steps = [{"name": move.title, "status": "pending"} for move in numbered]
+    action.steps = [{"name": move.title, "status": StepStatus.PENDING} for move in numbered_moves]
     for uid in {move.bdb for move in moves}:
         bdb = view.databases[uid]
-        bdb.status, bdb.status_detail, bdb.action_uid = "active-change-pending", "", action.uid
+        bdb.status, bdb.status_detail, bdb.action_uid = BdbStatus.CHANGE_PENDING, "", action.uid
         bdb.changed_at = datetime.now(UTC)
     return action
 
 
 def role_name(row: Shard) -> str:
     """Return the role of a shard as readers know it: primary or replica."""
-    return "primary" if row.current_role == "master" else "replica"
+    return "primary" if row.current_role == ShardRole.PRIMARY else "replica"

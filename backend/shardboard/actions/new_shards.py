@@ -38,12 +38,12 @@ def new_shard_rows(
     slots: Mapping[int, str],
 ) -> list[Shard]:
     """Return a row for each planned shard. `slots` are by pair; omitted pairs get none. Raises NotAcceptable."""
-    ports, made = PortAllocator(occupying, machines), []
-    for uid, placed in enumerate(plan, start=first_uid):
-        port = ports.allocate(placed.node_uid)
+    ports, created = PortAllocator(occupying, machines), []
+    for uid, shard in enumerate(plan, start=first_uid):
+        port = ports.allocate(shard.node_uid)
         if port is None:
-            message = f"Node {placed.node_uid} has no free port for another shard."
+            message = f"Node {shard.node_uid} has no free port for another shard."
             raise NotAcceptable("insufficient_resources", message, field="shards_count")
-        held = slots.get(placed.pair, "")
-        made.append(Shard.planned(uid, bdb_uid, placed.node_uid, placed.pair, placed.role, held, port))
-    return made
+        slot_text = slots.get(shard.pair, "")
+        created.append(Shard.planned(uid, bdb_uid, shard.node_uid, shard.pair, shard.role, slot_text, port))
+    return created

@@ -3,10 +3,12 @@
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions.parameters import Parameters
+from shardboard.domain.cluster.actions import ActionName, ActionStatus
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.errors import Conflict, NotFound
 from shardboard.state.cluster import actions
 from shardboard.state.cluster import cluster as clusters
@@ -16,14 +18,14 @@ from shardboard.state.databases.bdbs import Bdb
 
 def enqueue(
     session: AsyncSession,
-    name: str,
+    name: ActionName,
     *,
     object_uid: int,
     description: str,
     originator: str,
     deadline: timedelta,
     object_type: str = "bdb",
-    params: dict[str, Any] | None = None,
+    params: Parameters | None = None,
 ) -> Action:
     """Queue an action; `name` is its state machine (SMCreateBDB, …). After `deadline`, the loop aborts and cleans up.
 
@@ -38,10 +40,10 @@ def enqueue(
         name=name,
         object_type=object_type,
         object_uid=object_uid,
-        status="queued",
+        status=ActionStatus.QUEUED,
         description=description,
         originator=originator,
-        params=params or {},
+        params=params.stored() if params is not None else {},
         steps=[],
         created_at=now,
         deadline_at=now + deadline,
@@ -53,7 +55,7 @@ def enqueue(
 async def require_idle(session: AsyncSession, databases: Sequence[Bdb], code: str = "db_busy") -> None:
     """Raise Conflict while another operation is in progress on a database. The REST reference has its own `code` for databases."""
     for bdb in databases:
-        if bdb.status != "active":
+        if bdb.status != BdbStatus.ACTIVE:
             raise Conflict(code, f"Database {bdb.name} is {bdb.status}; try again when it is active.")
         if await actions.list_open_for_bdb(session, bdb.uid):
             raise Conflict(code, f"Another action is running on {bdb.name}; try again when it has finished.")

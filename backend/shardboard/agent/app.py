@@ -18,6 +18,7 @@ from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, Certific
 from shardboard.agent.cluster.join import enrol, stay_enrolled
 from shardboard.agent.databases import admin_password, flash, shard_certificates
 from shardboard.agent.databases.command_results import run_for_result
+from shardboard.agent.databases.peer_firewall import PeerFirewall
 from shardboard.agent.databases.priority import ShardPriorities
 from shardboard.agent.databases.probe_rate import ProbeRate
 from shardboard.agent.databases.processes import ShardSupervisor
@@ -47,6 +48,7 @@ from shardboard.contract import (
     LoadReference,
     MoveSlots,
     NodeFacts,
+    PeerAccess,
     ProbeTarget,
     ProxyReport,
     ProxyState,
@@ -84,16 +86,18 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     renewal.add_server(proxy.reapply)
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy, rate, settings.address)
     drills = Drills(supervisor, sampler, proxy, settings.address)
+    firewall = PeerFirewall(supervisor, settings.address)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         await loads.adopt()
         await supervisor.adopt()
-        loops = (sampler.run(), proxy.run(), priorities.run(supervisor.shards), rate.run(proxy.reapply))
-        running = [asyncio.create_task(loop) for loop in loops]
+        loops = (sampler.run(), proxy.run(), priorities.run(supervisor.shards), rate.run(proxy.reapply), firewall.run())
+        tasks = [asyncio.create_task(loop) for loop in loops]
         gc_tuning.freeze_objects()
         yield
-        for task in running:
+        await firewall.close()
+        for task in tasks:
             task.cancel()
         if settings.park:
             await loads.park()
@@ -101,12 +105,12 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
             await supervisor.park()
 
     async def facts() -> NodeFacts:
-        found = await asyncio.to_thread(machine.facts, settings, storage)
-        return found.model_copy(update={"probes_per_second": rate.per_second})
+        facts = await asyncio.to_thread(machine.facts, settings, storage)
+        return facts.model_copy(update={"probes_per_second": rate.per_second, "firewall": firewall.report})
 
     async def begin(drill: Drill, asking: list[str]) -> DrillReply:
         # Add the address of the calling console: it is not a node, but an isolated node must not reach it either.
-        return DrillReply(refused=await drills.start(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
+        return DrillReply(error=await drills.start(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
 
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(responds(target.address, target.port, tls=target.tls) for target in targets))
@@ -118,9 +122,9 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
         after, boot = request.query_params.get("after", "0"), request.query_params.get("boot", "")
         if not after.isdecimal():
             return PlainTextResponse("after must be a sequence number", 422)
-        spoken = protocol_of(request)
-        told_lines = (downgrade_line(line, spoken) async for line in sampler.follow(int(after), boot))
-        return StreamingResponse(told_lines, media_type="application/x-ndjson")
+        protocol_version = protocol_of(request)
+        lines_sent = (downgrade_line(line, protocol_version) async for line in sampler.follow(int(after), boot))
+        return StreamingResponse(lines_sent, media_type="application/x-ndjson")
 
     app = Starlette(
         routes=[
@@ -131,6 +135,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
             route_without_body("/certificate/request", renewal.request, "POST"),
             post_route("/certificate", AgentCertificate, renewal.install),
             post_route("/authorities", TrustedCas, renewal.trust),
+            post_route_with_caller("/firewall", PeerAccess, firewall.set_peers),
             route_without_body("/proxy", report),
             post_route("/proxy/apply", ProxyState, proxy.apply),
             post_route("/proxy/commands", ReadCommands, proxy.commands),
@@ -223,5 +228,5 @@ async def _serve(settings: AgentSettings, identity: AgentIdentity, facts: NodeFa
     port = AgentPort(identity)
     app = create_app(settings, CertificateRenewal(identity, port))
     config = http_server.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: port.context)
-    watch = asyncio.create_task(stay_enrolled(settings, identity, facts, port))
-    await http_server.serve([config], stopping=app.state.sampler.close, watch=watch)
+    enrollment = asyncio.create_task(stay_enrolled(settings, identity, facts, port))
+    await http_server.serve([config], stopping=app.state.sampler.close, watch=enrollment)

@@ -20,19 +20,19 @@ def make_reader(proxy: Path, supervisor: ShardSupervisor) -> Callable[[ReadLogs]
     """Return a function that reads logs. `proxy` is the log file of the proxy."""
 
     async def read(request: ReadLogs) -> NodeLogs:
-        found = [supervisor.find(uid, request.engine_ids.get(uid)) for uid in request.uids]
-        files = {shard.record.spec.uid: shard.directory / shard_config.LOG for shard in found if shard is not None}
+        queried = [supervisor.find(uid, request.engine_ids.get(uid)) for uid in request.uids]
+        files = {shard.record.spec.uid: shard.directory / shard_config.LOG for shard in queried if shard is not None}
         return await asyncio.to_thread(_read, proxy, files)
 
     return read
 
 
 def _read(proxy: Path, shards: Mapping[int, Path]) -> NodeLogs:
-    most = min(SHARD_LOG_BYTES, ALL_SHARDS_LOG_BYTES // max(len(shards), 1))
+    limit = min(SHARD_LOG_BYTES, ALL_SHARDS_LOG_BYTES // max(len(shards), 1))
     return NodeLogs(
         agent=log_buffer.text(),
         proxy=_tail(proxy, PROXY_LOG_BYTES),
-        shards={uid: _tail(path, most) for uid, path in shards.items()},
+        shards={uid: _tail(path, limit) for uid, path in shards.items()},
     )
 
 
@@ -42,9 +42,9 @@ def _tail(path: Path, max_bytes: int) -> str:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - max_bytes, 0))
-            read = file.read(max_bytes)
+            content = file.read(max_bytes)
     except OSError:
         return ""  # the process never ran, or its directory is being removed
     if size > max_bytes:
-        read = read[read.find(b"\n") + 1 :]
-    return read.decode(errors="replace")
+        content = content[content.find(b"\n") + 1 :]
+    return content.decode(errors="replace")

@@ -47,8 +47,8 @@ def post_route_with_caller(path: str, shape: Any, handler: Callable[[T, list[str
             body = adapter.validate_json(await request.body())
         except ValidationError as error:
             return Response(error.json(include_input=False), 422, media_type="application/json")
-        asking = [request.client.host] if request.client is not None else []
-        return _json(await handler(body, asking), protocol_of(request))
+        client_addresses = [request.client.host] if request.client is not None else []
+        return _json(await handler(body, client_addresses), protocol_of(request))
 
     return Route(path, call, methods=["POST"])
 
@@ -70,23 +70,23 @@ class ProtocolMiddleware:
 
         async def tell(message: ASGIMessage) -> None:
             if message["type"] == "http.response.start":
-                own = (protocol.HEADER.lower().encode(), str(protocol.PROTOCOL).encode())
-                message = {**message, "headers": [*message["headers"], own]}
+                own_protocol = (protocol.HEADER.lower().encode(), str(protocol.PROTOCOL).encode())
+                message = {**message, "headers": [*message["headers"], own_protocol]}
             await send(message)
 
         app = self._app
-        if refused := protocol.incompatibility(protocol_of(Request(scope)), "the console"):
-            app = PlainTextResponse(refused, 426)
+        if incompatibility := protocol.incompatibility(protocol_of(Request(scope)), "the console"):
+            app = PlainTextResponse(incompatibility, 426)
         await app(scope, receive, tell)
 
 
 def _json(reply: object, spoken: int) -> Response:
     if spoken == protocol.FIRST_PROTOCOL:
-        reply = [_as_first(each) for each in reply] if isinstance(reply, list) else _as_first(reply)
-    return Response(to_json(reply), media_type="application/json")
+        reply = [_as_first_protocol(each) for each in reply] if isinstance(reply, list) else _as_first_protocol(reply)
+    return Response(to_json(reply, context={"protocol": spoken}), media_type="application/json")
 
 
-def _as_first(reply: object) -> object:
+def _as_first_protocol(reply: object) -> object:
     """Return the reply without the fields that a console of protocol 1 rejects."""
     added = protocol.ADDED_FIELDS.get(type(reply).__name__)
     if added is None or not isinstance(reply, Message):

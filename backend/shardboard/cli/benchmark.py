@@ -11,13 +11,13 @@ from typing import Any
 import httpx
 
 from shardboard.domain.benchmarks import benchmark_scenarios
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES, RunStatus
 from shardboard.queries.benchmarks import benchmark_scenarios as library
 
 SLA_MET, SLA_MISSED, RUN_FAILED = 0, 1, 2
 POLL_SECONDS = 1.0
 OVERLAP_SECONDS = 3
 """Number of seconds that are requested again."""
-OPEN_STATUSES = ("queued", "running")
 
 
 class RunError(Exception):
@@ -34,22 +34,31 @@ def run(
     overwrite: bool,
     say: Callable[[str], None] = lambda text: print(text, flush=True),  # noqa: T201 - a command
 ) -> int:
-    order = benchmark_scenarios.scaled(_scenario(scenario), scale)
-    del order["database"]
-    known = {str(bdb[key]): bdb["uid"] for bdb in _ok(api.get("/v1/bdbs")) for key in ("uid", "name")}
+    scaled_scenario = benchmark_scenarios.scaled(_scenario(scenario), scale)
+    del scaled_scenario["database"]
+    databases = _ok(api.get("/v1/bdbs"))
+    uids = {target: _uid_of(target, databases) for target in targets}
+    runs = []
     for target in targets:
-        if target not in known:
-            raise RunError(f"database {target} does not exist")
-    ended = []
-    for target in targets:
-        body = {**order, "bdb_uid": known[target], "overwrite": overwrite}
+        body = {**scaled_scenario, "bdb_uid": uids[target], "overwrite": overwrite}
         uid = _ok(api.post("/v1/benchmarks", json=body))["uid"]
-        say(f"Benchmark {uid} on {target}: {order['name']}")
-        ended.append(_follow(api, uid, watch, say))
-    statuses = [_print_result(found, say) for found in ended]
-    if len(ended) > 1:
-        _compare(api, [found["uid"] for found in ended], say)
+        say(f"Benchmark {uid} on {target}: {scaled_scenario['name']}")
+        runs.append(_follow(api, uid, watch, say))
+    statuses = [_print_result(each, say) for each in runs]
+    if len(runs) > 1:
+        _compare(api, [each["uid"] for each in runs], say)
     return max(statuses)
+
+
+def _uid_of(target: str, databases: Sequence[dict[str, Any]]) -> int:
+    """Return the uid of a database, which `target` identifies by uid or name. Raises RunError."""
+    found: list[int] = [bdb["uid"] for bdb in databases if str(bdb["uid"]) == target]
+    found = found or [bdb["uid"] for bdb in databases if bdb["name"] == target]
+    if not found:
+        raise RunError(f"database {target} does not exist")
+    if len(found) > 1:
+        raise RunError(f"several databases have the name {target}; use one of the uids {', '.join(map(str, found))}")
+    return found[0]
 
 
 def _scenario(name: str) -> Mapping[str, Any]:
@@ -59,31 +68,31 @@ def _scenario(name: str) -> Mapping[str, Any]:
             return library.parse(path.read_text())
     except (OSError, ValueError) as error:
         raise RunError(f"{name} is not readable: {error}") from error
-    known = library.list_all()
-    if name not in known:
-        raise RunError(f"{name} is neither a file nor one of the scenarios {', '.join(known)}")
-    return known[name]
+    scenarios = library.list_all()
+    if name not in scenarios:
+        raise RunError(f"{name} is neither a file nor one of the scenarios {', '.join(scenarios)}")
+    return scenarios[name]
 
 
 def _follow(api: httpx.Client, uid: int, watch: bool, say: Callable[[str], None]) -> dict[str, Any]:
-    shown: tuple[int, ...] = ()
+    last_shown: tuple[int, ...] = ()
     while True:
         try:
-            found: dict[str, Any] = _ok(api.get(f"/v1/benchmarks/{uid}"))
-            if watch and found["phase"] is not None:
-                step = (found["phase"], found["repetition"])
+            run_state: dict[str, Any] = _ok(api.get(f"/v1/benchmarks/{uid}"))
+            if watch and run_state["phase"] is not None:
+                step = (run_state["phase"], run_state["repetition"])
                 # The last seconds are requested again, because some load nodes report late.
-                since = max(0, shown[2] - OVERLAP_SECONDS) if shown[:2] == step else 0
-                where = {"phase": step[0], "repetition": step[1], "since": since}
-                for part in _ok(api.get(f"/v1/benchmarks/{uid}/series", params=where))["parts"]:
-                    if (last := (*step, part["first"] + len(part["at"]))) != shown:
-                        shown = last
-                        say(_line(found, part))
+                since_second = max(0, last_shown[2] - OVERLAP_SECONDS) if last_shown[:2] == step else 0
+                parameters = {"phase": step[0], "repetition": step[1], "since": since_second}
+                for part in _ok(api.get(f"/v1/benchmarks/{uid}/series", params=parameters))["parts"]:
+                    if (last := (*step, part["first"] + len(part["at"]))) != last_shown:
+                        last_shown = last
+                        say(_line(run_state, part))
         except httpx.TransportError:  # the run continues without the console, so keep watching
             time.sleep(POLL_SECONDS)
             continue
-        if found["status"] not in OPEN_STATUSES:
-            return found
+        if run_state["status"] not in OPEN_STATUSES:
+            return run_state
         time.sleep(POLL_SECONDS)
 
 
@@ -91,7 +100,7 @@ def _line(found: Mapping[str, Any], part: Mapping[str, Any]) -> str:
     now = {name: column[-1] for name, column in part["columns"].items()}
     latencies = " ".join(f"{name} {_number(now[f'{name}_ms'])} ms" for name in ("average", "p99"))
     errors = f", {now['errors']:.0f} errors" if now["errors"] else ""
-    return f"{found['progress']:5.1f} %  {part['phase_name']:<16} {_number(now['ops'])} ops/s  {latencies}{errors}"
+    return f"{found['progress']:5.1f}%  {part['phase_name']:<16} {_number(now['ops'])} ops/s  {latencies}{errors}"
 
 
 def _print_result(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
@@ -106,19 +115,19 @@ def _print_result(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
     for limit in verdict.get("limits", []):
         word = "met" if limit["kept"] else "NOT MET"
         say(f"  {limit['name']} {_number(limit['limit'])}: {_number(limit['value'])}, {word}")
-    if found["status"] != "completed":
+    if found["status"] != RunStatus.COMPLETED:
         return RUN_FAILED
     return SLA_MISSED if verdict.get("kept") is False else SLA_MET
 
 
 def _compare(api: httpx.Client, uids: Sequence[int], say: Callable[[str], None]) -> None:
-    found = _ok(api.get("/v1/benchmarks/compare", params={"uids": ",".join(map(str, uids))}))
-    for figure in found["figures"]:
-        for run_, each in zip(found["runs"][1:], figure["differences"], strict=True):
+    comparison = _ok(api.get("/v1/benchmarks/compare", params={"uids": ",".join(map(str, uids))}))
+    for figure in comparison["figures"]:
+        for run_, each in zip(comparison["runs"][1:], figure["differences"], strict=True):
             if each is not None:
                 noise = {True: "outside the noise", False: "within the noise", None: "noise unknown"}
                 say(
-                    f"  {figure['name']} of {run_['uid']}: {100 * each['ratio']:.1f} % of {uids[0]}'s ({noise[each['stands_out']]})"
+                    f"  {figure['name']} of {run_['uid']}: {100 * each['ratio']:.1f}% of {uids[0]}'s ({noise[each['stands_out']]})"
                 )
 
 

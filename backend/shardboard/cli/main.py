@@ -20,6 +20,8 @@ from typing import Any
 from shardboard import __version__
 from shardboard.errors import CommandError
 from shardboard.kit import gc_tuning
+from shardboard.kit.addresses import normal_name
+from shardboard.kit.environment import pop_secret
 
 _M_ARENA_MAX = -8  # malloc.h
 DEFAULT_URL = "https://localhost:9443"
@@ -100,7 +102,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     reset.set_defaults(run=run_reset)
 
-    unlock = commands.add_parser("unlock", help="unlock a user after failed logins (on the console's machine)")
+    unlock = commands.add_parser(
+        "unlock", help="end the sign-in delay of a user after failed sign-ins (on the console's machine)"
+    )
     unlock.add_argument("user", metavar="NAME")
     unlock.set_defaults(run=run_unlock)
 
@@ -115,11 +119,11 @@ def build_parser() -> argparse.ArgumentParser:
     check.set_defaults(run=run_check_audit)
 
     status = commands.add_parser("status", help="list nodes and databases of a console")
-    _reach(status)
+    _add_connection_options(status)
     status.set_defaults(run=run_status)
 
-    bench = commands.add_parser("bench", help="run benchmarks of databases")
-    runs = bench.add_subparsers(required=True, metavar="COMMAND").add_parser(
+    bench_parser = commands.add_parser("bench", help="run benchmarks of databases")
+    runs = bench_parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
         "run", help="run a scenario; exit status 0 if its SLA is met, 1 if not, 2 if the run failed"
     )
     runs.add_argument("scenario", metavar="SCENARIO", help="YAML file or name of a library scenario")
@@ -133,7 +137,7 @@ def build_parser() -> argparse.ArgumentParser:
     runs.add_argument(
         "--overwrite", action="store_true", help="run even if the database contains keys that no benchmark wrote"
     )
-    _reach(runs)
+    _add_connection_options(runs)
     runs.set_defaults(run=run_bench)
 
     openapi = commands.add_parser("openapi", help="write the description of the REST API")
@@ -168,7 +172,7 @@ def run_agent(arguments: argparse.Namespace) -> int:
     from shardboard.agent.settings import AgentSettings
 
     settings = AgentSettings(
-        address=arguments.address,
+        address=normal_name(arguments.address),  # the console stores this spelling
         join=arguments.join,
         token=_join_token(arguments),
         token_file=arguments.token_file,
@@ -288,13 +292,13 @@ def run_bench(arguments: argparse.Namespace) -> int:
     return 2
 
 
-def _reach(command: argparse.ArgumentParser) -> None:
+def _add_connection_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--url", default=DEFAULT_URL, help="URL of the console (default %(default)s)")
     command.add_argument(
         "--ca",
         type=Path,
         metavar="FILE",
-        help="the console's CA certificate, required if the console is on another machine",
+        help="the certificate of the console CA, required if the console is on another machine",
     )
 
 
@@ -310,7 +314,7 @@ def _console(arguments: argparse.Namespace) -> Any:
     except OSError as error:
         raise CommandError(f"the password file is not readable: {error}") from error
     if password is None:
-        raise CommandError("set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE (or …_PASSWORD) to log in")
+        raise CommandError("set SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE (or …_PASSWORD) to sign in")
     auth = (settings.admin_user, password)
     ca = arguments.ca or settings.state_dir / "tls" / "ca.pem"
     trust = ssl.create_default_context(cafile=str(ca) if arguments.ca or ca.exists() else None)
@@ -367,9 +371,7 @@ def _join_token(arguments: argparse.Namespace) -> str | None:
             return str(arguments.token_file.read_text().strip())
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"the token file {arguments.token_file} is not readable") from error
-    # Remove it from the environment: child processes of the agent must not inherit it.
-    from_environment = os.environ.pop("SHARDBOARD_JOIN_TOKEN", None)
-    return arguments.token or from_environment
+    return arguments.token or pop_secret("SHARDBOARD_JOIN_TOKEN")
 
 
 def _description(body: str) -> str:

@@ -37,17 +37,17 @@ def make_tokens(count: int, ttl: int, addr: str | None, directory: Path | None) 
     """
 
     async def make() -> list[str]:
-        async with _in_store("token") as (session, authority, _):
-            made = [
-                await join.create_token(session, authority, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)
+        async with _in_store("token") as (session, ca, _):
+            created_tokens = [
+                await join.create_token(session, ca, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)
             ]
-        return [text for text, _ in made]
+        return [text for text, _ in created_tokens]
 
-    texts = asyncio.run(make())
+    tokens = asyncio.run(make())
     if directory is None:
-        return "\n".join(texts)
+        return "\n".join(tokens)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for number, text in enumerate(texts, 1):
+    for number, text in enumerate(tokens, 1):
         write_private(directory / f"token-{number}", f"{text}\n".encode())
     return ""
 
@@ -106,26 +106,28 @@ def check_audit() -> str:
         async with _opened() as (store, _, _):
             return await audit_trail.verify(store)
 
-    found = asyncio.run(follow())
-    if found.faults:
-        raise CommandError("the audit log is not intact:\n" + "\n".join(found.faults))
-    return f"The audit log is intact: lines {found.ends.first} to {found.ends.last}."
+    check_result = asyncio.run(follow())
+    if check_result.faults:
+        raise CommandError("the audit log is not intact:\n" + "\n".join(check_result.faults))
+    return f"The audit log is intact: lines {check_result.ends.first} to {check_result.ends.last}."
 
 
 @asynccontextmanager
 async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, ConsoleCa, StoreKeys]]:
     """Open a transaction, recorded in the audit log as that command. If it is rejected, the command ends with the reason."""
-    deed = AuditContext(source=socket.gethostname(), method="", path=command, username=_shell_user(), proof=SHELL)
-    async with _opened() as (store, authority, keys):
-        audit.current.set(deed)
+    context = AuditContext(
+        source=socket.gethostname(), method="", path=command, username=_shell_user(), auth_method=SHELL
+    )
+    async with _opened() as (store, ca, keys):
+        audit.current.set(context)
         try:
             async with store.begin() as session:
                 await require_encrypted_store(session)
-                yield session, authority, keys
+                yield session, ca, keys
         except ApiError as refusal:
             async with store.begin() as session:
                 audit.without_audit(session)
-                await audit.add(session, deed, "failed", code=refusal.code, detail=refusal.description)
+                await audit.add(session, context, "failed", code=refusal.code, detail=refusal.description)
             raise
 
 
@@ -133,14 +135,18 @@ async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, ConsoleCa
 async def _opened() -> AsyncIterator[tuple[Store, ConsoleCa, StoreKeys]]:
     settings = Settings()
     try:
-        authority = ConsoleCa.existing(settings)
+        ca = ConsoleCa.existing(settings)
     except FileNotFoundError:
         raise CommandError(f"no console found in {settings.state_dir}. Start it first") from None
     try:
         keys = store_keys(settings)
-        store = Store(settings.store_url, Bus(), keys)
         try:
-            yield store, authority, keys
+            store = Store(settings.store_url, Bus(), keys)
+            await store.check()
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        try:
+            yield store, ca, keys
         finally:
             await store.close()
     except (ApiError, StoreKeyError) as error:

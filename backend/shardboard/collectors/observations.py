@@ -7,10 +7,14 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain.databases.shard_status import Observed
+from shardboard.domain.cluster.actions import SWITCHOVER_ACTIONS, ActionName
+from shardboard.domain.cluster.node_status import AgentStatus, NodeHealth
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import BEHIND, RESPONDING, Observed, ShardLink, ShardStatus
 from shardboard.domain.failures import failure_detection
 from shardboard.domain.failures.incident_summary import nodes as seen_by
 from shardboard.domain.placement import slots
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.text import plural
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import record
@@ -27,8 +31,8 @@ async def record_agent_seen(
     node = await nodes.by_uid(session, node_uid)
     if node is None:
         return
-    if node.agent_status != "connected":
-        node.agent_status = "connected"
+    if node.agent_status != AgentStatus.CONNECTED:
+        node.agent_status = AgentStatus.CONNECTED
         record(
             session,
             "node_agent_connected",
@@ -36,8 +40,8 @@ async def record_agent_seen(
             source="node",
             node_uid=node_uid,
         )
-    if node.health == "down":
-        node.health = "up"
+    if node.health == NodeHealth.DOWN:
+        node.health = NodeHealth.UP
         await _end_outage(session, node_uid, restarted)
     node.unavailable_since = None
     node.facts = facts
@@ -52,21 +56,21 @@ async def record_node_down(
     `detected_ms` is the time since the last sign of life; None if the console had never received one.
     """
     node = await nodes.by_uid(session, node_uid)
-    if node is None or node.health == "down":
+    if node is None or node.health == NodeHealth.DOWN:
         return
-    node.health = "down"
+    node.health = NodeHealth.DOWN
     node.unavailable_since = datetime.now(UTC) - timedelta(milliseconds=detected_ms or 0)
-    lost = await shards.list_for_node(session, node_uid)
-    for shard in lost:
-        shard.observed_status = "down"
+    node_shards = await shards.list_for_node(session, node_uid)
+    for shard in node_shards:
+        shard.observed_status = ShardStatus.DOWN
         shard.detail = f"node {node_uid} is down"
-    primaries = sum(shard.current_role == "master" for shard in lost)
-    parts = f"{plural(primaries, 'primary', 'primaries')} and {plural(len(lost) - primaries, 'replica')}"
-    who = seen_by(witnesses) if witnesses else "the console reached none of its shards"
+    primaries = sum(shard.current_role == ShardRole.PRIMARY for shard in node_shards)
+    parts = f"{plural(primaries, 'primary', 'primaries')} and {plural(len(node_shards) - primaries, 'replica')}"
+    witness_text = seen_by(witnesses) if witnesses else "the console reached none of its shards"
     record(
         session,
         "node_failed",
-        f"Node {node_uid} went down with {parts}: {who}.",
+        f"Node {node_uid} went down with {parts}: {witness_text}.",
         source="node",
         severity="ERROR",
         node_uid=node_uid,
@@ -74,35 +78,39 @@ async def record_node_down(
             "open": True,
             "witnesses": list(witnesses),
             "primaries": primaries,
-            "replicas": len(lost) - primaries,
+            "replicas": len(node_shards) - primaries,
             "detected_ms": detected_ms,
-            "databases": _lost_slots(lost),
+            "databases": _lost_slots(node_shards),
+            "lost_shards": [
+                {"uid": shard.uid, "bdb_uid": shard.bdb_uid, "pair": shard.pair, "role": shard.current_role}
+                for shard in node_shards
+            ],
         },
     )
 
 
 def _lost_slots(lost: Sequence[Shard]) -> list[dict[str, Any]]:
     """Return the slots of these primaries by database, because other shards own them later."""
-    found: dict[int, list[str]] = {}
+    slots_by_bdb: dict[int, list[str]] = {}
     for shard in lost:
-        if shard.current_role == "master":
-            found.setdefault(shard.bdb_uid, []).append(shard.slots)
+        if shard.current_role == ShardRole.PRIMARY:
+            slots_by_bdb.setdefault(shard.bdb_uid, []).append(shard.slots)
     return [
         {
             "bdb_uid": uid,
-            "slots": slots.render(slots.gather(slot for text in held for slot in slots.each(slots.parse(text)))),
+            "slots": slots.render(slots.gather(slot for text in texts for slot in slots.each(slots.parse(text)))),
         }
-        for uid, held in sorted(found.items())
+        for uid, texts in sorted(slots_by_bdb.items())
     ]
 
 
 async def record_agent_lost(session: AsyncSession, node_uid: int, reason: str, silent_seconds: float = 0) -> None:
     """Record that the agent is unreachable. This does not mean that its shards are down, and the event states that."""
     node = await nodes.by_uid(session, node_uid)
-    if node is None or node.agent_status == "lost":
+    if node is None or node.agent_status == AgentStatus.LOST:
         return
-    node.agent_status = "lost"
-    if node.health == "down":
+    node.agent_status = AgentStatus.LOST
+    if node.health == NodeHealth.DOWN:
         return  # already recorded as an outage of the node
     node.unavailable_since = datetime.now(UTC) - timedelta(seconds=silent_seconds)
     description = (
@@ -114,20 +122,20 @@ async def record_agent_lost(session: AsyncSession, node_uid: int, reason: str, s
 async def recent_stalls(session: AsyncSession) -> Counter[int]:
     """Return how often each node was down recently and continued without a restart."""
     now = datetime.now(UTC)
-    since = now - timedelta(seconds=failure_detection.WINDOW_SECONDS)
-    outages = await events.list_overlapping(session, ("node_failed",), since, now, limit=1000)
+    window_start = now - timedelta(seconds=failure_detection.WINDOW_SECONDS)
+    outages = await events.list_overlapping(session, ("node_failed",), window_start, now, limit=1000)
     return Counter(outage.node_uid or 0 for outage in outages if outage.details.get("restarted") is False)
 
 
 async def _end_outage(session: AsyncSession, node_uid: int, restarted: bool | None) -> None:
     now = datetime.now(UTC)
     outage = await events.open_span(session, "node_failed", node_uid=node_uid)
-    lasted = ""
+    duration = ""
     if outage is not None:
         outage.ended_at = now
         outage.details = {**outage.details, "open": False, "restarted": restarted}
-        lasted = f" after {(now - outage.time).total_seconds():.0f} s"
-    record(session, "node_up", f"Node {node_uid} came back{lasted}.", source="node", node_uid=node_uid)
+        duration = f" after {(now - outage.time).total_seconds():.0f} s"
+    record(session, "node_up", f"Node {node_uid} returned{duration}.", source="node", node_uid=node_uid)
 
 
 async def record_shard_changes(session: AsyncSession, changed: Mapping[int, Observed], at: datetime) -> set[int]:
@@ -135,14 +143,18 @@ async def record_shard_changes(session: AsyncSession, changed: Mapping[int, Obse
 
     A shard that a loop has observed after `at` is left unchanged.
     """
-    written = set()
+    written_uids = set()
     rows = {row.uid: row for row in await shards.list_by_uids(session, changed)}
     for uid, observed in changed.items():
         shard = rows.get(uid)
         if shard is None or (shard.observed_at is not None and at < shard.observed_at):
             continue
         bdb = await bdbs.by_uid(session, shard.bdb_uid)
-        if bdb is not None and bdb.status not in ("pending", "delete-pending", "creation-failed"):
+        if bdb is not None and bdb.status not in (
+            BdbStatus.PENDING,
+            BdbStatus.DELETE_PENDING,
+            BdbStatus.CREATION_FAILED,
+        ):
             await _record_events(session, bdb, shard, observed)
         shard.observed_status = observed.status
         shard.observed_role = observed.role or shard.observed_role
@@ -153,8 +165,8 @@ async def record_shard_changes(session: AsyncSession, changed: Mapping[int, Obse
         shard.observed_version = observed.version or shard.observed_version
         if observed.started_at is not None:
             shard.observed_started_at = datetime.fromtimestamp(observed.started_at, UTC)
-        written.add(uid)
-    return written
+        written_uids.add(uid)
+    return written_uids
 
 
 async def _role(session: AsyncSession, shard: Shard, observed: Observed) -> str:
@@ -164,27 +176,27 @@ async def _role(session: AsyncSession, shard: Shard, observed: Observed) -> str:
         for each in await shards.list_for_bdb(session, shard.bdb_uid)
         if each.pair == shard.pair and each is not shard
     ]
-    other = next((each for each in pair if each.current_role == "master"), None)
-    if observed.role != "master":
-        return f"replica of redis:{other.uid}" if other is not None else "replica"
-    held = shard.slots or (other.slots if other is not None else "")
-    of = f" of slots {slots.slot_text(held)}" if held else ""
-    return f"primary{of}" + (f" in place of redis:{other.uid}" if other is not None else "")
+    primary = next((each for each in pair if each.current_role == ShardRole.PRIMARY), None)
+    if observed.role != ShardRole.PRIMARY:
+        return f"replica of redis:{primary.uid}" if primary is not None else "replica"
+    slot_text = shard.slots or (primary.slots if primary is not None else "")
+    slots_suffix = f" of slots {slots.slot_text(slot_text)}" if slot_text else ""
+    return f"primary{slots_suffix}" + (f" in place of redis:{primary.uid}" if primary is not None else "")
 
 
 async def _is_intended(session: AsyncSession, bdb_uid: int) -> bool:
     """Return whether a running action switches primaries over, and none replaces lost primaries."""
     names = {
-        action.name
+        action.current_name
         for action in await actions.list_unfinished(session)
         if action.object_type == "node" or (action.object_type, action.object_uid) == ("bdb", bdb_uid)
     }
-    return actions.FAILOVER not in names and not names.isdisjoint(actions.SWITCHOVER_ACTIONS)
+    return ActionName.FAILOVER not in names and not names.isdisjoint(SWITCHOVER_ACTIONS)
 
 
 def stored_observation(shard: StoredCondition) -> Observed:
     """Return the stored condition of a shard in the form of an observation."""
-    started = shard.observed_started_at
+    started_at = shard.observed_started_at
     return Observed(
         status=shard.observed_status,
         role=shard.observed_role,
@@ -192,28 +204,28 @@ def stored_observation(shard: StoredCondition) -> Observed:
         detail=shard.detail,
         pid=shard.observed_pid,
         version=shard.observed_version,
-        started_at=round(started.timestamp(), 2) if started is not None else None,
+        started_at=round(started_at.timestamp(), 2) if started_at is not None else None,
     )
 
 
 async def _record_events(session: AsyncSession, bdb: Bdb, shard: Shard, observed: Observed) -> None:
-    where = {"source": "shard", "bdb_uid": bdb.uid, "node_uid": shard.node_uid, "shard_uid": shard.uid}
+    related = {"source": "shard", "bdb_uid": bdb.uid, "node_uid": shard.node_uid, "shard_uid": shard.uid}
     name = f"Shard redis:{shard.uid} of {bdb.name} on node {shard.node_uid}"
-    if observed.status == "down" and shard.observed_status != "down":
-        kind = "primary" if shard.current_role == "master" else "replica"
+    if observed.status == ShardStatus.DOWN and shard.observed_status != ShardStatus.DOWN:
+        kind = "primary" if shard.current_role == ShardRole.PRIMARY else "replica"
         message = f"{name} ({kind}) went down: {observed.detail}."
         message += (
             "" if bdb.replication else " The database has no replicas. Without persistence, restart the shard manually."
         )
-        details = {"role": shard.current_role, "slots": shard.slots}
-        record(session, "shard_down", message, severity="ERROR", details=details, **where)  # type: ignore[arg-type]
-    elif observed.status in ("ok", "loading") and shard.observed_status == "down":
-        record(session, "shard_up", f"{name} came up.", **where)  # type: ignore[arg-type]
+        details = {"role": shard.current_role, "slots": shard.slots, "pair": shard.pair}
+        record(session, "shard_down", message, severity="ERROR", details=details, **related)  # type: ignore[arg-type]
+    elif observed.status in RESPONDING and shard.observed_status == ShardStatus.DOWN:
+        record(session, "shard_up", f"{name} came up.", **related)  # type: ignore[arg-type]
     if observed.role is not None and shard.observed_role is not None and observed.role != shard.observed_role:
         message = f"{name} became {await _role(session, shard, observed)}."
         severity = "INFO" if await _is_intended(session, bdb.uid) else "WARNING"
-        record(session, "shard_role_changed", message, severity=severity, **where)  # type: ignore[arg-type]
-    if observed.link == "link_down" and shard.observed_link == "idle":
-        record(session, "replica_link_down", f"{name} lost the link to its primary.", severity="WARNING", **where)  # type: ignore[arg-type]
-    elif observed.link == "idle" and shard.observed_link in ("link_down", "in_progress"):
-        record(session, "replica_in_sync", f"{name} was in sync with its primary.", **where)  # type: ignore[arg-type]
+        record(session, "shard_role_changed", message, severity=severity, **related)  # type: ignore[arg-type]
+    if observed.link == ShardLink.LINK_DOWN and shard.observed_link == ShardLink.IDLE:
+        record(session, "replica_link_down", f"{name} lost the link to its primary.", severity="WARNING", **related)  # type: ignore[arg-type]
+    elif observed.link == ShardLink.IDLE and shard.observed_link in BEHIND:
+        record(session, "replica_in_sync", f"{name} was in sync with its primary.", **related)  # type: ignore[arg-type]

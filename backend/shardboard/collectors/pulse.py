@@ -1,49 +1,45 @@
 """When each node was last heard from."""
 
 import time
+from collections.abc import Callable
+
+from shardboard.kit.active_clock import ACTIVE
 
 
 class Pulses:
-    """Written by the tasks that follow agents, read by the node watch. Times are in seconds of the monotonic clock."""
+    """Written by the tasks that follow agents, read by the node watch. Time in which the console could not read is not silence."""
 
-    def __init__(self) -> None:
-        self._heard: dict[int, float] = {}
+    def __init__(self, clock: Callable[[], float] = ACTIVE.now) -> None:
+        self._clock = clock
+        self._last_pulses: dict[int, tuple[float, float]] = {}
+        """Last sign of life by node, by `clock` and by the monotonic clock."""
         self._broken: set[int] = set()
-        self._excused: dict[int, float] = {}
-        """Seconds since the last sign of life that do not count as silence, by node."""
-        self._started = time.monotonic()
+        self._started = clock()
         self.clocks: dict[int, float] = {}
         """Seconds by which a node's newest sample was ahead of the console's clock; negative if the clock or the sample is late."""
 
     def record_pulse(self, node_uid: int) -> None:
-        self._heard[node_uid] = time.monotonic()
-        self._excused.pop(node_uid, None)
+        self._last_pulses[node_uid] = self._clock(), time.monotonic()
         self._broken.discard(node_uid)
 
     def record_stream_end(self, node_uid: int) -> None:
         """Note that the stream of a node ended, which is an earlier and stronger sign than silence."""
         self._broken.add(node_uid)
 
-    def exclude_from_silence(self, seconds: float) -> None:
-        """Do not count the last `seconds` as silence, because this process could not read data from nodes."""
-        for uid, heard in self._heard.items():
-            since = time.monotonic() - heard
-            self._excused[uid] = min(self._excused.get(uid, 0.0) + seconds, since)
-
-    def seconds_since_heard(self, node_uid: int) -> float | None:
-        """Return the seconds since the last sign of life, even if the stream broke; None if there was none."""
-        return time.monotonic() - self._heard[node_uid] if node_uid in self._heard else None
+    def seconds_since_pulse(self, node_uid: int) -> float | None:
+        """Return the seconds since the last sign of life, with pauses and even if the stream broke; None if there was none."""
+        return time.monotonic() - self._last_pulses[node_uid][1] if node_uid in self._last_pulses else None
 
     def silence(self, node_uid: int) -> float:
         """Return the seconds since the node was heard from; infinite if its stream broke since then.
 
         Nodes that were never heard from have FIRST_CONTACT seconds from the start of this console.
         """
-        if node_uid not in self._heard:
-            return time.monotonic() - self._started - FIRST_CONTACT_SECONDS
+        if node_uid not in self._last_pulses:
+            return self._clock() - self._started - FIRST_CONTACT_SECONDS
         if node_uid in self._broken:
             return float("inf")
-        return time.monotonic() - self._heard[node_uid] - self._excused.get(node_uid, 0.0)
+        return self._clock() - self._last_pulses[node_uid][0]
 
 
 FIRST_CONTACT_SECONDS = 15.0

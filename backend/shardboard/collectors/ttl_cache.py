@@ -24,9 +24,9 @@ class TtlCache(Generic[K, L]):
     async def get(self, key: K) -> L:
         """Return the newest value, fetched now unless a fresh one exists."""
         now = self._clock()
-        self._kept = {each: kept for each, kept in self._kept.items() if now - kept[0] < self.seconds}
-        if (kept := self._kept.get(key)) is not None:
-            return kept[1]
+        self._kept = {each: cached for each, cached in self._kept.items() if now - cached[0] < self.seconds}
+        if (cached := self._kept.get(key)) is not None:
+            return cached[1]
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._fetch(key))
@@ -35,7 +35,7 @@ class TtlCache(Generic[K, L]):
         return await asyncio.shield(task)
 
     async def _fetch(self, key: K) -> L:
-        started = self._clock()
+        start = self._clock()
         answer = await self._fetch_value(key)
-        self._kept[key] = (started, answer)
+        self._kept[key] = (start, answer)
         return answer

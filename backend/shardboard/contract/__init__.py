@@ -28,6 +28,7 @@ compatibility between releases.
 | POST /certificate/request | | CertificateRequest: the agent has created a new key |
 | POST /certificate | AgentCertificate, for that key | CertificateReply |
 | POST /authorities | TrustedCas | CertificateReply |
+| POST /firewall | PeerAccess | FirewallReport |
 | GET /samples?after=N | | NDJSON stream of Sample: newer ones from the ring, then one per second; empty lines are pulses |
 """
 
@@ -42,8 +43,10 @@ from shardboard.contract.nodes import (
     CertificateRequest,
     Drill,
     DrillReply,
+    FirewallReport,
     HostCheck,
     NodeFacts,
+    PeerAccess,
     TrustedCas,
 )
 from shardboard.contract.proxies import (
@@ -58,6 +61,7 @@ from shardboard.contract.proxies import (
 )
 from shardboard.contract.samples import (
     ENDPOINT_FIELDS,
+    MAX_LINE_BYTES,
     MAX_OUTAGES,
     NODE_FIELDS,
     PULSE_SECONDS,
@@ -65,9 +69,11 @@ from shardboard.contract.samples import (
     SHARD_FIELDS,
     TIER_FIELDS,
     EndpointReading,
+    LateProxyReading,
     ProxyReading,
     Sample,
     fit_rows,
+    max_line_bytes,
 )
 from shardboard.contract.shards import (
     APPLICATION_RIGHTS,
@@ -89,11 +95,14 @@ from shardboard.contract.shards import (
     SlotsMoved,
     StartShards,
     TierSpec,
+    known_rules,
+    numbered_database_rules,
 )
 
 __all__ = [
     "APPLICATION_RIGHTS",
     "ENDPOINT_FIELDS",
+    "MAX_LINE_BYTES",
     "MAX_OUTAGES",
     "NODE_FIELDS",
     "PULSE_SECONDS",
@@ -111,9 +120,11 @@ __all__ = [
     "Drill",
     "DrillReply",
     "EndpointReading",
+    "FirewallReport",
     "Hex40",
     "HostCheck",
     "KillHungShards",
+    "LateProxyReading",
     "LoadLines",
     "LoadReference",
     "LoadReports",
@@ -124,6 +135,7 @@ __all__ = [
     "NodeLogs",
     "Outage",
     "Peer",
+    "PeerAccess",
     "Port",
     "ProbeTarget",
     "ProxyCanary",
@@ -155,4 +167,7 @@ __all__ = [
     "TierSpec",
     "TrustedCas",
     "fit_rows",
+    "known_rules",
+    "max_line_bytes",
+    "numbered_database_rules",
 ]

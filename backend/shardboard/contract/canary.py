@@ -11,10 +11,13 @@ from shardboard.contract.proxies import ProxyCanary
 USER = "shardboard-canary"
 COMMAND = "zremrangebylex"
 """Command of canary writes. It is rarely used by applications, so it is not counted as traffic of a shard."""
-RIGHTS = f"~shardboard:canary:* -@all +{COMMAND} +command"
-"""For what `engine/proxy/src/worker/upstream/canaries.rs` sends, and for COMMAND, which the first connection uses to read
-the engine's commands.
+RIGHTS = f"~shardboard:canary:* -@all +{COMMAND} +command +cluster|nodes"
+"""For what `engine/proxy/src/worker/upstream/canaries.rs` sends, for COMMAND, which the first connection uses to read the engine's
+commands, and for CLUSTER NODES, with which proxies check the owners of slots during SCAN.
 """
+
+USER_COMMAND = ("ACL", "SETUSER", USER, *RIGHTS.split())
+"""Command that updates the rights on a running shard, which an earlier release may have started with fewer."""
 
 
 def derive_password(admin_password: str) -> str:

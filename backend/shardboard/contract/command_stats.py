@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shardboard.contract.base import Message, Reply
+from shardboard.contract.base import MAX_DATABASES, Message, Reply, Text, Uid
 
 MAX_COMMANDS = 128
 """Maximum per database: the most used commands."""
@@ -27,15 +27,17 @@ class CommandCount(Reply):
     errors: Count
     micros: Count
     """Total duration of all shard replies in microseconds, from the arrival of a request until its reply was sent."""
-    latency: list[tuple[Count, Count]]
-    """[highest microseconds, count] of these replies, in steps of 3 %. Replies that the proxy generates itself are not included."""
+    latency: list[tuple[Count, Count]] = Field(max_length=2_048)
+    """[highest microseconds, count] of these replies, in steps of 3%. Replies that the proxy generates itself are not included."""
 
 
 class CommandCounts(Reply):
     """Counts of one proxy."""
 
-    reason: str = ""
+    reason: Text = ""
     """Why there are no counts; empty if there are."""
-    seconds: float = Field(default=0.0, ge=0)
+    seconds: float = Field(default=0.0, ge=0, le=3_600)
     """Seconds counted, up to 60."""
-    databases: dict[int, Annotated[list[CommandCount], Field(max_length=MAX_COMMANDS)]] = Field(default={})
+    databases: dict[Uid, Annotated[list[CommandCount], Field(max_length=MAX_COMMANDS)]] = Field(
+        default={}, max_length=MAX_DATABASES
+    )

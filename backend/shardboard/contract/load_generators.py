@@ -1,15 +1,19 @@
 """Messages about load generators: processes on this node that put load on a database and report measurements line by line."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from shardboard.contract.base import Message, Reply
+from shardboard.contract.base import Message, RenamedFields, Reply, Text
 
 LoadId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Tool = Literal["shardboard-load", "memtier_benchmark"]
 MAX_LINES = 600
 """Maximum per reply."""
+MAX_LINE_CHARACTERS = 2**20
+MAX_REPORT_CHARACTERS = 2**25
+"""A larger report is not sent."""
+Report = Annotated[str, Field(max_length=MAX_REPORT_CHARACTERS)]
 
 
 class StartLoad(Message):
@@ -24,12 +28,14 @@ class StartLoad(Message):
     tool: Tool = "shardboard-load"
 
 
-class LoadState(Reply):
+class LoadState(RenamedFields, Reply):
     """`absent`: the load is unknown; `ended`: its output is complete."""
+
+    previous_names: ClassVar = {"error": "refused"}
 
     id: LoadId
     state: Literal["running", "ended", "absent"]
-    refused: str = ""
+    error: Text = ""
     """Why it could not be started."""
 
 
@@ -42,14 +48,16 @@ class ReadLoad(Message):
     """Seconds to wait for a new line if there is none yet."""
 
 
-class LoadLines(Reply):
+class LoadLines(RenamedFields, Reply):
     """The next lines, as many as fit, each a JSON object of the generator."""
+
+    previous_names: ClassVar = {"stderr_tail": "said"}
 
     id: LoadId
     state: Literal["running", "ended", "absent"]
-    lines: list[str]
-    said: str = ""
-    """The end of other output of an ended load."""
+    lines: list[Annotated[str, Field(max_length=MAX_LINE_CHARACTERS)]] = Field(max_length=MAX_LINES)
+    stderr_tail: Text = ""
+    """End of the error output of an ended load."""
 
 
 class LoadReference(Message):
@@ -62,5 +70,5 @@ class LoadReports(Reply):
     """Report files of an ended load; empty if it wrote none."""
 
     id: LoadId
-    memtier_json: str = ""
-    text: str = ""
+    memtier_json: Report = ""
+    text: Report = ""

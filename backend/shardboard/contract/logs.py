@@ -1,8 +1,10 @@
 """Messages about logs."""
 
+from typing import Annotated
+
 from pydantic import Field
 
-from shardboard.contract.base import Message, Reply
+from shardboard.contract.base import MAX_SHARDS, Message, Reply, Uid
 from shardboard.contract.shards import EngineIds
 
 
@@ -13,10 +15,14 @@ class ReadLogs(Message):
     engine_ids: EngineIds = Field(default={})
 
 
+LogText = Annotated[str, Field(max_length=2**20)]
+"""Characters of one log, several times as many as an agent sends."""
+
+
 class NodeLogs(Reply):
     """The last log lines of a machine, oldest first. Empty if nothing was logged."""
 
-    agent: str = ""
-    proxy: str = ""
-    shards: dict[int, str] = Field(default={})
+    agent: LogText = ""
+    proxy: LogText = ""
+    shards: dict[Uid, LogText] = Field(default={}, max_length=MAX_SHARDS)
     """By uid, for the requested shards that exist."""

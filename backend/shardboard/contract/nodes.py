@@ -1,58 +1,85 @@
 """Messages about the machine."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from shardboard.contract.base import Hex40, Message, Reply
+from shardboard.contract.base import Count, Hex40, Message, Name, RenamedFields, Reply, Text
 
 
-class HostCheck(Reply):
-    """One setting of a machine. `costs` describes the effect of a bad value, `mends` is the command or setting that fixes it."""
+class HostCheck(RenamedFields, Reply):
+    """One setting of a machine."""
 
-    name: str
-    value: str
+    previous_names: ClassVar = {"impact": "costs", "remedy": "mends"}
+
+    name: Name
+    value: Text
     good: bool
-    costs: str
-    mends: str
+    impact: Text
+    """Effect of a bad value."""
+    remedy: Text
+    """Command or setting that fixes it."""
+
+
+class PeerAccess(Message):
+    """Which machines may connect to the shards of a node."""
+
+    enabled: bool
+    """False: all machines."""
+    addresses: list[str] = Field(default=[], max_length=65_536)
+    """IP addresses of the nodes. The agent adds those of the calling console."""
+
+
+class FirewallReport(Reply):
+    """Whether packets of other machines to the ports of shards are dropped."""
+
+    state: Literal["off", "active", "unavailable"] = "off"
+    detail: str = Field(default="", max_length=1000)
+    """Why it is unavailable."""
 
 
 class NodeFacts(Reply):
     """Description of a machine. Sizes are in bytes."""
 
-    hostname: str
-    machine_id: str
+    hostname: Name
+    machine_id: Name
     """Same for all agents of one machine, so that totals count it once."""
-    architecture: str
-    cores: int
-    os_name: str
-    os_family: str
-    os_version: str
-    total_memory: int
+    architecture: Name
+    cores: Count
+    os_name: Name
+    os_family: Name
+    os_version: Name
+    total_memory: Count
     """Of the machine, or the share that the agent may use."""
-    storage_size: int
-    storage_path: str
-    agent_version: str
-    engine_version: str
+    storage_size: Count
+    storage_path: Text
+    agent_version: Name
+    engine_version: Name
     """Version of `valkey-server`; empty if the binary is missing."""
-    flash_path: str = ""
+    flash_path: Text = ""
     """Empty if the agent has no flash."""
-    flash_size: int = 0
-    memtier_version: str = ""
+    flash_size: Count = 0
+    memtier_version: Name = ""
     """Version of the memtier_benchmark on the agent's PATH; empty if there is none."""
-    uptime: int
+    uptime: Count
     """Seconds since the machine started."""
-    host: list[HostCheck] = Field(default=[])
-    probes_per_second: int | None = None
+    host: list[HostCheck] = Field(default=[], max_length=256)
+    addresses: list[Name] = Field(default=[], max_length=256)
+    """IP addresses of the machine from which its processes can connect to other nodes."""
+    firewall: FirewallReport | None = None
+    """None: the agent is from an earlier release."""
+    probes_per_second: Count | None = None
     """Maximum number of PINGs and canary writes per shard. None: the agent is from an earlier release."""
 
 
-class CertificateRequest(Reply):
+class CertificateRequest(RenamedFields, Reply):
     """Request for a new certificate of the agent."""
 
-    csr: str = ""
+    previous_names: ClassVar = {"error": "refused"}
+
+    csr: Text = ""
     """PEM, with the public part of a new key."""
-    refused: str = ""
+    error: Text = ""
     """Why there is no request; empty if there is one."""
 
 
@@ -72,10 +99,12 @@ class TrustedCas(Message):
     """PEM, for load generators: also contains the issuers of these CAs, for programs that need a root CA."""
 
 
-class CertificateReply(Reply):
+class CertificateReply(RenamedFields, Reply):
     """Whether the agent accepted it."""
 
-    refused: str = ""
+    previous_names: ClassVar = {"error": "refused"}
+
+    error: Text = ""
     """Why the agent rejected it and keeps the previous one; empty if it accepted it."""
 
 
@@ -96,8 +125,10 @@ class Drill(Message):
     """Addresses of the other nodes, from which this node is isolated."""
 
 
-class DrillReply(Reply):
+class DrillReply(RenamedFields, Reply):
     """Whether the drill starts."""
 
-    refused: str = ""
+    previous_names: ClassVar = {"error": "refused"}
+
+    error: Text = ""
     """Why this machine cannot run the drill; empty if it starts."""

@@ -3,13 +3,18 @@
 A release that changes a message raises PROTOCOL by one. To remain compatible with its neighbours in both directions it may add
 fields with a default, append values to rows, and add calls. Receivers of replies ignore unknown fields and fill in missing ones.
 Senders of requests omit default values, so that an unknown field is always significant and is rejected instead of ignored. Nothing
-is removed before the adjacent release works without it.
+is removed before the adjacent release works without it. A field is renamed in the same way: both names are accepted, and a
+receiver that does not know the new name gets the previous one (`base.RenamedFields`).
 """
 
 import json
 from collections.abc import Mapping
 
-PROTOCOL = 2
+PROTOCOL = 3
+OLDEST_PROTOCOL = 1
+"""Oldest protocol of a peer that works with this one."""
+RENAMED_IN = 3
+"""The protocol since which the fields in `previous_names` of messages have their current names."""
 HEADER = "Shardboard-Protocol"
 CONSOLE_NAME = "console.shardboard.internal"
 """The console's TLS name for joining agents: its certificate is from the CA whose fingerprint is in the join token. No public CA
@@ -19,9 +24,11 @@ FIRST_PROTOCOL = 1
 """Protocol of a peer that sends no number. Such peers reject unknown fields and longer rows."""
 
 ADDED_FIELDS: Mapping[str, frozenset[str]] = {
-    "NodeFacts": frozenset({"flash_path", "flash_size", "host", "memtier_version", "probes_per_second"}),
-    "Sample": frozenset({"tiers", "outages"}),
-    "SlotsMoved": frozenset({"rest"}),
+    "NodeFacts": frozenset(
+        {"addresses", "firewall", "flash_path", "flash_size", "host", "memtier_version", "probes_per_second"}
+    ),
+    "Sample": frozenset({"tiers", "outages", "proxy_missing", "late_proxy"}),
+    "SlotsMoved": frozenset({"pause"}),
     "ShardReport": frozenset({"port", "bus_port", "memory", "flash"}),
     "ProxyReport": frozenset({"serving"}),
 }
@@ -37,19 +44,24 @@ def protocol_from_header(header: str | None) -> int:
     return int(header) if header.isascii() and header.isdigit() and len(header) < 6 else 0
 
 
-def incompatibility(theirs: int, whose: str) -> str:
+def incompatibility(theirs: int, peer: str) -> str:
     """Return why two releases are incompatible; empty if they are compatible."""
-    if abs(theirs - PROTOCOL) <= 1:
+    if OLDEST_PROTOCOL <= theirs <= PROTOCOL + 1:
         return ""
-    which = "old" if theirs < PROTOCOL else "new"
-    return f"{whose} is too {which} (protocol {theirs}, here {PROTOCOL}): console and agents can be at most one release apart"
+    release_age = "old" if theirs < PROTOCOL else "new"
+    return f"{peer} is too {release_age} (protocol {theirs}, here {PROTOCOL}): console and agents can be at most one release apart"
 
 
 def downgrade_line(line: bytes, protocol: int) -> bytes:
     """Return a line of samples as this protocol defines it."""
-    if protocol > FIRST_PROTOCOL or not line.strip():
+    is_current = protocol >= RENAMED_IN or (protocol > FIRST_PROTOCOL and b'"is_exact"' not in line)
+    if is_current or not line.strip():
         return line
     sample = json.loads(line)
+    if protocol > FIRST_PROTOCOL:
+        for outage in sample["outages"]:
+            outage["watched"] = outage.pop("is_exact")
+        return json.dumps(sample, separators=(",", ":")).encode() + b"\n"
     known = {name: value for name, value in sample.items() if name not in ADDED_FIELDS["Sample"]}
     known["node"] = known["node"][:NODE_VALUES]
     for endpoint in (known["proxy"] or {}).get("databases", {}).values():

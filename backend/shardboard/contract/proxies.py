@@ -1,10 +1,21 @@
 """Messages about the proxy of a node."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from shardboard.contract.base import Hex40, Message, Port, Reply
+from shardboard.contract.base import (
+    MAX_DATABASES,
+    Count,
+    Hex40,
+    Message,
+    Name,
+    Port,
+    RenamedFields,
+    Reply,
+    Text,
+    Uid,
+)
 from shardboard.contract.shards import ShardTls
 
 
@@ -39,12 +50,16 @@ class ProxyCanary(Message):
     interval_ms: int = Field(ge=1, le=60_000)
 
 
+MAX_DATABASE_SHARDS = 2_048
+"""Shards of one database: 512 primaries with replicas, twice during a change."""
+
+
 class ServedDatabase(Reply):
     """A database for which a proxy has an endpoint."""
 
-    uid: int
-    port: int
-    engine_ids: list[str]
+    uid: Uid
+    port: Annotated[int, Field(ge=0, le=65_535)]
+    engine_ids: list[Name] = Field(max_length=MAX_DATABASE_SHARDS)
     """Engine ids of its shards. They identify the database: uids and ports can repeat when a store is restored from a backup."""
 
 
@@ -89,19 +104,22 @@ class ProxyState(Message):
 Millis = Annotated[int, Field(ge=0, le=2**43)]
 """Milliseconds since 1970, by the clock of the reporting node."""
 Requests = Annotated[int, Field(ge=0, le=2**62)]
+Slot = Annotated[int, Field(ge=0, le=16_383)]
 
 
-class Outage(Reply):
+class Outage(RenamedFields, Reply):
     """A primary that stopped answering the clients of this node's proxy. `uid`, `address`, `port` and `noticed_ms` identify the
     outage. It is reported at its start and again at its end.
     """
 
-    uid: int
+    previous_names: ClassVar = {"is_exact": "watched"}
+
+    uid: Uid
     """Of the database."""
     address: str = Field(max_length=64)
     """Of the lost primary."""
     port: Port
-    slots: list[tuple[int, int]] = Field(max_length=16384)
+    slots: list[tuple[Slot, Slot]] = Field(max_length=16384)
     """Inclusive ranges of slots that it served."""
     last_success_ms: Millis | None
     """Time of its last successful reply; None: never."""
@@ -114,7 +132,7 @@ class Outage(Reply):
     """Requests that failed with an error and were not executed."""
     lost: Requests
     """Requests that the primary had received but not answered: it is unknown whether they were executed."""
-    watched: bool = False
+    is_exact: bool = False
     """Whether the proxy sent canary writes before and after, so that the times are exact even without client requests."""
 
 
@@ -122,12 +140,12 @@ class ProxyReport(Reply):
     """State of this node's proxy."""
 
     state: Literal["absent", "running", "died"]
-    detail: str = ""
+    detail: Text = ""
     """One sentence if the proxy should be running but is not."""
-    pid: int | None = None
-    version: str = ""
-    threads: int | None = None
-    failures: dict[int, str] = Field(default={})
+    pid: Count | None = None
+    version: Name = ""
+    threads: Count | None = None
+    failures: dict[Uid, Text] = Field(default={}, max_length=MAX_DATABASES)
     """Databases that it cannot serve, with the reason."""
-    serving: list[ServedDatabase] | None = None
+    serving: Annotated[list[ServedDatabase], Field(max_length=MAX_DATABASES)] | None = None
     """None: the agent is from the previous release and does not report it."""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from shardboard.contract.base import Reply
+from shardboard.contract.base import MAX_DATABASES, MAX_SHARDS, Count, Name, Number, Reply, Text, Uid
 from shardboard.contract.proxies import Outage
 
 T = TypeVar("T")
@@ -99,13 +99,16 @@ SHARD_FIELDS = (
     "engine_version",
     "oom_errors",
     "cluster_down",
+    "connection_limit",
+    "rejected",
 )
 """Order of a shard's values in `Sample.shards`. Counters (since `started_at`, epoch seconds): *_cmds, hits, misses, connections,
-net_* (bytes), evicted, expired, sync_*, oom_errors (commands refused because memory is full), and CPU seconds: cpu and
-main_cpu_system of the main thread, process_cpu_* of all threads, fork_cpu_* of ended child processes. The others are gauges:
-is_primary, loading, link_up, aof_rewriting, saving, syncing and cluster_down (a primary that rejects requests because it considers
-its cluster broken) are 0 or 1, ping_ms is the slowest PING of the second and ping_p50_ms the median, avg_ttl is in milliseconds,
-last_save in epoch seconds, engine_version is 90102 for Valkey 9.1.2. The agent's own commands and bytes are subtracted.
+net_* (bytes), evicted, expired, sync_*, oom_errors (commands refused because memory is full), rejected (connections refused
+because too many were open), and CPU seconds: cpu and main_cpu_system of the main thread, process_cpu_* of all threads, fork_cpu_*
+of ended child processes. The others are gauges: is_primary, loading, link_up, aof_rewriting, saving, syncing and cluster_down (a
+primary that rejects requests because it considers its cluster broken) are 0 or 1, connection_limit is the maximum of clients,
+ping_ms is the slowest PING of the second and ping_p50_ms the median, avg_ttl is in milliseconds, last_save in epoch seconds,
+engine_version is 90102 for Valkey 9.1.2. The agent's own commands, connection and bytes are subtracted.
 """
 
 
@@ -142,17 +145,32 @@ interval; `conns` is the number open at its end. Requests that wait intentionall
 """
 
 
+MAX_ROW_VALUES = 256
+"""Maximum length of a row, more than this release defines: the next release can append values."""
+Row = Annotated[list[Number | None], Field(max_length=MAX_ROW_VALUES)]
+RowsByShard = Annotated[dict[Uid, Row], Field(max_length=MAX_SHARDS)]
+ReasonsByShard = Annotated[dict[Uid, Text], Field(max_length=MAX_SHARDS)]
+
 Micros = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Buckets = Annotated[list[tuple[Annotated[int, Field(ge=0, le=2**53)], Count]], Field(max_length=49_152)]
+"""Pairs (highest microseconds, count) of an HdrHistogram with three significant digits, which has fewer buckets."""
+MAX_PINGS = 65_536
+"""PINGs of one database on one node in one second: a few for each shard, more after a stall."""
+MAX_LINE_BYTES, MAX_SHARD_BYTES, MAX_ENDPOINT_BYTES = 2**20, 8_192, 2**17
+"""Bytes of one sample as a line: of the node with its outages, and in addition for each of its shards and, per reading, for each
+database that its proxy serves."""
+READINGS = 2
+"""Maximum number of a proxy's readings in a sample: of its second and of an earlier one."""
 
 
 class EndpointReading(Reply):
     """Activity of one proxy for one database in one interval."""
 
-    values: list[float]
-    errors: dict[str, int]
+    values: Annotated[list[Number], Field(max_length=MAX_ROW_VALUES)]
+    errors: Annotated[dict[Name, Count], Field(max_length=256)]
     """Error replies by kind; kinds that did not occur are omitted."""
-    latency: dict[Literal["read", "write", "other", "blocking"], list[tuple[int, int]]]
-    """Per kind of command, buckets of an HdrHistogram with three significant digits: (highest microseconds, count)."""
+    latency: Annotated[dict[Literal["read", "write", "other", "blocking"], Buckets], Field(max_length=4)]
+    """Duration of commands by kind."""
 
     @property
     def connections(self) -> int:
@@ -163,63 +181,88 @@ class EndpointReading(Reply):
 class ProxyReading(Reply):
     """Activity of a node's proxy in one second."""
 
-    seconds: float = Field(gt=0)
+    seconds: float = Field(ge=0.001, le=86_400 * 365)
     """Length of the interval to which the counts refer."""
-    pid: int
-    threads: int
-    cpu: float
+    pid: Count
+    threads: Count
+    cpu: Number
     """CPU seconds since its start."""
-    rss: int
-    databases: dict[int, EndpointReading]
+    rss: Count
+    databases: Annotated[dict[Uid, EndpointReading], Field(max_length=MAX_DATABASES)]
+
+
+class LateProxyReading(Reply):
+    """A proxy's reading of a second whose sample was complete before the proxy reported."""
+
+    t: int = Field(ge=0, le=2**37)
+    """`Sample.t` of that sample."""
+    reading: ProxyReading
 
 
 class Sample(Reply):
     """One second of one node."""
 
-    seq: int = Field(ge=0)
+    seq: Count
     boot: str = Field(pattern=r"^[0-9a-f]{32}$")
     """Identity of the agent process: sequence numbers restart when it changes."""
-    t: int = Field(ge=0, le=2**40)
+    t: int = Field(ge=0, le=2**37)
     """The second that the sample describes, epoch."""
-    at: float
+    at: Number
     """When it was complete, epoch seconds."""
-    node: list[float | None]
-    shards: dict[int, list[float | None]]
-    tiers: dict[int, list[float | None]] = Field(default={})
+    node: Row
+    shards: RowsByShard
+    tiers: RowsByShard = Field(default={})
     """In addition to `shards`, for those on flash."""
-    missing: dict[int, str]
+    missing: ReasonsByShard
     """Running shards without values in this second, with the reason."""
-    died: dict[int, str]
+    died: ReasonsByShard
     """Shards whose process has ended, with the reason if known."""
-    pings: dict[int, list[Micros]] = Field(default={})
+    pings: dict[Uid, Annotated[list[Micros], Field(max_length=MAX_PINGS)]] = Field(default={}, max_length=MAX_SHARDS)
     """Duration of each PING of this second in microseconds, for all shards of a database together."""
     proxy: ProxyReading | None = None
     """None if no proxy runs here or it did not report in time."""
+    proxy_missing: Text = ""
+    """Why a running proxy has no reading in this second; empty if none runs, and from agents of earlier releases."""
+    late_proxy: LateProxyReading | None = None
+    """An earlier reading that was too late for its own sample."""
     outages: list[Outage] = Field(default=[], max_length=MAX_OUTAGES)
     """Outages that the proxy has reported since the previous sample. The first sample of a stream has all that the agent remembers,
     so that a console that was disconnected misses none.
     """
 
 
+def max_line_bytes(shards: int, databases: int) -> int:
+    """Return the maximum length of a sample of a node with so many shards, whose proxy serves so many databases."""
+    return MAX_LINE_BYTES + shards * MAX_SHARD_BYTES + READINGS * databases * MAX_ENDPOINT_BYTES
+
+
 def fit_rows(sample: Sample) -> Sample:
     """Return the sample with rows of the lengths defined here: an adjacent release can send shorter or longer ones."""
     changed: dict[str, object] = {}
     if len(sample.node) != len(NODE_FIELDS):
-        changed["node"] = _fit(sample.node, len(NODE_FIELDS), None)
+        changed["node"] = _fit_row(sample.node, len(NODE_FIELDS), None)
     for name, length in (("shards", len(SHARD_FIELDS)), ("tiers", len(TIER_FIELDS))):
         rows: dict[int, list[float | None]] = getattr(sample, name)
         if any(len(row) != length for row in rows.values()):
-            changed[name] = {uid: _fit(row, length, None) for uid, row in rows.items()}
-    if sample.proxy is not None:
-        length = len(ENDPOINT_FIELDS)
-        if any(len(each.values) != length for each in sample.proxy.databases.values()):
-            databases = {
-                uid: each.model_copy(update={"values": _fit(each.values, length, 0.0)})
-                for uid, each in sample.proxy.databases.items()
-            }
-            changed["proxy"] = sample.proxy.model_copy(update={"databases": databases})
+            changed[name] = {uid: _fit_row(row, length, None) for uid, row in rows.items()}
+    if sample.proxy is not None and (proxy := _fit_reading(sample.proxy)) is not sample.proxy:
+        changed["proxy"] = proxy
+    late = sample.late_proxy
+    if late is not None and (reading := _fit_reading(late.reading)) is not late.reading:
+        changed["late_proxy"] = late.model_copy(update={"reading": reading})
     return sample.model_copy(update=changed) if changed else sample
 
 
-def _fit(row: list[T], length: int, missing: T) -> list[T]:
+def _fit_reading(proxy: ProxyReading) -> ProxyReading:
+    length = len(ENDPOINT_FIELDS)
+    if all(len(each.values) == length for each in proxy.databases.values()):
+        return proxy
+    databases = {
+        uid: each.model_copy(update={"values": _fit_row(each.values, length, 0.0)})
+        for uid, each in proxy.databases.items()
+    }
+    return proxy.model_copy(update={"databases": databases})
+
+
+def _fit_row(row: list[T], length: int, missing: T) -> list[T]:
     return [*row, *[missing] * (length - len(row))][:length]

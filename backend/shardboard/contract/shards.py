@@ -1,10 +1,13 @@
 """Messages about shards: requests to start, change and remove them, their outcomes, and commands."""
 
-from typing import Literal
+import re
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from shardboard.contract.base import Hex40, Hex64, Message, Port, Reply
+from shardboard.contract.base import Count, Hex40, Hex64, Message, Name, Number, Port, RenamedFields, Reply, Text, Uid
+from shardboard.contract.protocol import PROTOCOL
 
 EngineIds = dict[int, Hex40]
 """Engine id of each shard by uid. Uids can repeat when a store is restored from a backup; engine ids are random and unique. A shard
@@ -15,6 +18,26 @@ APPLICATION_RIGHTS = "+@all -@admin -migrate -restore-asking -script|debug"
 """Rights of the engine's user `default`. They exclude administration, which could read the replication password and undo the
 console's configuration, and what `domain/access/acl_rules.py` forbids for all users.
 """
+
+
+def known_rules(rules: Sequence[str], engine_version: str) -> list[str]:
+    """Return ACL rules that this engine accepts: CLUSTERSCAN was introduced in Valkey 9.1, and earlier engines refuse its rule."""
+    if _supports_database_rules(engine_version):
+        return list(rules)
+    return [rule.replace(" -clusterscan", "") for rule in rules if rule != "-clusterscan"]
+
+
+def numbered_database_rules(engine_version: str) -> tuple[str, ...]:
+    """Return the ACL rules that restrict users to database 0. Endpoints offer no other one, but scripts could select it.
+
+    Valkey 9.1 introduced rules for databases. In earlier versions, a script can still copy keys to another database.
+    """
+    return ("db=0",) if _supports_database_rules(engine_version) else ("-select", "-move", "-swapdb")
+
+
+def _supports_database_rules(engine_version: str) -> bool:
+    series = re.match(r"(\d+)\.(\d+)", engine_version)
+    return series is not None and (int(series[1]), int(series[2])) >= (9, 1)
 
 
 class Peer(Message):
@@ -51,10 +74,14 @@ class ShardSpec(Message):
     """
 
 
-class ShardTls(Message):
+class ShardTls(RenamedFields, Message):
     """Credentials (PEM) with which shards and proxies of one database authenticate to each other."""
 
-    authorities: str
+    previous_names: ClassVar = {"cas": "authorities"}
+    default_protocol: ClassVar = PROTOCOL - 1
+    """Requests, `shard.json` and the state of proxies contain the previous name, which the previous release needs."""
+
+    cas: str
     """One or more CAs: during a replacement all are trusted."""
     certificate: str
     key: str = Field(repr=False)
@@ -158,33 +185,33 @@ class RemoveShards(Message):
 
 
 class ShardOutcome(Reply):
-    uid: int
+    uid: Uid
     ok: bool
     code: Literal["ok", "port_in_use", "binary_missing", "start_failed", "process_died", "not_removed", "no_data"] = (
         "ok"
     )
-    reason: str = ""
-    saved_at: float | None = None
+    reason: Text = ""
+    saved_at: Number | None = None
     """After a restart: when the data that it was started from was last written; epoch seconds."""
 
 
 class ShardReport(Reply):
     """State of a shard that the agent supervises."""
 
-    uid: int
-    bdb_uid: int
-    engine_id: str
+    uid: Uid
+    bdb_uid: Uid
+    engine_id: Name
     state: Literal["starting", "running", "died"]
-    pid: int | None
-    started_at: float | None
+    pid: Count | None
+    started_at: Number | None
     """Epoch seconds, from the kernel."""
-    run_id: str
-    detail: str = ""
-    port: int | None = None
-    bus_port: int | None = None
-    memory: int = 0
+    run_id: Name
+    detail: Text = ""
+    port: Port | None = None
+    bus_port: Port | None = None
+    memory: Count = 0
     """Bytes of memory that its database may use in it; 0 = unlimited or unknown."""
-    flash: int = 0
+    flash: Count = 0
     """Bytes of flash that its database may use in it."""
 
 
@@ -197,10 +224,14 @@ class ShardCommand(Message):
     argv: list[str] = Field(min_length=1)
 
 
+MAX_REPLY_CHARACTERS = 2**22
+"""Characters of one engine reply. The longest that the console requests is CLUSTER NODES, 150 kB for a thousand shards."""
+
+
 class CommandResult(Reply):
-    uid: int
+    uid: Uid
     ok: bool
-    reply: str = ""
+    reply: str = Field(default="", max_length=MAX_REPLY_CHARACTERS)
     """Text of the reply or of the error."""
 
 
@@ -225,15 +256,17 @@ class MoveSlots(Message):
     """Ignore effects on clients."""
 
 
-class SlotsMoved(Reply):
+class SlotsMoved(RenamedFields, Reply):
     """Progress of one request."""
 
-    count: int
+    previous_names: ClassVar = {"pause": "rest"}
+
+    count: Annotated[int, Field(ge=0, le=16_384)]
     """How many slots, in the given order, belong to the target now; source and target have both confirmed that."""
-    keys: int
-    reason: str = ""
+    keys: Count
+    reason: Text = ""
     """Why it ended early; empty if it did not."""
-    rest: float = Field(default=0.0, ge=0.0, le=3600.0)
+    pause: float = Field(default=0.0, ge=0.0, le=3600.0)
     """Seconds during which no shard of the database should move slots, to limit the effect on clients."""
 
 

@@ -42,8 +42,8 @@ class Scrubber:
     """Hides a set of secrets in texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        chosen = sorted({each for each in secrets if len(each) >= MIN_SECRET_LENGTH}, key=len, reverse=True)
-        self._secrets = {each: json.dumps(each)[1:-1] for each in chosen}
+        sorted_secrets = sorted({each for each in secrets if len(each) >= MIN_SECRET_LENGTH}, key=len, reverse=True)
+        self._secrets = {each: json.dumps(each)[1:-1] for each in sorted_secrets}
         """Secrets as they are and as escaped in JSON, the longest first, because one can be part of another."""
 
     def text(self, text: str) -> str:
@@ -57,11 +57,11 @@ class Scrubber:
         are kept even if they are equal to a secret."""
         if isinstance(value, list):
             return "[\n" + ",\n".join(self.json(each) for each in value) + "\n]"
-        written = json.dumps(value)
-        found = [secret for secret, escaped in self._secrets.items() if escaped in written]
-        if found or _redact_patterns(written) != written:
-            return json.dumps(_scrubbed(value, found))
-        return written
+        text = json.dumps(value)
+        escaped_secrets = [secret for secret, escaped in self._secrets.items() if escaped in text]
+        if escaped_secrets or _redact_patterns(text) != text:
+            return json.dumps(_scrubbed(value, escaped_secrets))
+        return text
 
 
 def _scrubbed(value: Any, secrets: Iterable[str]) -> Any:

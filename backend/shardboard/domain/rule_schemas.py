@@ -19,9 +19,9 @@ from shardboard.domain.rules import (
 def table_schema(table: type) -> dict[str, Any]:
     """Return the schema of a dataclass whose fields have rules, with the default of each field."""
     properties = {}
-    for known in fields(table):
-        default = known.default_factory() if callable(known.default_factory) else known.default
-        properties[known.name] = {**rule_schema(rule_of(known)), "default": default}
+    for each in fields(table):
+        default = each.default_factory() if callable(each.default_factory) else each.default
+        properties[each.name] = {**rule_schema(rule_of(each)), "default": default}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": table.__name__,

@@ -88,10 +88,10 @@ class TextRule(_StrictRule):
 
     def validation_error(self, value: Any) -> str:
         if isinstance(value, str) and len(value) <= self.max_length and value.isprintable():
-            found = re.fullmatch(self.pattern, value, re.ASCII)
+            match = re.fullmatch(self.pattern, value, re.ASCII)
         else:
-            found = None
-        if found is not None:
+            match = None
+        if match is not None:
             return ""
         return f"must be {self.what} of at most {self.max_length} characters"
 
@@ -115,8 +115,8 @@ class ListRule(_StrictRule):
     def validation_error(self, value: Any) -> str:
         if not isinstance(value, list) or len(value) > self.max_length:
             return f"must be a list of at most {self.max_length}"
-        found = next(filter(None, map(self.each.validation_error, value)), "")
-        return found and f"must be a list in which each item {found}"
+        first_error = next(filter(None, map(self.each.validation_error, value)), "")
+        return first_error and f"must be a list in which each item {first_error}"
 
     def coerced(self, value: Any, default: Any) -> Any:
         if not isinstance(value, list):
@@ -133,18 +133,18 @@ class ObjectRule(_StrictRule):
     def validation_error(self, value: Any) -> str:
         if not isinstance(value, dict) or value.keys() - self.rules.keys():
             return f"must be an object with some of the members {', '.join(self.rules)}"
-        found = ((name, self.rules[name].validation_error(each)) for name, each in value.items())
-        return next((f"{name} {what}" for name, what in found if what), "")
+        field_errors = ((name, self.rules[name].validation_error(each)) for name, each in value.items())
+        return next((f"{name} {error}" for name, error in field_errors if error), "")
 
     def coerced(self, value: Any, default: Any) -> Any:
-        stored = value if isinstance(value, dict) else {}
-        found = dict(default)
+        stored_value = value if isinstance(value, dict) else {}
+        coerced = dict(default)
         for name, rule in self.rules.items():
-            if name in stored and (
-                name in default or isinstance(stored[name], dict) or not rule.validation_error(stored[name])
+            if name in stored_value and (
+                name in default or isinstance(stored_value[name], dict) or not rule.validation_error(stored_value[name])
             ):
-                found[name] = rule.coerced(stored[name], default.get(name, {}))
-        return found
+                coerced[name] = rule.coerced(stored_value[name], default.get(name, {}))
+        return coerced
 
 
 def merged(stored: Any, changes: Any) -> Any:
@@ -159,27 +159,27 @@ T = TypeVar("T")
 
 def setting(default: T, rule: Rule) -> T:
     """Return a dataclass field with a default and a rule."""
-    made: T = field(default=default, metadata={"rule": rule})
-    return made
+    field_definition: T = field(default=default, metadata={"rule": rule})
+    return field_definition
 
 
 def rule_of(known: "Field[Any]") -> Rule:
-    found: Rule = known.metadata["rule"]
-    return found
+    rule: Rule = known.metadata["rule"]
+    return rule
 
 
 def field_errors(table: type, payload: Mapping[str, Any]) -> dict[str, str]:
     """Return by name what is wrong with values of a table's fields. Other names are ignored."""
-    rules = {known.name: rule_of(known) for known in fields(table)}
-    found = {name: rules[name].validation_error(value) for name, value in payload.items() if name in rules}
-    return {name: what for name, what in found.items() if what}
+    rules = {each.name: rule_of(each) for each in fields(table)}
+    errors = {name: rules[name].validation_error(value) for name, value in payload.items() if name in rules}
+    return {name: error for name, error in errors.items() if error}
 
 
 def coerced_fields(table: type, stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stored fields of a table, each with an allowed value."""
-    found = {}
-    for known in fields(table):
-        if known.name in stored:
-            default = known.default_factory() if callable(known.default_factory) else known.default
-            found[known.name] = rule_of(known).coerced(stored[known.name], default)
-    return found
+    values = {}
+    for each in fields(table):
+        if each.name in stored:
+            default = each.default_factory() if callable(each.default_factory) else each.default
+            values[each.name] = rule_of(each).coerced(stored[each.name], default)
+    return values

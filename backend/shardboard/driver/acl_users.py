@@ -4,10 +4,12 @@ import ast
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
-from shardboard.domain.access.acl_rules import RESERVED
+from shardboard.contract import canary, known_rules, numbered_database_rules
+from shardboard.domain.access.acl_rules import RESERVED, restricted
 from shardboard.driver.interfaces import Agents
-from shardboard.driver.valkey_cluster import ShardRef, command
+from shardboard.driver.valkey_cluster import ShardRef, by_engine_version, command
 
 TIMEOUT_SECONDS = 5.0
 """Seconds for each command; limits how long a hanging node delays the others."""
@@ -21,9 +23,9 @@ class DataUser:
     passwords_sha256: tuple[str, ...] = field(repr=False)
     rules: tuple[str, ...]
 
-    @property
-    def command(self) -> tuple[str, ...]:
-        """Command that atomically replaces the user. Existing connections stay authenticated."""
+    def command(self, engine_version: str) -> tuple[str, ...]:
+        """Return the command that atomically replaces the user on a shard with this engine. Existing connections stay
+        authenticated."""
         return (
             "ACL",
             "SETUSER",
@@ -31,7 +33,7 @@ class DataUser:
             "reset",
             "on",
             *(f"#{each}" for each in self.passwords_sha256),
-            *self.rules,
+            *restricted(known_rules(self.rules, engine_version), numbered_database_rules(engine_version)),
         )
 
 
@@ -52,41 +54,49 @@ async def apply_users(
     """Make shards have exactly these users; `known` are those that a shard is known to have already. Shards that do not respond get
     no further commands."""
     replies = await command(agents, shards, "ACL", "USERS", timeout=TIMEOUT_SECONDS)
-    refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
-    taken: dict[int, set[DataUser]] = {}
+    failures = {uid: result.reply for uid, result in replies.items() if not result.ok}
+    users_by_shard: dict[int, set[DataUser]] = {}
     leaving: dict[tuple[str, ...], list[ShardRef]] = defaultdict(list)
     for shard in shards:
-        if shard.uid in refused:
+        if shard.uid in failures:
             continue
         names = _names(replies[shard.uid].reply) - RESERVED
-        taken[shard.uid] = {user for user in desired if user.name in names and user in known.get(shard.uid, ())}
-        if strays := sorted(names - {user.name for user in desired}):
-            leaving[*strays,].append(shard)
+        users_by_shard[shard.uid] = {
+            user for user in desired if user.name in names and user in known.get(shard.uid, ())
+        }
+        if surplus_names := sorted(names - {user.name for user in desired}):
+            leaving[*surplus_names,].append(shard)
     changed: set[int] = set()
 
     async def run(members: Sequence[ShardRef], *argv: str) -> set[int]:
         """Return the uids of shards that succeeded. Shards with an unknown result get all users again next time."""
         replies = await command(
-            agents, [shard for shard in members if shard.uid in taken], *argv, timeout=TIMEOUT_SECONDS
+            agents, [shard for shard in members if shard.uid in users_by_shard], *argv, timeout=TIMEOUT_SECONDS
         )
         failed = {uid: result.reply for uid, result in replies.items() if not result.ok}
-        refused.update(failed)
+        failures.update(failed)
         for uid, reason in failed.items():
             # A user that a shard rejects, because its rules contain an unknown command, does not prevent other users.
             if argv[1] != "SETUSER" or not reason.startswith("ERR"):
-                del taken[uid]
+                del users_by_shard[uid]
         return replies.keys() - failed.keys()
 
     for names_, members in leaving.items():
         changed |= await run(members, "ACL", "DELUSER", *names_)
-    for user in sorted(desired, key=lambda user: user.name):
-        done = await run([shard for shard in shards if user not in taken.get(shard.uid, ())], *user.command)
-        for uid in done:
-            taken[uid].add(user)
-        changed |= done
+    for user, (version, members) in product(
+        sorted(desired, key=lambda user: user.name), by_engine_version(shards).items()
+    ):
+        applied = await run(
+            [shard for shard in members if user not in users_by_shard.get(shard.uid, ())], *user.command(version)
+        )
+        for uid in applied:
+            users_by_shard[uid].add(user)
+        changed |= applied
+    # Users lose CLUSTER NODES. On shards that an earlier release has started, proxies used it as these users.
+    await run([shard for shard in shards if shard.uid in changed], *canary.USER_COMMAND)
     # Store the users, so that a restarted shard has them immediately.
     await run([shard for shard in shards if shard.uid in changed], "CONFIG", "REWRITE")
-    return AppliedUsers({uid: frozenset(users) for uid, users in taken.items()}, refused)
+    return AppliedUsers({uid: frozenset(users) for uid, users in users_by_shard.items()}, failures)
 
 
 def _names(reply: str) -> set[str]:

@@ -30,8 +30,8 @@ async def _set_password(agents: Agents, shards: Sequence[ShardRef], password: st
     ]
     for argv in (*commands, ("CONFIG", "REWRITE")):
         replies = await command(agents, shards, *argv, timeout=TIMEOUT_SECONDS)
-        if refused := {uid: result.reply for uid, result in replies.items() if not result.ok}:
-            return refused
+        if failures := {uid: result.reply for uid, result in replies.items() if not result.ok}:
+            return failures
     return {}
 
 

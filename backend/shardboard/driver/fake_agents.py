@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
@@ -12,11 +12,13 @@ from shardboard.contract import (
     CommandCounts,
     CommandResult,
     Drill,
+    FirewallReport,
     LoadLines,
     LoadReports,
     LoadState,
     NodeFacts,
     NodeLogs,
+    PeerAccess,
     ProbeTarget,
     ProxyReport,
     ProxyState,
@@ -34,8 +36,10 @@ from shardboard.contract import (
     StartShards,
 )
 from shardboard.domain.access.acl_rules import RESERVED
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import NodeRef, ServedCertificate
 from shardboard.errors import AgentOutdated, AgentRefused, AgentUnreachable
+from shardboard.kit.addresses import host_port
 from shardboard.pki.tls import serial_of, signing_key_of
 
 FACTS = NodeFacts(
@@ -69,6 +73,8 @@ class FakeAgents:
         """Admin password of each shard where it was changed, by uid."""
         self.valid_until: dict[int, datetime] = {}
         """Expiry of the certificate of each agent, by node. Without an entry it is far in the future."""
+        self.cut_off: dict[int, str] = {}
+        """Reasons by node."""
         self.serials: dict[int, str] = {}
         """Serial number of the certificate of each agent, by node."""
         self.signing_keys: dict[int, str] = {}
@@ -115,6 +121,8 @@ class FakeAgents:
         self.proxy_failures: dict[int, str] = {}
         """Error messages by database."""
         self.drill_refused = ""
+        self.peers: dict[int, PeerAccess] = {}
+        """The machines that may connect to the shards of each node."""
         self.silent: set[tuple[str, int]] = set()
         """Shards, by address and port, that do not respond to probes."""
         self.loads: dict[str, StartLoad] = {}
@@ -131,14 +139,17 @@ class FakeAgents:
         """Queue a sample for the console; None breaks the stream."""
         self._samples[node_uid].put_nowait(sample)
 
+    def cut_off_reason(self, node_uid: int) -> str:
+        return self.cut_off.get(node_uid, "")
+
     def certificate_expiry(self, node_uid: int) -> datetime | None:
         return self.valid_until.get(node_uid)
 
     async def read_certificate(self, node: NodeRef) -> ServedCertificate:
         self._record_call("read_certificate", node)
-        ends = self.valid_until.setdefault(node.uid, datetime.now(UTC) + timedelta(days=80))
+        valid_until = self.valid_until.setdefault(node.uid, datetime.now(UTC) + timedelta(days=80))
         serial = self.serials.get(node.uid, f"{node.uid:x}")
-        return ServedCertificate(ends, serial, self.signing_keys.get(node.uid, ""))
+        return ServedCertificate(valid_until, serial, self.signing_keys.get(node.uid, ""))
 
     async def request_certificate(self, node: NodeRef) -> str:
         self._record_call("request_certificate", node)
@@ -151,10 +162,10 @@ class FakeAgents:
         if node.uid in self.refusals:
             raise AgentRefused(self.refusals[node.uid])
         self.accepted_certificates.append((node.uid, certificate))
-        taken = x509.load_pem_x509_certificate(certificate.encode())
-        self.valid_until[node.uid] = taken.not_valid_after_utc
+        installed = x509.load_pem_x509_certificate(certificate.encode())
+        self.valid_until[node.uid] = installed.not_valid_after_utc
         self.serials[node.uid] = serial_of(certificate)
-        self.signing_keys[node.uid] = signing_key_of(taken)
+        self.signing_keys[node.uid] = signing_key_of(installed)
 
     async def set_trusted_cas(self, node: NodeRef, certificates: str, bundle: str) -> None:
         self._record_call("set_trusted_cas", node)
@@ -195,10 +206,10 @@ class FakeAgents:
         outcomes = []
         for spec in request.shards:
             reason = self.refusals.get(spec.uid)
-            held = self.running[node.uid].get(spec.uid)
-            if held is not None and held.engine_id != spec.engine_id:
+            existing = self.running[node.uid].get(spec.uid)
+            if existing is not None and existing.engine_id != spec.engine_id:
                 reason = f"the agent runs another shard {spec.uid}"
-            elif spec.port in {each.port for each in self.running[node.uid].values() if each is not held}:
+            elif spec.port in {each.port for each in self.running[node.uid].values() if each is not existing}:
                 reason = f"port {spec.port} is in use"
             if reason is None:
                 self.running[node.uid][spec.uid] = spec
@@ -228,27 +239,27 @@ class FakeAgents:
             if not self._has(node, uid, engine_id):
                 outcomes.append(ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files are gone"))
                 continue
-            saved_at = self.saved.get(uid) if uid in self.died and not discard_data else None
-            if uid in self.died and not discard_data and saved_at is None:
+            saved_time = self.saved.get(uid) if uid in self.died and not discard_data else None
+            if uid in self.died and not discard_data and saved_time is None:
                 outcomes.append(ShardOutcome(uid=uid, ok=False, code="no_data", reason="it has nothing on disk"))
                 continue
             self.died.pop(uid, None)
             self.restarted.append((uid, discard_data))
-            outcomes.append(ShardOutcome(uid=uid, ok=True, saved_at=saved_at))
+            outcomes.append(ShardOutcome(uid=uid, ok=True, saved_at=saved_time))
         return outcomes
 
     async def remove(self, node: NodeRef, shards: Mapping[int, str], *, dead_only: bool = False) -> list[ShardOutcome]:
         self._record_call("remove", node)
         uids = list(shards)
-        held = {uid for uid, engine_id in shards.items() if self._has(node, uid, engine_id)}
-        living = {uid for uid in held if dead_only and uid in self.running[node.uid] and uid not in self.died}
-        for uid in held - living:
+        present_uids = {uid for uid, engine_id in shards.items() if self._has(node, uid, engine_id)}
+        alive = {uid for uid in present_uids if dead_only and uid in self.running[node.uid] and uid not in self.died}
+        for uid in present_uids - alive:
             self.running[node.uid].pop(uid, None)
             self.died.pop(uid, None)
             self.promoted.discard(uid)
         return [
             ShardOutcome(uid=uid, ok=False, code="not_removed", reason="it is running")
-            if uid in living
+            if uid in alive
             else ShardOutcome(uid=uid, ok=True)
             for uid in uids
         ]
@@ -276,10 +287,10 @@ class FakeAgents:
             self.promoted.add(uid)
 
     def _reply(self, spec: ShardSpec, argv: tuple[str, ...]) -> str:
-        if argv[0] == "INFO" and (texts := [self.info.get((spec.uid, name)) for name in argv[1:]]) != [None] * len(
-            texts
-        ):
-            return "\r\n".join(filter(None, texts))
+        if argv[0] == "INFO" and (info_sections := [self.info.get((spec.uid, name)) for name in argv[1:]]) != [
+            None
+        ] * len(info_sections):
+            return "\r\n".join(filter(None, info_sections))
         if argv == ("INFO", "persistence"):
             writes = ("CONFIG", "SET", "appendonly", "yes")
             return f"aof_enabled:{int((spec.uid, writes) in self.commands)}\r\naof_last_bgrewrite_status:ok\r\n"
@@ -288,11 +299,11 @@ class FakeAgents:
         if argv == ("CLUSTER", "INFO"):
             return "cluster_state:ok\r\n"
         if argv == ("CLUSTER", "NODES"):
-            held = [each for shards in self.running.values() for each in shards.values()]
-            return "".join(f"{each.engine_id} - {each.role} - 0 0 {each.uid} connected\n" for each in held)
+            specs = [each for shards in self.running.values() for each in shards.values()]
+            return "".join(f"{each.engine_id} - {each.role} - 0 0 {each.uid} connected\n" for each in specs)
         if argv == ("INFO", "replication"):
             offset = self.offsets.get(spec.uid, 0)
-            if spec.uid in self.promoted or (spec.role == "master" and spec.swap_with is None):
+            if spec.uid in self.promoted or (spec.role == ShardRole.PRIMARY.value and spec.swap_with is None):
                 return f"role:master\r\nmaster_repl_offset:{offset}\r\n"
             link = "down" if spec.uid in self.unsynced else "up"
             return f"role:slave\r\nmaster_link_status:{link}\r\nslave_repl_offset:{offset}\r\n"
@@ -312,17 +323,17 @@ class FakeAgents:
 
     async def renew_certificates(self, node: NodeRef, request: RenewCertificates) -> list[CommandResult]:
         self._record_call("renew_certificates", node)
-        held = [spec.uid for spec in self.running[node.uid].values() if spec.engine_id in request.engine_ids]
-        refused = {uid: self.refusals[uid] for uid in held if uid in self.refusals}
-        self.certificates |= {uid: request.tls for uid in held if uid not in refused}
-        return [CommandResult(uid=uid, ok=uid not in refused, reply=refused.get(uid, "")) for uid in held]
+        uids = [spec.uid for spec in self.running[node.uid].values() if spec.engine_id in request.engine_ids]
+        failures = {uid: self.refusals[uid] for uid in uids if uid in self.refusals}
+        self.certificates |= {uid: request.tls for uid in uids if uid not in failures}
+        return [CommandResult(uid=uid, ok=uid not in failures, reply=failures.get(uid, "")) for uid in uids]
 
     async def change_password(self, node: NodeRef, request: ChangePassword) -> list[CommandResult]:
         self._record_call("change_password", node)
-        held = [spec.uid for spec in self.running[node.uid].values() if spec.engine_id in request.engine_ids]
-        refused = {uid: self.refusals[uid] for uid in held if uid in self.refusals}
-        self.admin_passwords |= {uid: request.password for uid in held if uid not in refused}
-        return [CommandResult(uid=uid, ok=uid not in refused, reply=refused.get(uid, "")) for uid in held]
+        uids = [spec.uid for spec in self.running[node.uid].values() if spec.engine_id in request.engine_ids]
+        failures = {uid: self.refusals[uid] for uid in uids if uid in self.refusals}
+        self.admin_passwords |= {uid: request.password for uid in uids if uid not in failures}
+        return [CommandResult(uid=uid, ok=uid not in failures, reply=failures.get(uid, "")) for uid in uids]
 
     async def hot_slots(self, node: NodeRef, request: ReadHotSlots) -> list[SlotCounts]:
         self._record_call("hot_slots", node)
@@ -344,9 +355,9 @@ class FakeAgents:
 
     async def apply_proxy(self, node: NodeRef, state: ProxyState) -> ProxyReport:
         self._record_call("apply_proxy", node)
-        before = self.proxies[node.uid].databases if node.uid in self.proxies else []
-        kept = [database for database in before if database.served in state.keep]
-        self.proxies[node.uid] = state.model_copy(update={"databases": [*state.databases, *kept], "keep": []})
+        previous = self.proxies[node.uid].databases if node.uid in self.proxies else []
+        kept_databases = [database for database in previous if database.served in state.keep]
+        self.proxies[node.uid] = state.model_copy(update={"databases": [*state.databases, *kept_databases], "keep": []})
         return self._proxy_report(node)
 
     async def proxy(self, node: NodeRef) -> ProxyReport:
@@ -371,6 +382,11 @@ class FakeAgents:
             serving=[database.served for database in state.databases],
         )
 
+    async def set_peers(self, node: NodeRef, access: PeerAccess) -> FirewallReport:
+        self._record_call("set_peers", node)
+        self.peers[node.uid] = access
+        return FirewallReport(state="active" if access.enabled else "off")
+
     async def drill(self, node: NodeRef, drill: Drill) -> str:
         self._record_call("drill", node)
         self.drills.append((node.uid, drill))
@@ -379,7 +395,7 @@ class FakeAgents:
     async def start_load(self, node: NodeRef, request: StartLoad) -> LoadState:
         self._record_call("start_load", node)
         if self.load_refused:
-            return LoadState(id=request.id, state="absent", refused=self.load_refused)
+            return LoadState(id=request.id, state="absent", error=self.load_refused)
         self.loads.setdefault(request.id, request)
         return self._load_state(request.id)
 
@@ -408,7 +424,9 @@ class FakeAgents:
             return LoadState(id=load, state="absent")
         return LoadState(id=load, state="ended" if load in self.ended_loads else "running")
 
-    async def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
+    async def samples(
+        self, node: NodeRef, after: int, boot: str, max_line: Callable[[], int]
+    ) -> AsyncIterator[Sample | None]:
         self._record_call("samples", node)
         while (sample := await self._samples[node.uid].get()) is not None:
             yield sample
@@ -420,4 +438,6 @@ class FakeAgents:
     def _record_call(self, call: str, node: NodeRef) -> None:
         self.calls.append((call, node.uid))
         if node.uid in self.unreachable:
-            raise AgentUnreachable(f"the agent of node {node.uid} ({node.addr}:{node.port}) cannot be reached")
+            raise AgentUnreachable(
+                f"the agent of node {node.uid} ({host_port(node.addr, node.port)}) cannot be reached"
+            )

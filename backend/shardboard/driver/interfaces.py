@@ -1,6 +1,6 @@
 """The interface to machines outside of the console, with the messages of the contract that it uses."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
@@ -9,12 +9,15 @@ from typing import Protocol
 from shardboard.contract import (
     ENDPOINT_FIELDS,
     NODE_FIELDS,
+    RING_SECONDS,
     SHARD_FIELDS,
     TIER_FIELDS,
     ChangePassword,
     CommandCounts,
     CommandResult,
     Drill,
+    FirewallReport,
+    LateProxyReading,
     LoadLines,
     LoadReports,
     LoadState,
@@ -22,6 +25,7 @@ from shardboard.contract import (
     NodeFacts,
     NodeLogs,
     Outage,
+    PeerAccess,
     ProbeTarget,
     ProxyDatabase,
     ProxyEndpoint,
@@ -43,12 +47,14 @@ from shardboard.contract import (
     StartLoad,
     StartShards,
     canary,
+    max_line_bytes,
 )
 from shardboard.domain.alerting.mails import MailServer
 
 __all__ = [
     "ENDPOINT_FIELDS",
     "NODE_FIELDS",
+    "RING_SECONDS",
     "SHARD_FIELDS",
     "TIER_FIELDS",
     "Agents",
@@ -56,6 +62,8 @@ __all__ = [
     "CommandCounts",
     "CommandResult",
     "Drill",
+    "FirewallReport",
+    "LateProxyReading",
     "LoadLines",
     "LoadReports",
     "LoadState",
@@ -64,6 +72,7 @@ __all__ = [
     "NodeLogs",
     "NodeRef",
     "Outage",
+    "PeerAccess",
     "ProbeTarget",
     "ProxyDatabase",
     "ProxyEndpoint",
@@ -84,6 +93,7 @@ __all__ = [
     "SlotsMoved",
     "StartLoad",
     "canary",
+    "max_line_bytes",
 ]
 
 
@@ -115,21 +125,24 @@ class Hooks(Protocol):
     """Webhook receivers of events."""
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
-        """Send a message. Trusts the CA certificates in `ca` (PEM), or those of the system if it is empty. Raises HookFailed."""
+        """Send a message. Trusts the CA certificates in `ca` (PEM), or those of the system if it is empty.
+
+        Raises DeliveryFailed.
+        """
 
 
 class Syslog(Protocol):
     """Syslog receivers."""
 
     async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
-        """Send all messages in order. Raises HookFailed."""
+        """Send all messages in order. Raises DeliveryFailed."""
 
 
 class Mails(Protocol):
     """Email to users."""
 
     async def send(self, server: MailServer, message: EmailMessage) -> None:
-        """Send a message. Raises HookFailed."""
+        """Send a message. Raises DeliveryFailed."""
 
 
 class Agents(Protocol):
@@ -142,6 +155,10 @@ class Agents(Protocol):
 
     async def logs(self, node: NodeRef, shards: Mapping[int, str]) -> NodeLogs:
         """Return the logs of the agent, its proxy, and those of the given shards that it has."""
+        ...
+
+    def cut_off_reason(self, node_uid: int) -> str:
+        """Return why the console does not communicate with the agent of a node for a while; empty if it does."""
         ...
 
     def certificate_expiry(self, node_uid: int) -> datetime | None:
@@ -216,6 +233,10 @@ class Agents(Protocol):
 
     async def proxy(self, node: NodeRef) -> ProxyReport: ...
 
+    async def set_peers(self, node: NodeRef, access: PeerAccess) -> FirewallReport:
+        """Set which machines may connect to the shards of a node. Return the state."""
+        ...
+
     async def drill(self, node: NodeRef, drill: Drill) -> str:
         """Start a failure drill, which ends automatically. Return why the machine cannot run it, or an empty string."""
         ...
@@ -234,8 +255,12 @@ class Agents(Protocol):
 
     async def remove_load(self, node: NodeRef, load: str) -> LoadState: ...
 
-    def samples(self, node: NodeRef, after: int, boot: str) -> AsyncIterator[Sample | None]:
-        """Yield samples newer than `after`, then new ones until the connection breaks; None is a pulse between samples."""
+    def samples(
+        self, node: NodeRef, after: int, boot: str, max_line: Callable[[], int]
+    ) -> AsyncIterator[Sample | None]:
+        """Yield samples newer than `after`, then new ones until the connection breaks; None is a pulse between samples. `max_line`
+        returns the current maximum of bytes of a sample.
+        """
         ...
 
     async def close(self) -> None: ...

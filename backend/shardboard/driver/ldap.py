@@ -24,14 +24,12 @@ MAX_ENTRIES = 1_000
 MAX_BYTES = 4 * 2**20
 """Maximum size of a response."""
 _TOO_MANY, _NO_SUCH_OBJECT, _WRONG_PASSWORD = 4, 32, 49
-_REFUSED = {19, 48, 49, 50, 53}
+_REJECTING_CODES = {19, 48, 49, 50, 53}
 """Result codes of a bind as a user: servers also use them for locked and disabled accounts and accounts without a password."""
 _UNREACHABLE = {1, 51, 52, 251, 255}
 """TLS refused, busy, unavailable, timed out, no connection. The last two are -5 and -1 in libldap."""
-_NOT_UNIQUE = (
-    "The directory has more than one entry for the user name: the filter of user_dn_query must match only one."
-)
-_EVERYTHING, _NO_ATTRIBUTES = "(objectClass=*)", "1.1"
+_NOT_UNIQUE = "The directory has more than one entry for the username: the filter of user_dn_query must match only one."
+_ANY_OBJECT, _NO_ATTRIBUTES = "(objectClass=*)", "1.1"
 _SCOPES = {"base": "base", "one": "one", "subtree": "sub"}
 _CA_FILES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 """Files in which Debian and Red Hat store the CA certificates of the system."""
@@ -82,19 +80,19 @@ class LdapClient:
 
     async def _with_first(self, directory: Directory, ask: Callable[["_Search"], Awaitable[T]]) -> T:
         """Return the result of the first address that responds."""
-        self._failed = {uri: at for uri, at in self._failed.items() if uri in directory.uris}
+        self._failed = {uri: failed_at for uri, failed_at in self._failed.items() if uri in directory.uris}
         reasons: list[str] = []
-        silent = 0
+        timeout_count = 0
         try:
-            with _home(directory) as home:
+            with _home_directory(directory) as home:
                 for uri in sorted(directory.uris, key=lambda uri: self._failed.get(uri, 0)):
-                    began = time.monotonic()
+                    start = time.monotonic()
                     try:
                         return await self._with_address(_Search(self._program, directory, uri, home), ask)
                     except _Unreachable as failure:
                         reasons.append(f"{uri} {failure}")
-                    silent += time.monotonic() - began > 0.9 * directory.directory_timeout_s
-                    if silent == 2:  # wait for two timeouts at most, regardless of the number of addresses
+                    timeout_count += time.monotonic() - start > 0.9 * directory.directory_timeout_s
+                    if timeout_count == 2:  # wait for two timeouts at most, regardless of the number of addresses
                         break
         except (OSError, ValueError) as reason:
             raise DirectoryUnavailable(f"The directory cannot be queried: {reason}.") from reason
@@ -105,12 +103,12 @@ class LdapClient:
         seconds = search.directory.directory_timeout_s
         try:
             async with asyncio.timeout(seconds):
-                found = await ask(search)
+                result = await ask(search)
         except (TimeoutError, _Unreachable) as reason:
             self._failed[search.uri] = time.monotonic()
             raise _Unreachable(str(reason) or f"did not respond within {seconds} s") from reason
         self._failed.pop(search.uri, None)
-        return found
+        return result
 
 
 @dataclass(frozen=True)
@@ -136,18 +134,18 @@ class _Search:
     ) -> list[_Entry]:
         """Search with a bind as `dn`; empty: anonymous."""
         seconds = self.directory.directory_timeout_s
-        found = query.filter if query.filter.startswith("(") else f"({query.filter})"
+        query_filter = query.filter if query.filter.startswith("(") else f"({query.filter})"
         process = await self._start(
             *("-x", "-H", self.uri, "-LLL", "-o", "ldif-wrap=no"),
             *("-o", f"nettimeout={seconds}", "-l", str(seconds), "-z", str(max_entries)),
             *(("-ZZ",) if self.directory.starttls else ()),
             *(("-D", dn, "-y", "/dev/stdin") if dn else ()),
-            *("-b", query.base, "-s", _SCOPES[query.scope], found, *attributes),
+            *("-b", query.base, "-s", _SCOPES[query.scope], query_filter, *attributes),
         )
         try:
             output, errors = await _communicate(process, password.encode(errors="surrogatepass") if dn else b"")
         finally:
-            await _end(process)
+            await _end_process(process)
         return self._parse_result(process.returncode or 0, output, errors, bind_dn=dn)
 
     async def _start(self, *arguments: str) -> Process:
@@ -165,15 +163,15 @@ class _Search:
                 self.program, *arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, cwd=self.home
             )
         except FileNotFoundError:
-            sentence = (
+            message = (
                 f"{self.program} is not installed on the console's machine. On Debian: apt-get install ldap-utils."
             )
-            raise DirectoryUnavailable(sentence) from None
+            raise DirectoryUnavailable(message) from None
 
     def _parse_result(self, code: int, output: bytes, errors: bytes, bind_dn: str) -> list[_Entry]:
         message = " ".join(errors.decode(errors="replace").split())[:300]
         is_user = bind_dn not in ("", self.directory.bind_dn)
-        if code == _WRONG_PASSWORD or (is_user and code in _REFUSED):
+        if code == _WRONG_PASSWORD or (is_user and code in _REJECTING_CODES):
             raise _WrongPassword
         if code == _NO_SUCH_OBJECT:
             raise _NoSuchBase
@@ -190,7 +188,7 @@ class _Search:
 async def _check(search: _Search) -> None:
     """Check everything that does not need the password of a user."""
     with suppress(_NoSuchBase):  # only the bind matters
-        await search.as_console(Query("", _EVERYTHING, "base"), _NO_ATTRIBUTES)
+        await search.as_console(Query("", _ANY_OBJECT, "base"), _NO_ATTRIBUTES)
     for query in (
         search.directory.user_dn_query,
         search.directory.dn_group_query if search.directory.bind_dn else None,
@@ -201,10 +199,10 @@ async def _check(search: _Search) -> None:
             # The placeholders match no entries, but the server checks the filters.
             await search.as_console(Query(query.base, query.filter, "base"), _NO_ATTRIBUTES)
         except _NoSuchBase:
-            raise _nothing_below(query.base) from None
+            raise _missing_base_error(query.base) from None
 
 
-def _nothing_below(base: str) -> DirectoryUnavailable:
+def _missing_base_error(base: str) -> DirectoryUnavailable:
     return DirectoryUnavailable(
         f"The directory has no entry {base} as the base of a search, or the console must not read it."
     )
@@ -217,7 +215,7 @@ async def _authenticate(search: _Search, username: str, password: str) -> Direct
     try:
         # Every user can read this entry, and it contains no information about others.
         with suppress(_NoSuchBase):
-            await search.entries(dn, password, Query("", _EVERYTHING, "base"), _NO_ATTRIBUTES)
+            await search.entries(dn, password, Query("", _ANY_OBJECT, "base"), _NO_ATTRIBUTES)
     except _WrongPassword:
         return None
     return DirectoryUser(dn, await _groups_of(search, dn, password))
@@ -228,15 +226,15 @@ async def _dn_of(search: _Search, username: str) -> str | None:
         return ldap.filled(search.directory.user_dn_template, ldap.USER, username)
     query = search.directory.user_dn_query
     try:
-        filled = Query(query.base, ldap.filled(query.filter, ldap.USER, username), query.scope)
-        found = await search.as_console(filled, _NO_ATTRIBUTES, max_entries=2)
+        filled_query = Query(query.base, ldap.filled(query.filter, ldap.USER, username), query.scope)
+        entries = await search.as_console(filled_query, _NO_ATTRIBUTES, max_entries=2)
     except _NoSuchBase:
-        raise _nothing_below(query.base) from None
+        raise _missing_base_error(query.base) from None
     except _TooMany:
         raise Ambiguous(_NOT_UNIQUE) from None
-    if len(found) > 1:
+    if len(entries) > 1:
         raise Ambiguous(_NOT_UNIQUE)
-    return found[0].dn if found else None
+    return entries[0].dn if entries else None
 
 
 async def _groups_of(search: _Search, dn: str, password: str) -> Sequence[str]:
@@ -246,14 +244,14 @@ async def _groups_of(search: _Search, dn: str, password: str) -> Sequence[str]:
     try:
         if directory.dn_group_query is None:
             name = directory.dn_group_attr
-            entries = await search.entries(*credentials, Query(dn, _EVERYTHING, "base"), name)
+            entries = await search.entries(*credentials, Query(dn, _ANY_OBJECT, "base"), name)
             return [group for entry in entries for group in entry.attributes.get(name.lower(), ())]
         query = directory.dn_group_query
-        filled = Query(query.base, ldap.filled(query.filter, ldap.DN, dn), query.scope)
-        return [entry.dn for entry in await search.entries(*credentials, filled, _NO_ATTRIBUTES)]
+        filled_query = Query(query.base, ldap.filled(query.filter, ldap.DN, dn), query.scope)
+        return [entry.dn for entry in await search.entries(*credentials, filled_query, _NO_ATTRIBUTES)]
     except _NoSuchBase:
         # A result without groups would sign the user out of all sessions.
-        raise _nothing_below(directory.dn_group_query.base if directory.dn_group_query else dn) from None
+        raise _missing_base_error(directory.dn_group_query.base if directory.dn_group_query else dn) from None
     except _TooMany:
         raise DirectoryUnavailable(
             f"The directory does not return all groups of a user, or the user has more than {MAX_ENTRIES}."
@@ -263,7 +261,7 @@ async def _groups_of(search: _Search, dn: str, password: str) -> Sequence[str]:
 
 
 @contextmanager
-def _home(directory: Directory) -> Iterator[Path]:
+def _home_directory(directory: Directory) -> Iterator[Path]:
     """Create a home directory without LDAP settings of other users, but with the CA certificates."""
     with tempfile.TemporaryDirectory(prefix="shardboard-ldap-") as name:
         home = Path(name)
@@ -273,8 +271,8 @@ def _home(directory: Directory) -> Iterator[Path]:
 
 
 def _ca_file(home: Path) -> str:
-    own = home / "ca.pem"
-    return str(own) if own.exists() else next((each for each in _CA_FILES if Path(each).exists()), "")
+    ca_path = home / "ca.pem"
+    return str(ca_path) if ca_path.exists() else next((each for each in _CA_FILES if Path(each).exists()), "")
 
 
 async def _communicate(process: Process, sent: bytes) -> tuple[bytes, bytes]:
@@ -286,27 +284,27 @@ async def _communicate(process: Process, sent: bytes) -> tuple[bytes, bytes]:
         into.write(sent)
         await into.drain()
     into.close()
-    both = [asyncio.create_task(_all_of(stream)) for stream in (out, err)]
+    tasks = [asyncio.create_task(_all_of(stream)) for stream in (out, err)]
     try:
-        output, errors = await asyncio.gather(*both)
+        output, errors = await asyncio.gather(*tasks)
     finally:
-        for each in both:
+        for each in tasks:
             each.cancel()
-        await asyncio.wait(both)
+        await asyncio.wait(tasks)
     await process.wait()
     return output, errors
 
 
 async def _all_of(stream: asyncio.StreamReader) -> bytes:
-    read = bytearray()
+    content = bytearray()
     while part := await stream.read(2**16):
-        read += part
-        if len(read) > MAX_BYTES:
+        content += part
+        if len(content) > MAX_BYTES:
             raise DirectoryUnavailable(f"The response of the directory is larger than {MAX_BYTES >> 20} MiB.")
-    return bytes(read)
+    return bytes(content)
 
 
-async def _end(process: Process) -> None:
+async def _end_process(process: Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()

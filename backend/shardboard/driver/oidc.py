@@ -27,8 +27,11 @@ TIMEOUT_SECONDS = 10
 MAX_BYTES = 1 << 20
 CACHE_SECONDS = 600.0
 RETRY_SECONDS = 10.0
-"""Minimum interval between two requests for a missing key, and between two requests to an unreachable provider."""
-LEEWAY_SECONDS = 60
+"""Minimum interval between two requests to an unreachable provider."""
+KEYS_RETRY_SECONDS = 1.0
+"""Minimum interval between two requests for the keys. Sign-ins wait for it: a provider may sign with a new key at any time."""
+LEEWAY_SECONDS = 120
+"""Accepted difference between the clocks of the provider and of the console."""
 ALGORITHMS = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
     *("ES256", "ES384", "ES512", "EdDSA"),
@@ -100,19 +103,20 @@ class OidcClient:
         async with self._client(known.trusted) as client:
             tokens = await _exchange(client, known.metadata, provider, attempt, reply["code"])
             claims = await self._verify_id_token(client, known, provider, attempt, tokens)
-            needed = {provider.username_claim, provider.groups_claim}
+            claim_names = {provider.username_claim, provider.groups_claim}
             if provider.username_claim == "email":
-                needed.add("email_verified")
+                claim_names.add("email_verified")
             endpoint = known.metadata.get("userinfo_endpoint")
-            if needed <= claims.keys() or not isinstance(endpoint, str) or _url_error(provider, endpoint):
+            has_all_claims = all(oidc.claim(claims, name) is not None for name in claim_names)
+            if has_all_claims or not isinstance(endpoint, str) or _url_error(provider, endpoint):
                 return claims
             bearer = {"Authorization": f"Bearer {tokens.get('access_token', '')}"}
-            more = await _json(client, "GET", endpoint, headers=bearer)
-            if more.get("sub") != claims["sub"]:
+            user_info = await _json(client, "GET", endpoint, headers=bearer)
+            if user_info.get("sub") != claims["sub"]:
                 raise SignInRefused(
                     "provider_fault", "The provider returned information about another user than the ID token."
                 )
-            return {**more, **claims}
+            return {**user_info, **claims}
 
     def _client(self, trusted: ssl.SSLContext) -> httpx.AsyncClient:
         return httpx.AsyncClient(
@@ -127,49 +131,61 @@ class OidcClient:
     async def _metadata(self, provider: Provider) -> _Known:
         """Return cached or new metadata. Concurrent calls share one request; its failure is cached for some seconds."""
         cache_key = (provider.issuer, provider.ca)
-        known = self._known.get(cache_key)
-        if known is not None and known.is_fresh:
-            return known
+        cached = self._known.get(cache_key)
+        if cached is not None and cached.is_fresh:
+            return cached
         async with self._asking:
-            known, failure = self._known.get(cache_key), self._failures.get(cache_key)
-            if known is not None and known.is_fresh:
-                return known
+            cached, failure = self._known.get(cache_key), self._failures.get(cache_key)
+            if cached is not None and cached.is_fresh:
+                return cached
             if failure is not None and time.monotonic() - failure.at < RETRY_SECONDS:
                 raise SignInRefused(failure.refused.code, failure.refused.message)
             try:
                 return await self._discover(provider)
-            except SignInRefused as refused:
-                self._failures = {cache_key: _Failure(refused, time.monotonic())}
+            except SignInRefused as error:
+                self._failures = {cache_key: _Failure(error, time.monotonic())}
                 raise
 
     async def _discover(self, provider: Provider) -> _Known:
-        trusted = tls_trust.context(provider.ca)
-        async with self._client(trusted) as client:
+        context = tls_trust.context(provider.ca)
+        async with self._client(context) as client:
             metadata = await _json(client, "GET", f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
         if metadata.get("issuer") != provider.issuer:
-            reported = str(metadata.get("issuer"))[:200]
+            issuer = str(metadata.get("issuer"))[:200]
             raise SignInRefused(
-                "provider_fault", f"The provider reports the issuer {reported}: configure exactly this issuer."
+                "provider_fault", f"The provider reports the issuer {issuer}: configure exactly this issuer."
             )
         for name in _ENDPOINTS:
             url = metadata.get(name)
-            if (fault := _url_error(provider, url) if isinstance(url, str) else "is missing") is not None:
-                raise SignInRefused("provider_fault", f"The metadata of the provider is invalid: {name} {fault}.")
-        found = _Known(metadata, trusted, time.monotonic())
-        self._known = {(provider.issuer, provider.ca): found}  # there is only one provider at a time
-        return found
+            if (error := _url_error(provider, url) if isinstance(url, str) else "is missing") is not None:
+                raise SignInRefused("provider_fault", f"The metadata of the provider is invalid: {name} {error}.")
+        discovered = _Known(metadata, context, time.monotonic())
+        self._known = {(provider.issuer, provider.ca): discovered}  # there is only one provider at a time
+        return discovered
 
     async def _key(self, client: httpx.AsyncClient, known: _Known, header: Mapping[str, Any]) -> jwt.PyJWK:
         """Return the key that signed a token. If it is unknown, the keys are requested again."""
-        fitting = _fitting(known.keys, header)
+        fitting = _matching_keys(known.keys, header)
         if len(fitting) != 1:
-            async with self._asking:
-                fitting = _fitting(known.keys, header)
-                if len(fitting) != 1 and (not known.keys or time.monotonic() - known.keys_at >= RETRY_SECONDS):
-                    fitting = _fitting(await _read_keys(client, known), header)
+            fitting = _matching_keys(await self._read_newer_keys(client, known, known.keys_at), header)
         if len(fitting) != 1:
-            raise SignInRefused("provider_fault", "The provider's token is signed with an unknown key.")
+            message = (
+                f"The provider's token is signed with an unknown key ({str(header.get('kid'))[:100]}, "
+                f"{str(header.get('alg'))[:20]}). The provider has {len(known.keys)} keys."
+            )
+            raise SignInRefused("provider_fault", message)
         return fitting[0]
+
+    async def _read_newer_keys(
+        self, client: httpx.AsyncClient, known: _Known, read_at: float
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return keys that were requested after `read_at`. Concurrent calls share one request."""
+        async with self._asking:
+            if known.keys_at > read_at:
+                return known.keys
+            if known.keys:
+                await asyncio.sleep(max(0.0, KEYS_RETRY_SECONDS - (time.monotonic() - known.keys_at)))
+            return await _read_keys(client, known)
 
     async def _verify_id_token(
         self,
@@ -187,16 +203,15 @@ class OidcClient:
             )
         try:
             header = jwt.get_unverified_header(token)
-            key = await self._key(client, known, header)
-            claims: dict[str, Any] = jwt.decode(
-                token,
-                key,
-                algorithms=ALGORITHMS,
-                audience=provider.client_id,
-                issuer=provider.issuer,
-                leeway=LEEWAY_SECONDS,
-                options={"require": ["exp", "iat", "aud", "iss", "sub"]},
-            )
+            key, read_at = await self._key(client, known, header), known.keys_at
+            try:
+                claims = _decode(token, key, provider)
+            except jwt.InvalidSignatureError:
+                # The provider may have replaced a key without giving the new one another id.
+                await self._read_newer_keys(client, known, read_at)
+                claims = _decode(token, await self._key(client, known, header), provider)
+        except (jwt.ExpiredSignatureError, jwt.ImmatureSignatureError) as error:
+            raise SignInRefused("provider_fault", _clock_message(token, error)) from error
         except jwt.PyJWTError as error:
             raise SignInRefused("provider_fault", f"The provider's ID token is invalid: {error}.") from error
         audience = claims["aud"]
@@ -207,6 +222,29 @@ class OidcClient:
         if claims.get("nonce") != attempt.nonce:
             raise SignInRefused("provider_fault", "The provider's ID token belongs to another sign-in.")
         return claims
+
+
+def _decode(token: str, key: jwt.PyJWK, provider: Provider) -> dict[str, Any]:
+    claims: dict[str, Any] = jwt.decode(
+        token,
+        key,
+        algorithms=ALGORITHMS,
+        audience=provider.client_id,
+        issuer=provider.issuer,
+        leeway=LEEWAY_SECONDS,
+        options={"require": ["exp", "iat", "aud", "iss", "sub"]},
+    )
+    return claims
+
+
+def _clock_message(token: str, error: jwt.PyJWTError) -> str:
+    """Return a message for a token whose signature is valid, but whose times do not fit."""
+    issued_at = jwt.decode(token, options={"verify_signature": False}).get("iat")
+    difference = f"{issued_at - time.time():+.0f} s" if isinstance(issued_at, int | float) else "unknown"
+    return (
+        f"The provider's ID token is invalid: {error}. The provider issued it at {difference} by the console's clock, and at most "
+        f"{LEEWAY_SECONDS} s are accepted. Synchronize the clocks of both machines."
+    )
 
 
 def _url_error(provider: Provider, url: str) -> str | None:
@@ -224,10 +262,10 @@ async def _read_keys(client: httpx.AsyncClient, known: _Known) -> Sequence[Mappi
     return known.keys
 
 
-def _fitting(keys: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> list[jwt.PyJWK]:
+def _matching_keys(keys: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> list[jwt.PyJWK]:
     """Return the keys that may have signed a token with this header. A key without an algorithm is valid for all algorithms that it
     supports (RFC 7517, 4.4)."""
-    algorithm, kid, found = header.get("alg"), header.get("kid"), []
+    algorithm, kid, matching_keys = header.get("alg"), header.get("kid"), []
     for each in keys if algorithm in ALGORITHMS else ():
         if (
             each.get("use", "sig") != "sig"
@@ -236,8 +274,8 @@ def _fitting(keys: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> li
         ):
             continue
         with suppress(jwt.PyJWTError, ValueError, TypeError):
-            found.append(jwt.PyJWK(dict(each), algorithm))
-    return found
+            matching_keys.append(jwt.PyJWK(dict(each), algorithm))
+    return matching_keys
 
 
 async def _exchange(
@@ -256,8 +294,8 @@ async def _exchange(
     }
     headers = {}
     # All providers must support Basic authentication; its parts are form-encoded first (RFC 6749, 2.3.1).
-    known = metadata.get("token_endpoint_auth_methods_supported")
-    if provider.client_secret and (not isinstance(known, list) or "client_secret_basic" in known):
+    methods = metadata.get("token_endpoint_auth_methods_supported")
+    if provider.client_secret and (not isinstance(methods, list) or "client_secret_basic" in methods):
         pair = ":".join(quote(part, safe="") for part in (provider.client_id, provider.client_secret))
         headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
     else:
@@ -279,13 +317,15 @@ async def _json(client: httpx.AsyncClient, method: str, url: str, **more: Any) -
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), client.stream(method, url, **more) as reply:
             body = b""
+            if reply.headers.get("Content-Encoding", "identity") != "identity":  # a small part could become very large
+                raise SignInRefused("provider_fault", f"The response of {host} is compressed, which was not requested.")
             async for part in reply.aiter_bytes():
                 body += part
                 if len(body) > MAX_BYTES:
                     raise SignInRefused("provider_fault", f"The response of {host} is larger than {MAX_BYTES} bytes.")
     except (httpx.TimeoutException, TimeoutError):
-        sentence = f"The provider ({host}) did not respond within {TIMEOUT_SECONDS} s."
-        raise SignInRefused("provider_unreachable", sentence) from None
+        message = f"The provider ({host}) did not respond within {TIMEOUT_SECONDS} s."
+        raise SignInRefused("provider_unreachable", message) from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise SignInRefused("provider_unreachable", f"The provider ({host}) is unreachable: {error}.") from error
     try:

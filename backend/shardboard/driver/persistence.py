@@ -22,9 +22,9 @@ async def enable_append_only(agents: Agents, shards: Sequence[ShardRef]) -> Appe
     One shard at a time is activated on each node, because a shard writes all its data in a child process.
     """
     replies = await command(agents, shards, "INFO", "persistence")
-    refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
+    failures = {uid: result.reply for uid, result in replies.items() if not result.ok}
     states = {uid: _state(result.reply) for uid, result in replies.items() if result.ok}
-    refused |= {uid: "its append-only file could not be written" for uid, state in states.items() if state == "failed"}
+    failures |= {uid: "its append-only file could not be written" for uid, state in states.items() if state == "failed"}
     due: dict[int, ShardRef] = {}
     for shard in shards:
         if states.get(shard.uid) == "off":
@@ -32,9 +32,9 @@ async def enable_append_only(agents: Agents, shards: Sequence[ShardRef]) -> Appe
     for shard in shards:
         if states.get(shard.uid) == "writing":
             due.pop(shard.node.uid, None)
-    begun = await command(agents, due.values(), "CONFIG", "SET", "appendonly", "yes") if due else {}
-    refused |= {uid: result.reply for uid, result in begun.items() if not result.ok}
-    return AppendOnlyProgress(sum(state == "complete" for state in states.values()), refused)
+    started_replies = await command(agents, due.values(), "CONFIG", "SET", "appendonly", "yes") if due else {}
+    failures |= {uid: result.reply for uid, result in started_replies.items() if not result.ok}
+    return AppendOnlyProgress(sum(state == "complete" for state in states.values()), failures)
 
 
 def _state(info: str) -> str:

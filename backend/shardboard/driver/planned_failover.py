@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from shardboard.contract import CommandResult
 from shardboard.domain.placement import planned_failover as rules
 from shardboard.domain.placement.planned_failover import ReplicationState
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import Agents
 from shardboard.driver.valkey_cluster import ShardRef, command, engine_timings
 from shardboard.valkey.replies import info_fields, info_number
@@ -53,17 +54,17 @@ async def read_state(agents: Agents, replica: ShardRef, old: ShardRef, voters: S
         command(agents, (replica, old), "INFO", "replication", timeout=TIMEOUT_SECONDS),
         command(agents, (replica, *voters) if voters else (), "CLUSTER", "INFO", timeout=TIMEOUT_SECONDS),
     )
-    info, leading = info_fields(_text(links.get(replica.uid))), info_fields(_text(links.get(old.uid)))
+    info, primary_info = info_fields(_text(links.get(replica.uid))), info_fields(_text(links.get(old.uid)))
     epochs = {
         uid: info_number(info_fields(result.reply), "cluster_current_epoch")
         for uid, result in states.items()
         if result.ok
     }
     return ReplicationState(
-        answers=bool(info and leading),
-        is_primary=info.get("role") == "master",
-        linked=info.get("master_link_status") == "up" and leading.get("role") == "master",
-        lag_bytes=max(0, info_number(leading, "master_repl_offset") - info_number(info, "slave_repl_offset")),
+        answers=bool(info and primary_info),
+        is_primary=info.get("role") == ShardRole.PRIMARY,
+        linked=info.get("master_link_status") == "up" and primary_info.get("role") == ShardRole.PRIMARY,
+        lag_bytes=max(0, info_number(primary_info, "master_repl_offset") - info_number(info, "slave_repl_offset")),
         epoch=epochs.pop(replica.uid, 0),
         epochs=epochs,
         voters=len(voters),
@@ -77,20 +78,20 @@ async def attempt(
     if cluster:
         return await _elected(agents, replica, old, shards=shards, force=force)
     if not force:
-        await _await_turn(agents, replica, old)
+        await _wait_until_caught_up(agents, replica, old)
     address = (replica.node.addr, str(replica.port))
     argv = ["FAILOVER", "TO", *address, "TIMEOUT", str(ALONE_MS), *(["FORCE"] if force else [])]
-    started = _now()
-    refused = _refusal(await command(agents, [old], *argv, timeout=TIMEOUT_SECONDS), old)
-    if refused or await _wait_for_role(agents, replica, "role:master", VOTE_SECONDS + ALONE_MS / 1000):
-        return AttemptResult(not refused, _now() - started, refused)
+    start = _now()
+    reason = _refusal(await command(agents, [old], *argv, timeout=TIMEOUT_SECONDS), old)
+    if reason or await _wait_for_role(agents, replica, "role:master", VOTE_SECONDS + ALONE_MS / 1000):
+        return AttemptResult(not reason, _now() - start, reason)
     await command(
         agents, [old], "FAILOVER", "ABORT", timeout=TIMEOUT_SECONDS
     )  # so that the primary stops waiting for it
-    return AttemptResult(False, _now() - started, rules.failure_reason(caught_up=False, seconds=_now() - started))
+    return AttemptResult(False, _now() - start, rules.failure_reason(caught_up=False, seconds=_now() - start))
 
 
-async def _await_turn(agents: Agents, replica: ShardRef, old: ShardRef) -> None:
+async def _wait_until_caught_up(agents: Agents, replica: ShardRef, old: ShardRef) -> None:
     """Wait for the best time to request a failover. Outside of cluster mode writes are paused until the replica has acknowledged
     the last of them, which it does once per second. The best time is shortly before, most of a second after an acknowledgement."""
     deadline = _now() + ACK_SECONDS + VOTE_SECONDS
@@ -113,23 +114,23 @@ async def _elected(agents: Agents, replica: ShardRef, old: ShardRef, *, shards: 
     limits = rules.limits(engine_timings(shards).hz)
     bounded = await _set_limits(agents, (replica, limits.replica), (old, limits.primary))
     try:
-        started = _now()
+        start = _now()
         argv = ("CLUSTER", "FAILOVER", "FORCE") if force else ("CLUSTER", "FAILOVER")
-        refused = _refusal(await command(agents, [replica], *argv, timeout=TIMEOUT_SECONDS), replica)
-        if refused:
-            return AttemptResult(False, _now() - started, refused, bounded)
-        patience = VOTE_SECONDS + limits.late / 1000 if bounded else VOTE_SECONDS / 2
-        led = await _wait_for_role(agents, replica, "role:master", patience)
-        if not led and not bounded and not force:
-            led = await _take_over(agents, replica, old)
-        seconds = _now() - started
-        if led:
+        reason = _refusal(await command(agents, [replica], *argv, timeout=TIMEOUT_SECONDS), replica)
+        if reason:
+            return AttemptResult(False, _now() - start, reason, bounded)
+        vote_timeout = VOTE_SECONDS + limits.late / 1000 if bounded else VOTE_SECONDS / 2
+        promoted = await _wait_for_role(agents, replica, "role:master", vote_timeout)
+        if not promoted and not bounded and not force:
+            promoted = await _take_over(agents, replica, old)
+        seconds = _now() - start
+        if promoted:
             return AttemptResult(True, seconds, bounded=bounded)
-        stand = await read_state(agents, replica, old, ())
+        state = await read_state(agents, replica, old, ())
         return AttemptResult(
-            stand.is_primary,
+            state.is_primary,
             seconds,
-            rules.failure_reason(caught_up=stand.lag_bytes <= rules.FAR_BEHIND, seconds=seconds),
+            rules.failure_reason(caught_up=state.lag_bytes <= rules.FAR_BEHIND, seconds=seconds),
             bounded,
         )
     finally:
@@ -163,22 +164,22 @@ async def _take_over(agents: Agents, replica: ShardRef, old: ShardRef) -> bool:
     that it is no longer the primary. Therefore no acknowledged write can be lost."""
     if _refusal(await command(agents, [old], "CLIENT", "PAUSE", str(HOLD_MS), "WRITE", timeout=TIMEOUT_SECONDS), old):
         return False
-    is_requested = led = False
-    if await _has_all(agents, replica, old):
+    is_requested = promoted = False
+    if await _has_all_data(agents, replica, old):
         is_requested = True
         await command(agents, [replica], "CLUSTER", "FAILOVER", "TAKEOVER", timeout=TIMEOUT_SECONDS)
-        led = await _wait_for_role(agents, replica, "role:master", VOTE_SECONDS)
+        promoted = await _wait_for_role(agents, replica, "role:master", VOTE_SECONDS)
     # If the promotion was requested but is not visible, it may still take effect. The pause then ends when it expires.
     if not is_requested or await _wait_for_role(agents, old, "role:slave", VOTE_SECONDS):
         await command(agents, [old], "CLIENT", "UNPAUSE", timeout=TIMEOUT_SECONDS)
-    return led
+    return promoted
 
 
-async def _has_all(agents: Agents, replica: ShardRef, old: ShardRef) -> bool:
+async def _has_all_data(agents: Agents, replica: ShardRef, old: ShardRef) -> bool:
     deadline = _now() + CATCH_UP_SECONDS
     while True:
-        stand = await read_state(agents, replica, old, ())
-        if stand.linked and not stand.lag_bytes:
+        state = await read_state(agents, replica, old, ())
+        if state.linked and not state.lag_bytes:
             return True
         if _now() > deadline:
             return False
@@ -192,10 +193,10 @@ def _refusal(results: dict[int, CommandResult], shard: ShardRef) -> str:
 
 def _acknowledged(info: str, replica: ShardRef) -> int | None:
     """Return the offset of the primary's writes that a replica has acknowledged, as reported by the primary."""
-    found = re.search(
+    acknowledged = re.search(
         rf"^slave\d+:ip={re.escape(replica.node.addr)},port={replica.port},.*\boffset=(\d+)", info, re.MULTILINE
     )
-    return int(found[1]) if found else None
+    return int(acknowledged[1]) if acknowledged else None
 
 
 def _text(result: CommandResult | None) -> str:

@@ -32,7 +32,7 @@ class PoolByHost(httpx.AsyncBaseTransport):
         if key not in self._pools:
             limits = httpx.Limits(keepalive_expiry=KEEPALIVE_SECONDS)
             self._pools[key] = httpx.AsyncHTTPTransport(verify=self._tls, limits=limits, trust_env=False)
-            await self._close(*(each for each, used in self._used.items() if now - used > UNUSED_SECONDS))
+            await self._close(*(each for each, used_at in self._used.items() if now - used_at > UNUSED_SECONDS))
         return await self._pools[key].handle_async_request(request)
 
     async def aclose(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shardboard.contract import CommandResult
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import Agents
 from shardboard.driver.valkey_cluster import ShardRef, command
 from shardboard.valkey.replies import cluster_lines, info_fields
@@ -36,10 +37,10 @@ async def meet(agents: Agents, hosts: Sequence[ShardRef], new_shards: Sequence[S
         command(
             agents,
             hosts,
-            *("CLUSTER", "MEET", newcomer.node.addr, str(newcomer.port), str(newcomer.bus_port)),
+            *("CLUSTER", "MEET", new_shard.node.addr, str(new_shard.port), str(new_shard.bus_port)),
             timeout=TIMEOUT_SECONDS,
         )
-        for newcomer in new_shards
+        for new_shard in new_shards
     ]
     await asyncio.gather(*requests)
 
@@ -54,8 +55,8 @@ async def unaware_hosts(
     replies = await command(agents, hosts, "CLUSTER", "NODES", timeout=TIMEOUT_SECONDS)
     views = {uid: _replicas(result.reply) for uid, result in replies.items() if result.ok}
     return {
-        newcomer.uid: [host for host in hosts if views.get(host.uid, {}).get(newcomer.engine_id) != primary.engine_id]
-        for newcomer, primary in new_shards
+        new_shard.uid: [host for host in hosts if views.get(host.uid, {}).get(new_shard.engine_id) != primary.engine_id]
+        for new_shard, primary in new_shards
     }
 
 
@@ -73,7 +74,7 @@ async def forget_node(agents: Agents, hosts: Sequence[ShardRef], engine_id: str)
 
 def _link(info: str) -> Link:
     fields = info_fields(info)
-    if fields.get("role") == "master":
+    if fields.get("role") == ShardRole.PRIMARY:
         return Link(is_primary=True, up=True, primary=None)
     host, port = fields.get("master_host", ""), fields.get("master_port", "")
     primary = (host, int(port)) if host and port.isdigit() else None
@@ -83,5 +84,7 @@ def _link(info: str) -> Link:
 def _replicas(text: str) -> Mapping[str, str]:
     """Return the primary of each replica, both by engine id, from the lines of CLUSTER NODES."""
     return {
-        line.engine_id: line.primary for line in cluster_lines(text).values() if "slave" in line.flags and line.has_port
+        line.engine_id: line.primary
+        for line in cluster_lines(text).values()
+        if ShardRole.REPLICA in line.flags and line.has_port
     }

@@ -32,7 +32,7 @@ class OpenSlot:
 class SlotMap:
     """State of all slots."""
 
-    held: Mapping[int, Ranges]
+    slots_by_pair: Mapping[int, Ranges]
     """Slots by pair."""
     open: Sequence[OpenSlot]
     lost: Sequence[int]
@@ -44,9 +44,9 @@ class SlotMap:
 async def read_slot_map(agents: Agents, shards: Sequence[ShardRef], queried: Sequence[ShardRef]) -> SlotMap:
     """Query some or all shards of a database. Raises AgentRefused if none of them responds."""
     replies = await command(agents, queried, "CLUSTER", "NODES", timeout=TIMEOUT_SECONDS)
-    texts = {uid: result.reply for uid, result in replies.items() if result.ok}
+    view_texts = {uid: result.reply for uid, result in replies.items() if result.ok}
     # In a thread, because parsing hundreds of replies with hundreds of lines each would block the event loop.
-    return await asyncio.to_thread(_summarize, texts, shards, queried)
+    return await asyncio.to_thread(_summarize, view_texts, shards, queried)
 
 
 def _summarize(texts: Mapping[int, str], shards: Sequence[ShardRef], queried: Sequence[ShardRef]) -> SlotMap:
@@ -56,20 +56,23 @@ def _summarize(texts: Mapping[int, str], shards: Sequence[ShardRef], queried: Se
         raise AgentRefused("no shard returned its view of the cluster")
     pairs = {shard.engine_id: shard.pair for shard in shards}
     own_ids = {shard.uid: shard.engine_id for shard in queried}
-    own = {own_ids[uid]: lines[own_ids[uid]] for uid, lines in views.items() if own_ids[uid] in lines}
-    owners = _owners(own, views)
-    held: dict[int, list[tuple[int, int]]] = {pair: [] for pair in pairs.values()}
-    lost: list[int] = []
+    own_lines = {own_ids[uid]: lines[own_ids[uid]] for uid, lines in views.items() if own_ids[uid] in lines}
+    owners = _slot_owners(own_lines, views)
+    ranges: dict[int, list[tuple[int, int]]] = {pair: [] for pair in pairs.values()}
+    unassigned: list[int] = []
     slot = 0
     for engine_id, run in itertools.groupby(owners):
         first, slot = slot, slot + sum(1 for _ in run)
         if engine_id in pairs:
-            held[pairs[engine_id]].append((first, slot - 1))
+            ranges[pairs[engine_id]].append((first, slot - 1))
         else:
-            lost += range(first, slot)
-    found = {pair: joined(tuple(runs)) for pair, runs in held.items()}
+            unassigned += range(first, slot)
+    joined_ranges = {pair: joined(tuple(runs)) for pair, runs in ranges.items()}
     return SlotMap(
-        held=found, open=_open(own, owners, pairs), lost=lost, disagreeing=_disagreeing(views, queried, pairs, found)
+        slots_by_pair=joined_ranges,
+        open=_open(own_lines, owners, pairs),
+        lost=unassigned,
+        disagreeing=_disagreeing(views, queried, pairs, joined_ranges),
     )
 
 
@@ -77,26 +80,26 @@ async def moving(agents: Agents, primaries: Sequence[ShardRef]) -> list[int]:
     """Return the uids of primaries with a native slot migration in progress, which CLUSTER NODES does not show."""
     replies = await command(agents, primaries, "CLUSTER", "GETSLOTMIGRATIONS", timeout=TIMEOUT_SECONDS)
     states = {uid: _STATE.findall(result.reply) for uid, result in replies.items() if result.ok}
-    return [uid for uid, found in states.items() if set(found) - _FINAL_STATES]
+    return [uid for uid, slot_states in states.items() if set(slot_states) - _FINAL_STATES]
 
 
 async def unaware_hosts(agents: Agents, hosts: Sequence[ShardRef], new_shards: Sequence[ShardRef]) -> list[ShardRef]:
     """Return the hosts that do not know all newcomers, or did not respond."""
     replies = await command(agents, hosts, "CLUSTER", "NODES", timeout=TIMEOUT_SECONDS)
-    engine_ids = {newcomer.engine_id for newcomer in new_shards}
-    texts = {uid: result.reply for uid, result in replies.items() if result.ok}
-    aware = await asyncio.to_thread(_aware, texts, engine_ids)
-    return [host for host in hosts if host.uid not in aware]
+    engine_ids = {new_shard.engine_id for new_shard in new_shards}
+    view_texts = {uid: result.reply for uid, result in replies.items() if result.ok}
+    aware_hosts = await asyncio.to_thread(_aware_uids, view_texts, engine_ids)
+    return [host for host in hosts if host.uid not in aware_hosts]
 
 
-def _aware(texts: Mapping[int, str], engine_ids: set[str]) -> set[int]:
+def _aware_uids(texts: Mapping[int, str], engine_ids: set[str]) -> set[int]:
     """Return the shards that know all of these engine ids."""
     reader = ClusterReader()
     views = {uid: reader.read(text) for uid, text in texts.items()}
     return {uid for uid, lines in views.items() if all(id_ in lines and lines[id_].is_known for id_ in engine_ids)}
 
 
-def _owners(own: Mapping[str, ClusterLine], views: Mapping[int, Mapping[str, ClusterLine]]) -> list[str]:
+def _slot_owners(own: Mapping[str, ClusterLine], views: Mapping[int, Mapping[str, ClusterLine]]) -> list[str]:
     """Return the engine id of each slot's owner, empty for none. The report of a shard about its own slots takes precedence over
     reports of others, and a newer epoch over an older one."""
     indirect = [
@@ -112,46 +115,48 @@ def _owners(own: Mapping[str, ClusterLine], views: Mapping[int, Mapping[str, Clu
 
 def _open(own: Mapping[str, ClusterLine], owners: Sequence[str], pairs: Mapping[str, int]) -> list[OpenSlot]:
     """Return slots that a primary has marked as moving. The source is the owner or, if the target is the owner, the sender."""
-    found = set()
+    open_slots = set()
     for line in own.values():
         if not line.is_primary or line.engine_id not in pairs:
             continue
         for slot, other in line.migrating.items():
             if other in pairs:
-                found.add(OpenSlot(slot, pairs[line.engine_id], pairs[other]))
+                open_slots.add(OpenSlot(slot, pairs[line.engine_id], pairs[other]))
         for slot, other in line.importing.items():
             source = owners[slot] or other
             if source in pairs and pairs[source] != pairs[line.engine_id]:
-                found.add(OpenSlot(slot, pairs[source], pairs[line.engine_id]))
-    return sorted(found, key=lambda each: (each.source, each.target, each.slot))
+                open_slots.add(OpenSlot(slot, pairs[source], pairs[line.engine_id]))
+    return sorted(open_slots, key=lambda each: (each.source, each.target, each.slot))
 
 
 def _disagreeing(
     views: Mapping[int, Mapping[str, ClusterLine]],
     queried: Sequence[ShardRef],
     pairs: Mapping[str, int],
-    held: Mapping[int, Ranges],
+    slots_by_pair: Mapping[int, Ranges],
 ) -> list[int]:
     """Return shards that report other owners or did not respond. Identical views are checked once."""
-    true, judged, found = _filled(held), dict[frozenset[int], bool](), []
+    true, verdicts, disagreeing = _filled(slots_by_pair), dict[frozenset[int], bool](), []
     for shard in queried:
         lines = views.get(shard.uid, {})
-        leading = frozenset(id(line) for line in lines.values() if line.is_primary and line.slots)
-        if leading not in judged:
-            judged[leading] = _seen(lines, pairs) == true
-        if not judged[leading]:
-            found.append(shard.uid)
-    return found
+        primary_lines = frozenset(id(line) for line in lines.values() if line.is_primary and line.slots)
+        if primary_lines not in verdicts:
+            verdicts[primary_lines] = _ranges_by_pair(lines, pairs) == true
+        if not verdicts[primary_lines]:
+            disagreeing.append(shard.uid)
+    return disagreeing
 
 
-def _seen(lines: Mapping[str, ClusterLine], pairs: Mapping[str, int]) -> dict[int, Ranges]:
+def _ranges_by_pair(lines: Mapping[str, ClusterLine], pairs: Mapping[str, int]) -> dict[int, Ranges]:
     """Return the slots by pair in the view of one shard."""
-    found: dict[int, Ranges] = {}
+    ranges_by_pair: dict[int, Ranges] = {}
     for line in lines.values():
         if line.slots and line.is_primary and line.engine_id in pairs:
-            found[pairs[line.engine_id]] = tuple(sorted((*found.get(pairs[line.engine_id], ()), *line.slots)))
-    return found
+            ranges_by_pair[pairs[line.engine_id]] = tuple(
+                sorted((*ranges_by_pair.get(pairs[line.engine_id], ()), *line.slots))
+            )
+    return ranges_by_pair
 
 
-def _filled(held: Mapping[int, Ranges]) -> dict[int, Ranges]:
-    return {pair: ranges for pair, ranges in held.items() if ranges}
+def _filled(slots_by_pair: Mapping[int, Ranges]) -> dict[int, Ranges]:
+    return {pair: ranges for pair, ranges in slots_by_pair.items() if ranges}

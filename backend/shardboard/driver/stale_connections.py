@@ -17,15 +17,15 @@ async def close(agents: Agents, queried: Sequence[ShardRef], addresses: Collecti
 
     Raises AgentError if a shard does not respond; some connections may then still be open.
     """
-    listed = await command(agents, queried, "CLIENT", "LIST", timeout=TIMEOUT_SECONDS)
+    client_lists = await command(agents, queried, "CLIENT", "LIST", timeout=TIMEOUT_SECONDS)
     for shard in queried:
-        reply = listed.get(shard.uid)
+        reply = client_lists.get(shard.uid)
         if reply is None or not reply.ok:
             raise AgentUnreachable(f"shard redis:{shard.uid} did not list its clients")
-        found = [
+        commands = [
             ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=["CLIENT", "KILL", "ID", client])
             for client, address in _CLIENT.findall(reply.reply)
             if address.strip("[]") in addresses
         ]
-        if found:
-            await agents.command(shard.node, found)
+        if commands:
+            await agents.command(shard.node, commands)

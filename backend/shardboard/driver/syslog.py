@@ -3,7 +3,6 @@
 import asyncio
 import ssl
 from collections.abc import Sequence
-from contextlib import suppress
 
 from shardboard.domain.alerting import syslog
 from shardboard.driver import tls_trust
@@ -17,13 +16,13 @@ class SyslogSender:
     sender has read everything."""
 
     async def send(self, url: str, ca: str, messages: Sequence[bytes]) -> None:
-        """Send messages. Raises HookFailed with a message for users."""
+        """Send messages. Raises DeliveryFailed with a message for users."""
         try:
             async with asyncio.timeout(2 * TIMEOUT_SECONDS):
                 await _send(url, ca, b"".join(syslog.frame(message) for message in messages))
         except TimeoutError:
             raise DeliveryFailed(f"It did not receive all messages within {2 * TIMEOUT_SECONDS:.0f} s.") from None
-        except (OSError, ssl.SSLError) as error:
+        except (OSError, ssl.SSLError, UnicodeError) as error:
             raise DeliveryFailed(f"It is unreachable: {error}.") from error
 
 
@@ -45,6 +44,4 @@ async def _send(url: str, ca: str, content: bytes) -> None:
             while await reader.read(4096):
                 pass
     finally:
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
+        writer.transport.abort()  # closing would wait until a receiver that no longer reads has read everything

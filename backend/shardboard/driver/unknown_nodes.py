@@ -34,21 +34,21 @@ async def find(agents: Agents, queried: Sequence[ShardRef], known: Collection[st
     replies = await command(agents, queried, "CLUSTER", "NODES", timeout=TIMEOUT_SECONDS)
     if not any(result.ok for result in replies.values()):
         return None
-    found: dict[str, UnknownNode] = {}
+    nodes_by_id: dict[str, UnknownNode] = {}
     for result in replies.values():
         connected = {fields[0] for fields in map(str.split, result.reply.splitlines()) if "connected" in fields[7:8]}
         for line in cluster_lines(result.reply).values() if result.ok else ():
             if line.engine_id in known or line.flags & PASSING:
                 continue
-            before = found.get(line.engine_id)
-            found[line.engine_id] = UnknownNode(
+            previous = nodes_by_id.get(line.engine_id)
+            nodes_by_id[line.engine_id] = UnknownNode(
                 engine_id=line.engine_id,
                 address=line.address,
-                slots=slots.joined(line.slots, before.slots if before else ()),
+                slots=slots.joined(line.slots, previous.slots if previous else ()),
                 is_healthy=(line.is_healthy and line.engine_id in connected)
-                or (before is not None and before.is_healthy),
+                or (previous is not None and previous.is_healthy),
             )
-    return sorted(found.values(), key=lambda each: each.engine_id)
+    return sorted(nodes_by_id.values(), key=lambda each: each.engine_id)
 
 
 async def forget_nodes(agents: Agents, members: Sequence[ShardRef], engine_ids: Sequence[str]) -> None:
@@ -63,12 +63,12 @@ async def reclaim_slots(agents: Agents, owners: Mapping[ShardRef, Ranges]) -> di
     assigned slots by uid. The keys in these slots are lost, because an engine that loses a slot deletes them."""
     replies = await command(agents, list(owners), "CLUSTER", "NODES", timeout=TIMEOUT_SECONDS)
     assigned: dict[int, Ranges] = {}
-    for shard, own in owners.items():
+    for shard, owned_ranges in owners.items():
         result = replies[shard.uid]
         if not result.ok:
             continue
-        owned = slots.joined(*(line.slots for line in cluster_lines(result.reply).values()))
-        if missing := slots.subtract(own, owned):
+        claimed_ranges = slots.joined(*(line.slots for line in cluster_lines(result.reply).values()))
+        if missing := slots.subtract(owned_ranges, claimed_ranges):
             flat = [str(end) for run in missing for end in run]
             added = (await command(agents, [shard], "CLUSTER", "ADDSLOTSRANGE", *flat, timeout=TIMEOUT_SECONDS))[
                 shard.uid

@@ -18,9 +18,12 @@ from shardboard.contract import (
     ShardTls,
     StartShards,
     TierSpec,
+    canary,
+    numbered_database_rules,
 )
 from shardboard.domain.databases.creation import ShardCondition
 from shardboard.domain.databases.flash import ShardMemory
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.placement.slots import Ranges
 from shardboard.driver.interfaces import Agents, NodeRef
 from shardboard.errors import AgentError, AgentRefused
@@ -43,6 +46,8 @@ class ShardRef:
     port: int
     bus_port: int
     engine_id: str
+    engine_version: str = ""
+    """Version of the running engine; empty if it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -89,33 +94,33 @@ async def start(
 
 async def read_conditions(agents: Agents, shards: Sequence[ShardRef], *, cluster: bool) -> dict[int, ShardCondition]:
     """Return the state of the shards as reported by agents and engines. Shards that no agent has are missing."""
-    seen: dict[int, ShardCondition] = {}
+    conditions: dict[int, ShardCondition] = {}
     running: list[ShardRef] = []
-    started: dict[int, float] = {}
+    start_times: dict[int, float] = {}
     by_node = _by_node(shards)
     reports = await asyncio.gather(*(agents.shards(node) for node in by_node))
-    for members, reported in zip(by_node.values(), reports, strict=True):
-        known = {report.uid: report for report in reported}
+    for members, node_reports in zip(by_node.values(), reports, strict=True):
+        reports_by_uid = {report.uid: report for report in node_reports}
         for shard in members:
-            report = known.get(shard.uid)
+            report = reports_by_uid.get(shard.uid)
             if report is None or report.engine_id != shard.engine_id:
                 continue  # another shard has this uid: its database is newer than the backup of the store
             if report.state == "running":
                 running.append(shard)
-                started[shard.uid] = report.started_at or 0.0
-            seen[shard.uid] = ShardCondition(
+                start_times[shard.uid] = report.started_at or 0.0
+            conditions[shard.uid] = ShardCondition(
                 running=report.state == "running", died=report.detail if report.state == "died" else ""
             )
     states = await command(agents, running, "CLUSTER", "INFO") if cluster else {}
     links = await command(agents, running, "INFO", "replication")
     for shard in running:
         serves = not cluster or "cluster_state:ok" in _text(states.get(shard.uid))
-        in_sync = shard.role == "master" or "master_link_status:up" in _text(links.get(shard.uid))
-        promoted = shard.role == "slave" or "role:master" in _text(links.get(shard.uid))
-        seen[shard.uid] = ShardCondition(
-            running=True, serves=serves, promoted=promoted, in_sync=in_sync, age=time.time() - started[shard.uid]
+        in_sync = shard.role == ShardRole.PRIMARY or "master_link_status:up" in _text(links.get(shard.uid))
+        is_promoted = shard.role == ShardRole.REPLICA or "role:master" in _text(links.get(shard.uid))
+        conditions[shard.uid] = ShardCondition(
+            running=True, serves=serves, promoted=is_promoted, in_sync=in_sync, age=time.time() - start_times[shard.uid]
         )
-    return seen
+    return conditions
 
 
 async def promote_initial_primaries(agents: Agents, shards: Iterable[ShardRef]) -> dict[int, str]:
@@ -140,13 +145,13 @@ async def configure(agents: Agents, engine: EngineSettings, shards: Sequence[Sha
     threads = ("CONFIG", "SET", "io-threads", str(engine.io_threads))
     for argv in (threads, ("CONFIG", "SET", *flat), ("CONFIG", "REWRITE")):
         replies = await command(agents, shards, *argv)
-        refused = {uid: result.reply for uid, result in replies.items() if not result.ok}
+        failures = {uid: result.reply for uid, result in replies.items() if not result.ok}
         if (
             argv == threads
         ):  # Valkey 8 applies a new number at its start only, so the shards are replaced for this change
-            refused = {uid: reason for uid, reason in refused.items() if "immutable" not in reason}
-        if refused:
-            return refused
+            failures = {uid: reason for uid, reason in failures.items() if "immutable" not in reason}
+        if failures:
+            return failures
     return {}
 
 
@@ -167,24 +172,42 @@ async def apply_settings(
         settings["appendonly"] = "no"
     if "maxclients" in changed:
         settings["maxclients"] = str(engine.maxclients)
-    commands = [("CONFIG", "SET", *(word for pair in settings.items() for word in pair)), _default_user(engine)]
+    commands = [
+        (shards, ("CONFIG", "SET", *(word for pair in settings.items() for word in pair))),
+        *((members, _default_user(engine, version)) for version, members in by_engine_version(shards).items()),
+        (shards, canary.USER_COMMAND),
+    ]
     if engine.save and "data_persistence" in changed:
-        commands.append(("BGSAVE", "SCHEDULE"))  # otherwise a restart before the next snapshot would load an old file
-    for argv in commands:
-        replies = await command(agents, shards, *argv)
-        if refused := {uid: result.reply for uid, result in replies.items() if not result.ok}:
-            return refused
+        # otherwise a restart before the next snapshot would load an old file
+        commands.append((shards, ("BGSAVE", "SCHEDULE")))
+    for members, argv in commands:
+        replies = await command(agents, members, *argv)
+        if failures := {uid: result.reply for uid, result in replies.items() if not result.ok}:
+            return failures
     return {}
 
 
-def _default_user(engine: EngineSettings) -> tuple[str, ...]:
+def by_engine_version(shards: Iterable[ShardRef]) -> dict[str, list[ShardRef]]:
+    """Group shards by the version of their engine."""
+    by_version: dict[str, list[ShardRef]] = defaultdict(list)
+    for shard in shards:
+        by_version[shard.engine_version].append(shard)
+    return by_version
+
+
+def _default_user(engine: EngineSettings, engine_version: str) -> tuple[str, ...]:
     """Return the command that sets the user as at the start (`agent/databases/shard_config.py`), with hashed passwords. Rights are
     included because earlier versions gave more."""
     user = ("ACL", "SETUSER", "default")
     if not engine.default_user:
         return (*user, "off")
     # Start from no rights, so that a command that is no longer disabled is allowed again.
-    rights = ["nocommands", *APPLICATION_RIGHTS.split(), *engine.disabled_commands]
+    rights = [
+        "nocommands",
+        *APPLICATION_RIGHTS.split(),
+        *numbered_database_rules(engine_version),
+        *engine.disabled_commands,
+    ]
     if not engine.client_passwords:
         return (*user, "on", "nopass", *rights)
     return (*user, "on", "resetpass", *(f"#{_digest(each)}" for each in engine.client_passwords), *rights)
@@ -212,15 +235,18 @@ async def start_new_shards(
 
     They receive what is `known` of the cluster. For a pair without one of `primaries`, the desired state is used.
     """
-    desired = {shard.pair: shard for shard in shards if shard.role == "master"}
-    heads = desired | {shard.pair: shard for shard in primaries}
-    now = [replace(shard, role="master" if heads[shard.pair].uid == shard.uid else "slave") for shard in shards]
-    peers = [_present(peer, heads[shard.pair], known) for shard, peer in zip(now, _peers(now), strict=True)]
+    desired = {shard.pair: shard for shard in shards if shard.role == ShardRole.PRIMARY}
+    primaries_by_pair = desired | {shard.pair: shard for shard in primaries}
+    now = [
+        replace(shard, role=ShardRole.PRIMARY if primaries_by_pair[shard.pair].uid == shard.uid else ShardRole.REPLICA)
+        for shard in shards
+    ]
+    peers = [_present(peer, primaries_by_pair[shard.pair], known) for shard, peer in zip(now, _peers(now), strict=True)]
     spec = _bdb_spec(engine, now).model_copy(update={"peers": peers if engine.cluster else []})
     by_uid = {shard.uid: shard for shard in now}
     requests = [
         agents.start(
-            node, StartShards(bdb=spec, shards=[_late_spec(by_uid[shard.uid], now, engine) for shard in members])
+            node, StartShards(bdb=spec, shards=[_new_shard_spec(by_uid[shard.uid], now, engine) for shard in members])
         )
         for node, members in _by_node(new_shards).items()
     ]
@@ -233,14 +259,14 @@ def _present(peer: Peer, head: ShardRef, known: Mapping[str, ClusterLine]) -> Pe
     """Set the slots and the epoch that the engines report. A new pair has no slots and a new unique epoch."""
     if not known:
         return peer
-    place = known.get(head.engine_id)
+    line = known.get(head.engine_id)
     newest = max(each.epoch for each in known.values())
-    held = list(place.slots) if place is not None and peer.primary_engine_id is None else []
-    epoch = place.epoch if place is not None else newest + 1 + head.pair
-    return peer.model_copy(update={"slots": held, "epoch": epoch})
+    slot_ranges = list(line.slots) if line is not None and peer.primary_engine_id is None else []
+    epoch = line.epoch if line is not None else newest + 1 + head.pair
+    return peer.model_copy(update={"slots": slot_ranges, "epoch": epoch})
 
 
-def _late_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: EngineSettings) -> ShardSpec:
+def _new_shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: EngineSettings) -> ShardSpec:
     # A primary without slots may start as primary: the two seconds in which it accepts no writes affect no clients.
     return _shard_spec(shard, shards, engine).model_copy(update={"swap_with": None})
 
@@ -328,7 +354,7 @@ def engine_timings(count: int) -> EngineTimings:
 
 
 def _peers(shards: Sequence[ShardRef]) -> list[Peer]:
-    primaries = {shard.pair: shard for shard in shards if shard.role == "master"}
+    primaries = {shard.pair: shard for shard in shards if shard.role == ShardRole.PRIMARY}
     return [
         Peer(
             engine_id=shard.engine_id,
@@ -336,8 +362,8 @@ def _peers(shards: Sequence[ShardRef]) -> list[Peer]:
             address=shard.node.addr,
             port=shard.port,
             bus_port=shard.bus_port,
-            primary_engine_id=primaries[shard.pair].engine_id if shard.role == "slave" else None,
-            slots=list(shard.slots) if shard.role == "master" else [],
+            primary_engine_id=primaries[shard.pair].engine_id if shard.role == ShardRole.REPLICA else None,
+            slots=list(shard.slots) if shard.role == ShardRole.PRIMARY else [],
             epoch=shard.pair + 1,  # unique among primaries; a replica has the epoch of its primary
         )
         for shard in shards
@@ -346,12 +372,14 @@ def _peers(shards: Sequence[ShardRef]) -> list[Peer]:
 
 def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: EngineSettings) -> ShardSpec:
     primary = None
-    if shard.role == "slave" and not engine.cluster:
-        head = next(other for other in shards if other.pair == shard.pair and other.role == "master")
-        primary = (head.node.addr, head.port)
-    swap = shard.role == "master" and engine.cluster and len(shards) <= BIG_CLUSTER
+    if shard.role == ShardRole.REPLICA and not engine.cluster:
+        primary_shard = next(other for other in shards if other.pair == shard.pair and other.role == ShardRole.PRIMARY)
+        primary = (primary_shard.node.addr, primary_shard.port)
+    swap = shard.role == ShardRole.PRIMARY and engine.cluster and len(shards) <= BIG_CLUSTER
     replica = (
-        next((other for other in shards if other.pair == shard.pair and other.role == "slave"), None) if swap else None
+        next((other for other in shards if other.pair == shard.pair and other.role == ShardRole.REPLICA), None)
+        if swap
+        else None
     )
     return ShardSpec(
         uid=shard.uid,
@@ -359,7 +387,7 @@ def _shard_spec(shard: ShardRef, shards: Sequence[ShardRef], engine: EngineSetti
         engine_id=shard.engine_id,
         port=shard.port,
         bus_port=shard.bus_port,
-        role="master" if shard.role == "master" else "slave",
+        role=ShardRole.PRIMARY if shard.role == ShardRole.PRIMARY else ShardRole.REPLICA,
         primary=primary,
         swap_with=replica.engine_id if replica is not None else None,
     )

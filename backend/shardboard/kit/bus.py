@@ -79,14 +79,14 @@ class Listener:
         """
         loop = asyncio.get_running_loop()
         start = loop.time()
-        took = 0.0 if self._returned is None else start - self._returned
-        earliest, deadline = start + min(pause * took, MAX_PAUSE), start + timeout
-        while (left := deadline - loop.time()) > 0:
-            message = await self.get(timeout=left)
+        duration = 0.0 if self._returned is None else start - self._returned
+        earliest, deadline = start + min(pause * duration, MAX_PAUSE), start + timeout
+        while (seconds_left := deadline - loop.time()) > 0:
+            message = await self.get(timeout=seconds_left)
             if message is None or predicate(message[1]):
                 break
-        if (left := earliest - loop.time()) > 0:
-            await asyncio.sleep(left)
+        if (seconds_left := earliest - loop.time()) > 0:
+            await asyncio.sleep(seconds_left)
         self.drain()
         self.overflowed = False
         self._returned = loop.time()

@@ -20,7 +20,7 @@ PROGRAMS = _CHECKOUT / "engine" / "target" / "release" if _IS_CHECKOUT else _INS
 
 def program(name: str) -> str | None:
     """Return the absolute path of an executable: from PATH, otherwise the one of this package; None if it does not exist."""
-    own = PROGRAMS / name
-    found = shutil.which(name) or (str(own) if os.access(own, os.X_OK) else None)
+    bundled = PROGRAMS / name
+    path = shutil.which(name) or (str(bundled) if os.access(bundled, os.X_OK) else None)
     # Absolute, because it is started in another directory
-    return str(Path(found).absolute()) if found is not None else None
+    return str(Path(path).absolute()) if path is not None else None

@@ -32,10 +32,10 @@ def make_frame(event: str, data: Any, identity: int | None = None) -> Frame:
 
 def with_series(frame: Frame, predicate: Callable[[str], bool]) -> bytes:
     """Return a frame of samples or history that only contains the series whose uid is `wanted`."""
-    before, mark, data = frame.text.partition(_DATA)
-    shown = json.loads(data)
-    shown["series"] = {uid: series for uid, series in shown["series"].items() if predicate(uid)}
-    return b"".join((before, mark, text(shown).encode(), b"\n\n"))
+    prefix, mark, data = frame.text.partition(_DATA)
+    payload = json.loads(data)
+    payload["series"] = {uid: series for uid, series in payload["series"].items() if predicate(uid)}
+    return b"".join((prefix, mark, text(payload).encode(), b"\n\n"))
 
 
 def head(event: str, identity: int | None = None) -> str:

@@ -13,13 +13,13 @@ async def run_concurrently(work: Iterable[Coroutine[Any, Any, None]]) -> None:
 
     Not a TaskGroup: before Python 3.11.3, after a failure in a group no `asyncio.timeout` of the same task raises TimeoutError.
     """
-    running = [asyncio.create_task(each) for each in work]
+    tasks = [asyncio.create_task(each) for each in work]
     try:
-        await asyncio.gather(*running)
+        await asyncio.gather(*tasks)
     finally:
-        for task in running:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Tasks(Mapping[K, asyncio.Task[None]]):
@@ -43,7 +43,7 @@ class Tasks(Mapping[K, asyncio.Task[None]]):
             work.close()
             raise ValueError(f"a task for {key} already exists")
         task = self._running[key] = asyncio.create_task(work)
-        task.add_done_callback(lambda ended: self._remove(key, ended))
+        task.add_done_callback(lambda ended_task: self._remove(key, ended_task))
         return task
 
     def cancel(self, key: K) -> None:
@@ -61,10 +61,10 @@ class Tasks(Mapping[K, asyncio.Task[None]]):
         try:
             yield
         finally:
-            ended = list(self.values())
+            running = list(self.values())
             for key in self:
                 self.cancel(key)
-            await asyncio.gather(*ended, return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
 
     def _remove(self, key: K, ended: asyncio.Task[None]) -> None:
         if self._running.get(key) is ended:

@@ -66,19 +66,19 @@ class LoopSupervisor:
         """Run all loops. The yielded future only completes if a vital loop has failed too often, with its exception."""
         tasks = [asyncio.create_task(self._supervise(loop), name=loop.name) for loop in self._loops]
         tasks.append(asyncio.create_task(self._record_faults(), name="report failed loops"))
-        failed: asyncio.Future[None] = asyncio.ensure_future(_first(tasks))
+        failure: asyncio.Future[None] = asyncio.ensure_future(_first(tasks))
         try:
-            yield failed
+            yield failure
         finally:
-            for task in (failed, *tasks):
+            for task in (failure, *tasks):
                 task.cancel()
-            await asyncio.gather(failed, *tasks, return_exceptions=True)
+            await asyncio.gather(failure, *tasks, return_exceptions=True)
 
     async def _supervise(self, loop: Loop) -> None:
         clock = asyncio.get_running_loop().time
         failures = 0
         while True:
-            began = clock()
+            start = clock()
             recovering = asyncio.create_task(self._recover(loop))
             try:
                 await loop.run()
@@ -89,7 +89,7 @@ class LoopSupervisor:
                     log.warning('loop "%s" lost the store and restarts: %s', loop.name, describe_error(error))
                     await asyncio.sleep(STORE_RETRY_SECONDS)
                     continue
-                failures = failures + 1 if clock() - began < RECOVERED_SECONDS else 1
+                failures = failures + 1 if clock() - start < RECOVERED_SECONDS else 1
                 log.exception('loop "%s" failed (%s consecutive failures)', loop.name, failures)
                 if loop.vital and failures >= VITAL_FAILURES:
                     raise
@@ -106,13 +106,13 @@ class LoopSupervisor:
 
     async def _record_faults(self) -> None:
         """Store changes of the faults. This must not fail because of the faults that it reports."""
-        reported: Mapping[str, LoopFault] | None = None
+        recorded: Mapping[str, LoopFault] | None = None
         while True:
             faults = self.faults
-            if faults != reported:
+            if faults != recorded:
                 try:
                     await self.update_alarms(faults)
-                    reported = faults
+                    recorded = faults
                 except Exception as error:
                     log.warning("supervisor: recording failed loops failed: %s", describe_error(error))
             await asyncio.sleep(REPORT_SECONDS)
@@ -121,7 +121,7 @@ class LoopSupervisor:
         """Open an alarm for each fault, update open ones, and close those of recovered loops, including those of an earlier
         console.
         """
-        vital = {loop.name for loop in self._loops if loop.vital}
+        vital_names = {loop.name for loop in self._loops if loop.vital}
         async with self._store.begin() as session:
             spans = {span.details["loop"]: span for span in await events.list_open_spans(session, LOOP_FAILED)}
             for name, fault in faults.items():
@@ -130,7 +130,7 @@ class LoopSupervisor:
                     span.details = details
                     continue
                 message = f'The console loop "{name}" failed and was restarted: {fault.reason}.'
-                severity = "ERROR" if name in vital else "WARNING"
+                severity = "ERROR" if name in vital_names else "WARNING"
                 events.record(session, LOOP_FAILED, message, source="cluster", severity=severity, details=details)
             for span in spans.values():
                 span.ended_at = datetime.now(UTC)

@@ -20,6 +20,7 @@ import httpx
 import psutil
 
 from shardboard.agent.cluster import identity
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.local.loopback import claim_network, free_port
 
 LAST_ADDRESS = 250
@@ -83,12 +84,12 @@ class LocalCluster:
     @property
     def api(self) -> httpx.Client:
         """Client authenticated as the administrator."""
-        trusted = (self.directory / "tls" / "ca.pem").read_text()
-        if self._api is None or trusted != self._trusted:  # the console's CA may have been replaced
+        ca_pem = (self.directory / "tls" / "ca.pem").read_text()
+        if self._api is None or ca_pem != self._trusted:  # the console CA may have been replaced
             if self._api is not None:
                 self._api.close()
-            self._trusted = trusted
-            context = ssl.create_default_context(cadata=trusted)
+            self._trusted = ca_pem
+            context = ssl.create_default_context(cadata=ca_pem)
             context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
             self._api = httpx.Client(
                 base_url=self.url,
@@ -115,12 +116,12 @@ class LocalCluster:
 
     def start_agents(self) -> None:
         """Start an agent for each address without one, join new ones, and wait until all are connected."""
-        since = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+        start_time = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
         missing = [address for address in self.addresses if address not in self.children]
         for address in missing:
             self.start_agent(address)
         # Ignore what the store contains from an earlier run.
-        self.wait_until(lambda: self.connected(since) >= set(missing), "not all agents are connected")
+        self.wait_until(lambda: self.connected(start_time) >= set(missing), "not all agents are connected")
 
     def start_agent(self, address: str) -> None:
         """Start one agent. A new agent has joined when this returns, so that nodes are numbered in the order of addresses."""
@@ -130,8 +131,8 @@ class LocalCluster:
         if self.flash:
             arguments += ["--flash", str(state / "flash"), "--flash-size", str(self.flash)]
         arguments += ["--park"] if self._park else []
-        known = identity.load(state)
-        new = known is None or bool(known.validation_error())
+        agent_identity = identity.load(state)
+        new = agent_identity is None or bool(agent_identity.validation_error())
         token = ok(self.api.post("/v1/join_tokens", json={"address": address}))["token"] if new else ""
         self.spawn(address, arguments, environment={"SHARDBOARD_JOIN_TOKEN": token} if new else {})
         if new:
@@ -145,8 +146,8 @@ class LocalCluster:
         if self._park:
             self._start_lost_agents()
         agents = [name for name in self.addresses if name in self.children]
-        others = [name for name in self.children if name not in (*agents, "console")]
-        for group in (others, agents, ["console"]):
+        other_processes = [name for name in self.children if name not in (*agents, "console")]
+        for group in (other_processes, agents, ["console"]):
             for name in group:
                 if name in self.children:
                     self.children[name].terminate()
@@ -164,27 +165,29 @@ class LocalCluster:
     def _start_lost_agents(self) -> None:
         """Restart agents that have died while their shards are running: only an agent can save the shards of its node."""
         dead = [name for name in self.addresses if name in self.children and self.children[name].poll() is not None]
-        lost = [name for name in dead if self.engines(name)]
-        since = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
-        for name in lost:
+        lost_agents = [name for name in dead if self.engines(name)]
+        start_time = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+        for name in lost_agents:
             self.respawn(name)
         try:
-            if lost:
+            if lost_agents:
                 self.wait_until(
-                    lambda: self.connected(since) >= set(lost), "the agents did not reconnect", AGENT_SECONDS
+                    lambda: self.connected(start_time) >= set(lost_agents),
+                    "the agents did not reconnect",
+                    AGENT_SECONDS,
                 )
         except (LocalError, httpx.HTTPError):  # the console may have died too: then the shards are not saved
             return
 
     def end_shards(self) -> None:
         """End the shards, proxies and load generators that no agent has ended, with SIGKILL after 10 s."""
-        left = self._below("", ENGINE, PROXY, LOAD)
-        for process in left:
+        processes = self._below("", ENGINE, PROXY, LOAD)
+        for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.terminate()
-        _, stubborn = psutil.wait_procs(left, timeout=10)
-        _kill(stubborn)
-        psutil.wait_procs(stubborn, timeout=10)
+        _, unkillable = psutil.wait_procs(processes, timeout=10)
+        _kill(unkillable)
+        psutil.wait_procs(unkillable, timeout=10)
 
     def spawn(
         self,
@@ -210,9 +213,9 @@ class LocalCluster:
         finally:
             os.close(log)
         self._commands[name] = (arguments, module, program)
-        living = [psutil.Process(child.pid) for child in self.children.values() if child.poll() is None]
+        children = [psutil.Process(child.pid) for child in self.children.values() if child.poll() is None]
         self._pids.touch(mode=0o600)
-        self._pids.write_text(json.dumps([(process.pid, process.create_time()) for process in living]))
+        self._pids.write_text(json.dumps([(process.pid, process.create_time()) for process in children]))
 
     def log_of(self, name: str) -> Path:
         return self.directory / "logs" / f"{name}.log"
@@ -249,14 +252,14 @@ class LocalCluster:
 
     def _below(self, address: str, *names: str) -> list[psutil.Process]:
         home = (self.directory / "agents" / address).resolve()
-        found = []
+        matching_processes = []
         for process in psutil.process_iter():
             try:
                 if process.name()[:15] in names and Path(process.cwd()).is_relative_to(home):
-                    found.append(process)
+                    matching_processes.append(process)
             except psutil.Error:
                 continue  # it ended or belongs to another user
-        return found
+        return matching_processes
 
     def kill(self, name: str) -> None:
         """Kill (SIGKILL) one child: the console, or the agent of an address."""
@@ -266,18 +269,18 @@ class LocalCluster:
 
     def kill_node(self, address: str) -> None:
         """Kill (SIGKILL) all processes of a node, its agent first, without waiting for their end."""
-        doomed = self._below(address, ENGINE, PROXY)
+        processes = self._below(address, ENGINE, PROXY)
         self.kill(address)
-        _kill(doomed)
+        _kill(processes)
         _kill(self._below(address, ENGINE, PROXY))  # started by the agent just before it was killed
 
     def kill_shards(self) -> None:
         """Kill all shards, proxies and load generators below this directory; their data is lost."""
         until = time.monotonic() + 10
         # A process that an agent was starting when it ended gets its final name only later.
-        while (doomed := self._below("", ENGINE, PROXY, LOAD)) and time.monotonic() < until:
-            _kill(doomed)
-            psutil.wait_procs(doomed, timeout=1)
+        while (processes := self._below("", ENGINE, PROXY, LOAD)) and time.monotonic() < until:
+            _kill(processes)
+            psutil.wait_procs(processes, timeout=1)
 
     @property
     def _pids(self) -> Path:
@@ -286,20 +289,20 @@ class LocalCluster:
     def end_leftovers(self) -> None:
         """End child processes that a killed owner left behind, if their pid and start time match the recorded ones."""
         try:
-            recorded = json.loads(self._pids.read_text())
+            process_ids = json.loads(self._pids.read_text())
         except (OSError, ValueError):
             return
         leftovers = []
-        for pid, started in recorded:
+        for pid, started_at in process_ids:
             try:
                 process = psutil.Process(pid)
-                if process.create_time() == started:
+                if process.create_time() == started_at:
                     process.terminate()
                     leftovers.append(process)
             except psutil.NoSuchProcess:
                 continue
-        _, stubborn = psutil.wait_procs(leftovers, timeout=30)
-        for process in stubborn:
+        _, unkillable = psutil.wait_procs(leftovers, timeout=30)
+        for process in unkillable:
             process.kill()
         self._pids.unlink(missing_ok=True)
 
@@ -313,8 +316,12 @@ class LocalCluster:
 
     def connected(self, since: str = "") -> set[str]:
         """Return the addresses of nodes whose agents are connected and were seen at or after `since` (ISO 8601)."""
-        found = ok(self.api.get("/v1/nodes"))
-        return {node["addr"] for node in found if node["agent_status"] == "connected" and node["last_seen"] >= since}
+        all_nodes = ok(self.api.get("/v1/nodes"))
+        return {
+            node["addr"]
+            for node in all_nodes
+            if node["agent_status"] == AgentStatus.CONNECTED and node["last_seen"] >= since
+        }
 
     def _responds(self) -> bool:
         try:

@@ -20,6 +20,8 @@ import psutil
 
 from shardboard.agent.benchmarks import load_generators
 from shardboard.agent.databases import flash
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import ShardLink, ShardStatus
 from shardboard.local import demo_traffic
 from shardboard.local.cluster import LocalCluster, LocalError, ok
 from shardboard.local.lifeline import lifeline
@@ -113,18 +115,18 @@ class Demo:
             with _step("starting three agents"):
                 self._cluster.start_agents()
             with _step("bringing up the database demo (6 primaries, 6 replicas)"):
-                places = self._database(DATABASE)
-            demo_traffic.start(self._cluster, "traffic", places)
+                endpoints = self._database(DATABASE)
+            demo_traffic.start(self._cluster, "traffic", endpoints)
             self._start_example_run()
             if self._cluster.flash:
                 with _step("bringing up the database demo-flash (2 primaries, 2 replicas, on flash)"):
-                    places = self._database(ON_FLASH)
+                    endpoints = self._database(ON_FLASH)
                 with _step("writing its keys"):
-                    demo_traffic.start(self._cluster, "traffic-flash", places, "flash")
+                    demo_traffic.start(self._cluster, "traffic-flash", endpoints, "flash")
             self._print_welcome()
-            tending = ProcessSupervisor(self._cluster, _say)
+            supervisor = ProcessSupervisor(self._cluster, _print_line)
             while True:
-                tending.restart_due(time.monotonic())
+                supervisor.restart_due(time.monotonic())
                 time.sleep(0.5)
         except KeyboardInterrupt:
             return 0
@@ -169,8 +171,8 @@ class Demo:
     def _credentials(self) -> tuple[str, str]:
         """Return the administrator's credentials. They are stored, so that later runs can print them again."""
         if self._login_file.is_file():
-            kept = json.loads(self._login_file.read_text())
-            return kept["user"], kept["password"]
+            credentials = json.loads(self._login_file.read_text())
+            return credentials["user"], credentials["password"]
         return self._settings.admin_user, self._settings.configured_password or secrets.token_urlsafe(12)
 
     def _store_login(self) -> None:
@@ -182,23 +184,25 @@ class Demo:
     def _database(self, spec: Mapping[str, Any]) -> list[demo_traffic.HostPort]:
         """Create the database if necessary and return its endpoint addresses when all replicas are in sync."""
         api = self._cluster.api
-        found = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == spec["name"]]
-        if not found:
+        matching_bdbs = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == spec["name"]]
+        if not matching_bdbs:
             ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
             # All nodes are on this machine, whose disk may contain other data.
             ok(api.put("/v1/cluster", json={"alert_settings": {"node_persistent_storage": {"enabled": False}}}))
-        uid = found[0]["uid"] if found else ok(api.post("/v1/bdbs", json=dict(spec)))["uid"]
+        uid = matching_bdbs[0]["uid"] if matching_bdbs else ok(api.post("/v1/bdbs", json=dict(spec)))["uid"]
 
-        def settled() -> bool:
+        def is_settled() -> bool:
             bdb = ok(api.get(f"/v1/bdbs/{uid}"))
-            if bdb["status"] == "creation-failed":
+            if bdb["status"] == BdbStatus.CREATION_FAILED:
                 raise LocalError(f"the database could not be created: {bdb['status_detail']}")
             # A shard that died earlier stays down, and the web UI shows it; the others must still start.
             shards = ok(api.get(f"/v1/bdbs/{uid}/shards"))
-            coming = [shard for shard in shards if shard["detailed_status"] != "down" and not _in_sync(shard)]
-            return bdb["status"] == "active" and not coming
+            syncing = [
+                shard for shard in shards if shard["detailed_status"] != ShardStatus.DOWN and not _in_sync(shard)
+            ]
+            return bdb["status"] == BdbStatus.ACTIVE and not syncing
 
-        self._cluster.wait_until(settled, "the database did not become active")
+        self._cluster.wait_until(is_settled, "the database did not become active")
         endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
         return [(address, endpoint["port"]) for address in endpoint["addr"]]
 
@@ -216,28 +220,29 @@ class Demo:
             "Shardboard is running a live database on three nodes of this machine.",
             "",
             f"  web UI    http://localhost:{self._settings.http_port}",
-            f"            {self._cluster.url} (self-signed certificate; also REST API)",
+            f"            {self._cluster.url} (certificate of the console CA; also REST API)",
             f"  user      {self._user}",
             f"  password  {self._password}",
             "",
             "Ctrl-C stops the demo and keeps its state; `make clean-demo` deletes it.",
         ]
-        _say("\n".join(lines))
+        _print_line("\n".join(lines))
 
 
 def _in_sync(shard: dict[str, Any]) -> bool:
-    return bool(shard["detailed_status"] == "ok" and shard.get("sync", {"status": "idle"})["status"] == "idle")
+    link = shard.get("sync", {"status": ShardLink.IDLE})["status"]
+    return bool(shard["detailed_status"] == ShardStatus.OK and link == ShardLink.IDLE)
 
 
 @contextmanager
 def _step(what: str) -> Iterator[None]:
-    _say(f"… {what}")
-    started = time.monotonic()
+    _print_line(f"… {what}")
+    start = time.monotonic()
     yield
-    _say(f"  done in {time.monotonic() - started:.1f} s")
+    _print_line(f"  done in {time.monotonic() - start:.1f} s")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     with suppress(OSError):  # even if the terminal is closed, the processes must be stopped
         print(line, flush=True)
 

@@ -10,13 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from shardboard.agent.benchmarks import load_generators
+from shardboard.kit.addresses import host_port
 from shardboard.local.cluster import LocalCluster, LocalError
 
 HostPort = tuple[str, int]
 """Address and port."""
 PREFIX = "demo:"
 WAVE = "25:90"
-"""Varies the rate between 80 % and 133 % of its setting, in waves of 90 seconds."""
+"""Varies the rate between 80% and 133% of its setting, in waves of 90 seconds."""
 FILL_RATE = 8_000
 """Requests per second that flash can take without rejecting any."""
 FILL_SECONDS = 120.0
@@ -117,7 +118,7 @@ def start(
 
 def _target(places: Sequence[HostPort], profile: Profile, follows: bool) -> list[str]:
     (host, port), *others = places if follows else places[:1]
-    seeds = ",".join(f"{host}:{port}" for host, port in others)
+    seeds = ",".join(host_port(*other) for other in others)
     arguments = [f"--server={host}", f"--port={port}", "--hide-histogram", *(["--cluster-mode"] if follows else [])]
     arguments += [f"--seeds={seeds}"] if seeds else []
     arguments += [f"--key-prefix={PREFIX}", "--key-minimum=1", f"--key-maximum={profile.keys}"]

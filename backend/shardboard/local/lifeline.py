@@ -73,11 +73,11 @@ def _is_below(process: psutil.Process, directory: Path) -> bool:
 def kill_all(directory: Path) -> None:
     """Kill the processes that work below `directory`, repeatedly, because one may start another before it ends."""
     deadline = time.monotonic() + TIMEOUT
-    while (found := working_below(directory)) and time.monotonic() < deadline:
-        for process in found:
+    while (running := working_below(directory)) and time.monotonic() < deadline:
+        for process in running:
             with suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(found, timeout=1)
+        psutil.wait_procs(running, timeout=1)
 
 
 def main() -> int:

@@ -25,12 +25,14 @@ class ProcessSupervisor:
             if status is None:
                 continue
             if name not in self._due:
-                ends = [at for at in self._ends.get(name, ()) if now - at < RESTART_WINDOW_SECONDS]
-                self._ends[name] = [*ends, now]
+                end_times = [
+                    ended_at for ended_at in self._ends.get(name, ()) if now - ended_at < RESTART_WINDOW_SECONDS
+                ]
+                self._ends[name] = [*end_times, now]
                 if len(self._ends[name]) > MAX_RESTARTS:
                     raise LocalError(self._cluster.end_message(name))
-                how = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
-                self._say(f"… {self._name(name)} {how}; restart in {RESTART_SECONDS:.0f} s")
+                reason = f"was killed by signal {-status}" if status < 0 else f"exited with status {status}"
+                self._say(f"… {self._name(name)} {reason}; restart in {RESTART_SECONDS:.0f} s")
                 self._due[name] = now + RESTART_SECONDS
             elif now >= self._due[name]:
                 del self._due[name]

@@ -9,9 +9,9 @@ IPV6_PREFIX_LENGTH = 64
 def source_of(address: str) -> str:
     """Return the source that limits count: an IPv4 address, or the network of an IPv6 address."""
     try:
-        found = ip_address(address)
+        parsed_address = ip_address(address)
     except ValueError:
         return "unknown"
-    if not isinstance(found, IPv6Address):
-        return str(found)
-    return str(found.ipv4_mapped or ip_network((found, IPV6_PREFIX_LENGTH), strict=False))
+    if not isinstance(parsed_address, IPv6Address):
+        return str(parsed_address)
+    return str(parsed_address.ipv4_mapped or ip_network((parsed_address, IPV6_PREFIX_LENGTH), strict=False))

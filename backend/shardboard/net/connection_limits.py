@@ -9,7 +9,7 @@ import socket
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import h11
@@ -17,6 +17,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shardboard.net.client_address import source_of
 
+LOOPBACK = "localhost"
+"""Host of ports that are unreachable from other machines."""
 MAX_PER_SOURCE = 1000
 """Maximum number of connections per source address; at most a quarter of the process's file limit."""
 HEAD_SECONDS = 10.0
@@ -36,32 +38,55 @@ def raise_file_limit() -> None:
 
 
 def listen(host: str, port: int, backlog: int) -> "list[ListeningSocket]":
-    """Return a listening socket for each address of the host; they share their connection counts. Raises OSError."""
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    """Return a listening socket for each address of the host; they share their connection counts. Raises OSError.
+
+    An empty host means all addresses of the machine. `LOOPBACK` means 127.0.0.1, or ::1 on a machine without IPv4.
+    """
     counts: Counter[str] = Counter()
-    opened: list[ListeningSocket] = []
+    sockets: list[ListeningSocket] = []
+    # Without IPv6, a name can still resolve to an IPv6 address.
+    skipped = {errno.EAFNOSUPPORT, *((errno.EADDRNOTAVAIL,) if host in ("", LOOPBACK) else ())}
     try:
-        for family, kind, protocol, _, address in dict.fromkeys(found):  # a name can resolve to the same address twice
+        for family, kind, protocol, _, address in _candidates(host, port):
             try:
-                listener = ListeningSocket(family, kind, protocol, counts=counts)
+                sockets.append(_open_listener((family, kind, protocol), address, backlog, counts))
             except OSError as error:
-                if error.errno != errno.EAFNOSUPPORT:
+                if error.errno not in skipped:
                     raise
-                continue  # without IPv6, a name can still resolve to an IPv6 address
-            opened.append(listener)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.bind(address)
-            listener.listen(backlog)
-            listener.setblocking(False)
+                continue
+            if host == LOOPBACK:
+                break
     except OSError:
-        for listener in opened:
+        for listener in sockets:
             listener.close()
         raise
-    if not opened:
-        raise OSError(errno.EAFNOSUPPORT, f"this machine has none of the address families of {host}")
-    return opened
+    if not sockets:
+        raise OSError(errno.EAFNOSUPPORT, f"this machine has no address of {host or 'its own'}")
+    return sockets
+
+
+def _open_listener(of: tuple[int, int, int], address: Any, backlog: int, counts: Counter[str]) -> "ListeningSocket":
+    listener = ListeningSocket(*of, counts=counts)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if listener.family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(address)
+        listener.listen(backlog)
+    except OSError:
+        listener.close()
+        raise
+    listener.setblocking(False)
+    return listener
+
+
+def _candidates(host: str, port: int) -> Iterable[Any]:
+    """Return the addresses of a host, without duplicates, as `getaddrinfo` does. IPv4 addresses come first."""
+    passive = 0 if host == LOOPBACK else socket.AI_PASSIVE
+    name = None if host == LOOPBACK else host or None
+    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=passive)
+    # A name can resolve to the same address twice.
+    return sorted(dict.fromkeys(found), key=lambda each: each[0] == socket.AF_INET6)
 
 
 class ListeningSocket(socket.socket):
@@ -88,14 +113,14 @@ class _Counted(socket.socket):
     def __init__(self, descriptor: int, source: str, counts: Counter[str]) -> None:
         super().__init__(fileno=descriptor)
         counts[source] += 1
-        self._end = weakref.finalize(self, _uncount, counts, source)
+        self._end = weakref.finalize(self, _decrement, counts, source)
 
     def close(self) -> None:
         super().close()
         self._end()
 
 
-def _uncount(counts: Counter[str], source: str) -> None:
+def _decrement(counts: Counter[str], source: str) -> None:
     counts[source] -= 1
     if not counts[source]:
         del counts[source]
@@ -177,9 +202,9 @@ class RateLimitFilter(logging.Filter):
             return True
         now = time.monotonic()
         text = str(record.msg)
-        at, count = self._last.get(text, (-REPEAT_SECONDS, 0))
-        if now - at < REPEAT_SECONDS:
-            self._last[text] = (at, count + 1)
+        logged_at, count = self._last.get(text, (-REPEAT_SECONDS, 0))
+        if now - logged_at < REPEAT_SECONDS:
+            self._last[text] = (logged_at, count + 1)
             return False
         self._last[text] = (now, 0)
         if count:

@@ -61,15 +61,15 @@ async def serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
     servers = [_Server(each) for each in configs]
-    serving = [asyncio.create_task(server.serve()) for server in servers]
-    waiting = asyncio.create_task(stop_requested.wait())
-    endings: list[asyncio.Future[Any]] = [*serving, waiting, watch]
+    tasks = [asyncio.create_task(server.serve()) for server in servers]
+    stop_task = asyncio.create_task(stop_requested.wait())
+    endings: list[asyncio.Future[Any]] = [*tasks, stop_task, watch]
     await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
+    stop_task.cancel()
     stopping()
     for server in servers:
         server.leave()
-    await asyncio.gather(*serving)
+    await asyncio.gather(*tasks)
     if watch.done():
         watch.result()
 
@@ -102,11 +102,11 @@ class _Server(uvicorn.Server):
                     await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        parting = asyncio.create_task(self._abort_closed())
+        disconnect_task = asyncio.create_task(self._abort_closed())
         try:
             await super().shutdown(sockets)
         finally:
-            parting.cancel()
+            disconnect_task.cancel()
 
     async def _abort_closed(self) -> None:
         """Abort closed connections that have no data left. Over TLS a closed connection waits for a reply that idle clients do not

@@ -37,12 +37,14 @@ def parse_chain(content: bytes) -> tuple[x509.Certificate, ...]:
 
 def check_order(chain: Sequence[x509.Certificate]) -> None:
     """Check that each certificate was signed by the next one. Raises Wrong."""
-    for place, (below, above) in enumerate(pairwise(chain), 2):
+    for index, (certificate, issuer) in enumerate(pairwise(chain), 2):
         try:
-            below.verify_directly_issued_by(above)
+            certificate.verify_directly_issued_by(issuer)
         except (*UNREADABLE, InvalidSignature) as error:
-            signed, signer = display_name(below), display_name(above)
-            message = f"Certificate {place} of the chain ({signer}) did not sign the previous one ({signed})."
+            certificate_name, signer_name = display_name(certificate), display_name(issuer)
+            message = (
+                f"Certificate {index} of the chain ({signer_name}) did not sign the previous one ({certificate_name})."
+            )
             raise InvalidCertificateChain(message) from error
 
 

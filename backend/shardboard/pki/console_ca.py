@@ -31,6 +31,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, ObjectIdentifier
 
 from shardboard.contract.protocol import CONSOLE_NAME
 from shardboard.errors import NotAcceptable
+from shardboard.kit.addresses import normal_name
 from shardboard.pki import tls
 from shardboard.pki.console_ca_files import CaRequest, ConsoleCaFiles, new_signer
 from shardboard.pki.key_files import memory_file, remove_partial_files, write_private
@@ -39,7 +40,6 @@ from shardboard.pki.tls import (
     PEER_DAYS,
     SERVER_DAYS,
     key_pem,
-    normal_name,
     pem,
     public_key_of_request,
     signing_key_of,
@@ -53,7 +53,7 @@ REPLACEMENT_RETRY_SECONDS, RETRY_SECONDS = 5.0, 60.0
 """Seconds between two attempts to reach agents: during a replacement, and otherwise."""
 AGENT_OUTDATED = "its agent is from the previous release: upgrade it"
 
-ReplacementStep = Literal["", "announced", "shown"]
+ReplacementStep = Literal["", "announced", "served"]
 """Step of the CA replacement; empty if none is in progress."""
 
 
@@ -77,7 +77,7 @@ class AgentCaProgress:
 
 
 class ConsoleCa:
-    """The console's CA. `ConsoleCa.load` creates or renews files that are missing or expire soon."""
+    """The console CA. `ConsoleCa.load` creates or renews files that are missing or expire soon."""
 
     def __init__(self, files: ConsoleCaFiles) -> None:
         self.directory = files.directory
@@ -101,11 +101,11 @@ class ConsoleCa:
         files.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_partial_files(files.directory)
         files.create()
-        authority = cls(files)
-        authority.names = _own_names(settings.public_names)
-        files.tidy(former=authority.former, requested=authority.requested)
-        authority.renew()
-        return authority
+        ca = cls(files)
+        ca.names = _own_names(settings.public_names)
+        files.tidy(former=ca.former, requested=ca.requested)
+        ca.renew()
+        return ca
 
     @classmethod
     def existing(cls, settings: Settings) -> "ConsoleCa":
@@ -128,7 +128,7 @@ class ConsoleCa:
     def step(self) -> ReplacementStep:
         if self.next_ca is not None:
             return "announced"
-        return "" if self.former is None else "shown"
+        return "" if self.former is None else "served"
 
     @property
     def retry_seconds(self) -> float:
@@ -151,7 +151,7 @@ class ConsoleCa:
     @property
     def bundle(self) -> str:
         """The CAs (PEM) that browsers and clients of endpoints trust, including issuers for clients that require a root CA."""
-        return "".join(dict.fromkeys(pem(each).decode() for signer in self._all for each in signer.chain))
+        return "".join(dict.fromkeys(pem(each).decode() for ca in self._all for each in ca.chain))
 
     def renew(self) -> bool:
         """Recreate `server` and `client` if one is missing, damaged, for other names, from another CA, or expires soon. Return
@@ -171,8 +171,8 @@ class ConsoleCa:
     def is_switch_complete(self) -> bool:
         """Whether all certificates that the console itself presents are from the current CA."""
         files = (self.directory / "client.pem", self.server_file)
-        shown = [signing_key_of(found) for file in files if (found := _usable(file))]
-        return shown == [self.current.key_id] * len(files) and self._files.is_copied(self.current)
+        signing_keys = [signing_key_of(usable_certificate) for file in files if (usable_certificate := _usable(file))]
+        return signing_keys == [self.current.key_id] * len(files) and self._files.is_copied(self.current)
 
     def client_ssl_context(self) -> ssl.SSLContext:
         """Return the TLS context for calls to agents: it presents our certificate and accepts only agents that joined with the
@@ -184,13 +184,13 @@ class ConsoleCa:
         return self._clients
 
     def _client_context(self, refused: Collection[str]) -> ssl.SSLContext:
-        trusted = [each for each in (self.current, self.former) if each is not None]
-        context = ssl.create_default_context(cadata="".join(each.pem for each in trusted))
+        cas = [each for each in (self.current, self.former) if each is not None]
+        context = ssl.create_default_context(cadata="".join(each.pem for each in cas))
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF | ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         self._load_certificate(context)
-        for signer in trusted:
-            with memory_file(signer.revocation_list(refused)) as path:
+        for ca in cas:
+            with memory_file(ca.revocation_list(refused)) as path:
                 context.load_verify_locations(path)
         return context
 
@@ -212,9 +212,9 @@ class ConsoleCa:
         if normal_name(addr) == CONSOLE_NAME:  # joining agents trust any server with this name
             raise NotAcceptable("config_error", f"{CONSOLE_NAME} is reserved for the console.", field="addr")
         key = public_key_of_request(csr_pem)
-        uses, name = [ExtendedKeyUsageOID.SERVER_AUTH], _common_name([addr])
-        signed = self.current.sign(key, [addr], uses, days, valid_from=self._valid_since, common_name=name)
-        return pem(signed).decode() + self.current.intermediates_pem
+        usages, name = [ExtendedKeyUsageOID.SERVER_AUTH], _common_name([addr])
+        certificate = self.current.sign(key, [addr], usages, days, valid_from=self._valid_since, common_name=name)
+        return pem(certificate).decode() + self.current.intermediates_pem
 
     def is_due(self, valid_until: datetime, signing_key: str, days: int, now: datetime) -> bool:
         """Return whether a certificate with this lifetime must be renewed: it expires soon, an earlier release issued it for
@@ -229,18 +229,18 @@ class ConsoleCa:
 
     def request(self, common_name: str, organization: str) -> CaRequest:
         """Create a request for an intermediate CA, which replaces an earlier request. Raises OSError."""
-        made = CaRequest.create(common_name, organization)
-        self._files.request(made)
-        self.requested = made
-        return made
+        request = CaRequest.create(common_name, organization)
+        self._files.request(request)
+        self.requested = request
+        return request
 
     def announce(self, next_ca: CertificateAuthority | None = None) -> CertificateAuthority:
         """Announce the next CA, by default a new self-signed one. Raises OSError."""
-        chosen = next_ca or new_signer()
-        self._files.announce(chosen)
-        self.next_ca, self.requested = chosen, None
+        signer = next_ca or new_signer()
+        self._files.announce(signer)
+        self.next_ca, self.requested = signer, None
         self._files.tidy(former=self.former, requested=None)
-        return chosen
+        return signer
 
     def withdraw(self) -> None:
         """Withdraw the announced CA or the request. Raises OSError; then nothing has changed."""
@@ -276,24 +276,26 @@ class ConsoleCa:
         self, name: str, names: Sequence[str], usage: ObjectIdentifier, days: int, valid_from: datetime | None = None
     ) -> bool:
         file, now = self.directory / f"{name}.pem", datetime.now(UTC)
-        found = _usable(file)
+        usable = _usable(file)
         if (
-            found
-            and subject_names(found) == set(names)
-            and not self.is_due(found.not_valid_after_utc, signing_key_of(found), days, now)
+            usable
+            and subject_names(usable) == set(names)
+            and not self.is_due(usable.not_valid_after_utc, signing_key_of(usable), days, now)
         ):
             return False
         key = ec.generate_private_key(ec.SECP256R1())
-        made = self.current.sign(
+        signed = self.current.sign(
             key.public_key(), names, [usage], days, valid_from=valid_from, common_name=_common_name(names)
         )
         try:
-            write_private(file, pem(made) + self.current.intermediates_pem.encode() + key_pem(key))
+            write_private(file, pem(signed) + self.current.intermediates_pem.encode() + key_pem(key))
         except OSError as error:
-            if found is None or found.not_valid_after_utc <= now:
+            if usable is None or usable.not_valid_after_utc <= now:
                 raise
-            until = found.not_valid_after_utc
-            log.error("CA: renewing %s failed, the previous certificate is valid until %s: %s", file, until, error)
+            valid_until = usable.not_valid_after_utc
+            log.error(
+                "CA: renewing %s failed, the previous certificate is valid until %s: %s", file, valid_until, error
+            )
             return False
         file.with_suffix(".key").unlink(missing_ok=True)  # left by an earlier release
         return True

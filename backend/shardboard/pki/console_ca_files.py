@@ -1,4 +1,4 @@
-"""Files of the console's CA in `<state_dir>/tls`, readable only by their owner.
+"""Files of the console CA in `<state_dir>/tls`, readable only by their owner.
 
     ca.key            the current CA: key, certificate and certificates of its issuers
     ca.pem            a copy of these certificates for administrators
@@ -116,8 +116,8 @@ class ConsoleCaFiles:
 
     def former(self, current: CertificateAuthority) -> CertificateAuthority | None:
         """Return the old CA; None unless a replacement is in progress."""
-        found = _read_if_there(self._former)
-        return found if found and found.fingerprint != current.fingerprint else None
+        certificate = _read_if_there(self._former)
+        return certificate if certificate and certificate.fingerprint != current.fingerprint else None
 
     def requested(self, answered: Iterable[CertificateAuthority]) -> CaRequest | None:
         """Return the open request; None if its key belongs to an existing CA."""

@@ -25,37 +25,35 @@ def validate_intermediate_ca(
     hosts and addresses that it will sign certificates for. Raises BadRequest or NotAcceptable with the reason if it is unsuitable.
     """
     try:
-        signer = CertificateAuthority(request.key, certificate_chain.parse_chain(chain.encode()))
-        _check_key(signer)
-        _check_ca(signer.certificate)
-        certificate_chain.check_order(signer.chain)
-        certificate_chain.check_validity_period(signer.chain)
-        _check_strength(signer)
-        if signer.subject == current.subject:
+        intermediate = CertificateAuthority(request.key, certificate_chain.parse_chain(chain.encode()))
+        _check_key(intermediate)
+        _check_ca(intermediate.certificate)
+        certificate_chain.check_order(intermediate.chain)
+        certificate_chain.check_validity_period(intermediate.chain)
+        _check_strength(intermediate)
+        if intermediate.subject == current.subject:
             raise InvalidCertificateChain(
                 "The current CA has the same name, so clients could confuse them. Request a different name."
             )
-        if reason := rejection_reason(signer, names):
+        if reason := rejection_reason(intermediate, names):
             raise InvalidCertificateChain(reason)
-    except InvalidCertificateChain as wrong:
-        raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
+    except InvalidCertificateChain as chain_error:
+        raise BadRequest("invalid_certificate", str(chain_error), field=chain_error.field) from chain_error
     except UNREADABLE as error:
         raise BadRequest("invalid_certificate", "The certificate is not readable.", field="certificate") from error
-    if signer.valid_until < datetime.now(UTC) + timedelta(days=PEER_DAYS):
-        message = (
-            f"The CA expires on {signer.valid_until:%Y-%m-%d}. It must be valid for at least {PEER_DAYS} more days."
-        )
+    if intermediate.valid_until < datetime.now(UTC) + timedelta(days=PEER_DAYS):
+        message = f"The CA expires on {intermediate.valid_until:%Y-%m-%d}. It must be valid for at least {PEER_DAYS} more days."
         raise NotAcceptable("certificate_expired", message, field="certificate")
-    return signer
+    return intermediate
 
 
 def rejection_reason(ca: CertificateAuthority, names: Sequence[str]) -> str:
     """Return why certificates that it signs for these hosts and addresses would be rejected; empty if they are valid. This verifies
     constraints of the issuers as a peer would: the console and its agents, and clients that trust the root CA.
     """
-    for trusted in [ca.pem] + ([pem(ca.root).decode()] if ca.root else []):
-        if reason := _rejection(ca, trusted, names):
-            return f"Certificates that it signs for {_rejected_name(ca, trusted, names)} are rejected: {reason}."
+    for trusted_pem in [ca.pem] + ([pem(ca.root).decode()] if ca.root else []):
+        if reason := _rejection(ca, trusted_pem, names):
+            return f"Certificates that it signs for {_rejected_name(ca, trusted_pem, names)} are rejected: {reason}."
     return ""
 
 
@@ -109,12 +107,12 @@ def _rejection(ca: CertificateAuthority, trusted: str, names: Sequence[str]) -> 
     """Return why a peer that trusts this CA (PEM) rejects certificates for these names; empty if it accepts them."""
     server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     server.verify_mode = ssl.CERT_REQUIRED
-    uses = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
-    for context, held, usage in zip((server, client), (list(dict.fromkeys(names)), []), uses, strict=True):
+    usages = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
+    for context, peer_names, usage in zip((server, client), (list(dict.fromkeys(names)), []), usages, strict=True):
         key = ec.generate_private_key(ec.SECP256R1())
-        made = ca.sign(key.public_key(), held, [usage], PEER_DAYS, valid_from=ca.valid_from)
+        signed = ca.sign(key.public_key(), peer_names, [usage], PEER_DAYS, valid_from=ca.valid_from)
         try:
-            load_certificate(context, pem(made) + ca.intermediates_pem.encode() + key_pem(key))
+            load_certificate(context, pem(signed) + ca.intermediates_pem.encode() + key_pem(key))
         except ssl.SSLError as error:
             return str(error.reason or error)
         context.load_verify_locations(cadata=trusted)

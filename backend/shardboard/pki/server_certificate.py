@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -88,7 +89,7 @@ class ServerIdentity:
 
 
 class ServerCertificate:
-    """The certificate of the running console. `context` is used for all its ports and stays the same while it runs."""
+    """The certificate of the running console."""
 
     def __init__(self, ca: ConsoleCa, settings: Settings) -> None:
         """Raises ValueError if the settings name an unusable certificate."""
@@ -99,9 +100,14 @@ class ServerCertificate:
         self.source: Source = "own"
         self.identity = self._own_identity = _load_files(ca.server_file)
         self._served = self._own = self.identity.context()
-        self.context = self.identity.context()
-        self.context.sni_callback = self._choose
         self._load_configured()
+
+    @cached_property
+    def context(self) -> ssl.SSLContext:
+        """Context of all ports, which stays the same while the console runs."""
+        context = self._own_identity.context()
+        context.sni_callback = self._choose
+        return context
 
     @property
     def expiries(self) -> dict[str, datetime]:
@@ -121,7 +127,7 @@ class ServerCertificate:
             log.info("certificate: renewed the console's own certificate")
             if self.source == "own":
                 self._serve("own", self._own_identity, self._own)
-        if self._configured_files is not None and (seen := _versions(self._configured_files)) != self._seen:
+        if self._configured_files is not None and (current_versions := _versions(self._configured_files)) != self._seen:
             try:
                 identity = _load_files(*self._configured_files)
                 self._serve("settings", identity, identity.context())
@@ -131,7 +137,7 @@ class ServerCertificate:
                     "certificate: the changed SHARDBOARD_TLS_CERT is not usable, the previous one stays active: %s",
                     error,
                 )
-            self._seen = seen
+            self._seen = current_versions
 
     def install(self, identity: ServerIdentity) -> None:
         """Serve an identity validated by `read`, also after restarts. Raises Conflict if the settings determine the certificate."""
@@ -182,8 +188,8 @@ def validate_identity(certificate: str, key: str, now: datetime | None = None) -
         identity = _identity(certificate.encode(), key.encode())
         _check_use(identity.chain[0])
         certificate_chain.check_order(identity.chain)
-    except InvalidCertificateChain as wrong:
-        raise BadRequest("invalid_certificate", str(wrong), field=wrong.field) from wrong
+    except InvalidCertificateChain as chain_error:
+        raise BadRequest("invalid_certificate", str(chain_error), field=chain_error.field) from chain_error
     except UNREADABLE as error:
         raise BadRequest("invalid_certificate", "The certificate is not readable.", field="certificate") from error
     certificate_chain.check_validity_period(identity.chain, now)
@@ -198,11 +204,11 @@ def validate_identity(certificate: str, key: str, now: datetime | None = None) -
 def _identity(certificate: bytes, key: bytes) -> ServerIdentity:
     """Parse a certificate and its key. Raises Wrong, or one of UNREADABLE."""
     chain = certificate_chain.parse_chain(certificate)
-    private = _private_key(key)
-    if private.public_key() != chain[0].public_key():
+    private_key = _private_key(key)
+    if private_key.public_key() != chain[0].public_key():
         raise InvalidCertificateChain(f"The key does not match {display_name(chain[0])}, the first certificate.", "key")
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    return ServerIdentity(chain, private.private_bytes(*form))
+    return ServerIdentity(chain, private_key.private_bytes(*form))
 
 
 def _private_key(key: bytes) -> PrivateKeyTypes:
@@ -224,14 +230,14 @@ def _check_use(own: x509.Certificate) -> None:
             "The key is too weak. Use an elliptic curve of 256 bits or RSA with 2048 bits.", "key"
         )
     try:
-        uses = [*own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value]
+        usages = [*own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value]
     except x509.ExtensionNotFound:
-        uses = [ExtendedKeyUsageOID.SERVER_AUTH]  # without this extension it is valid for all uses
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH]  # without this extension it is valid for all uses
     if not subject_names(own):
         raise InvalidCertificateChain(
             "The certificate names no host (subject alternative name), so browsers reject it."
         )
-    if not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & {*uses}:
+    if not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & {*usages}:
         raise InvalidCertificateChain("The certificate is not for servers (extended key usage serverAuth).")
 
 
@@ -257,11 +263,11 @@ def _configured_files(settings: Settings) -> tuple[Path, Path] | None:
 
 def _versions(paths: Sequence[Path]) -> tuple[int, ...]:
     """Return a value that changes whenever one of the files changes."""
-    found = []
+    versions = []
     for path in paths:
         try:
             state = path.stat()
-            found += [state.st_ino, state.st_mtime_ns, state.st_size]
+            versions += [state.st_ino, state.st_mtime_ns, state.st_size]
         except OSError:
-            found.append(0)
-    return tuple(found)
+            versions.append(0)
+    return tuple(versions)

@@ -30,52 +30,66 @@ RENEW_DAYS = 30
 CA_DAYS = 3650
 CA_RENEW_DAYS = 365
 
-ShardReplacementStep = Literal["", "announced", "shown", "forgotten"]
+ShardReplacementStep = Literal["", "announced", "served", "removed"]
 """Step of the CA replacement that is being distributed; empty if none is in progress."""
+
+_PREVIOUS_NAMES = {
+    "authority": "ca",
+    "authority_key": "ca_key",
+    "next_authority": "next_ca",
+    "next_authority_key": "next_ca_key",
+    "former_authority": "former_ca",
+    "replacing": "replacement_step",
+    "again": "replace_again",
+    "left": "removed_addresses",
+}
+_PREVIOUS_STEPS: dict[str, ShardReplacementStep] = {"shown": "served", "forgotten": "removed"}
+"""Names in stores of earlier releases. Certificates are stored again when they change, which can take months."""
 
 
 @dataclass(frozen=True)
 class ShardCertificates:
     """The certificates of one database (PEM), in the form in which they are stored with it."""
 
-    authority: str
-    authority_key: str = field(repr=False)
+    ca: str
+    ca_key: str = field(repr=False)
     certificate: str
     key: str = field(repr=False)
     number: int = 1
     """Version of the distributed certificates. Shards start with the current version, so the first one needs no distribution."""
-    replacing: ShardReplacementStep = ""
-    next_authority: str = ""
-    next_authority_key: str = field(default="", repr=False)
+    replacement_step: ShardReplacementStep = ""
+    next_ca: str = ""
+    next_ca_key: str = field(default="", repr=False)
     """Key of the next CA while it is announced."""
-    former_authority: str = ""
+    former_ca: str = ""
     """The old CA while certificates of the new one are used. Its key has been deleted."""
-    again: bool = False
+    replace_again: bool = False
     """Whether another replacement must follow this one."""
-    left: str = ""
+    removed_addresses: str = ""
     """Addresses of removed nodes, separated by spaces. Their open connections are closed at the end."""
 
     @classmethod
     def issue(cls) -> Self:
         """Create the certificates of a new database."""
-        authority, key = _new_ca()
-        return cls(authority, key, *_signed(authority, key))
+        ca, key = _new_ca()
+        return cls(ca, key, *_signed(ca, key))
 
     @classmethod
     def read(cls, stored: dict[str, Any]) -> Self:
-        return cls(**stored)
+        """Return stored certificates, also in the form of earlier releases."""
+        values = {_PREVIOUS_NAMES.get(name, name): value for name, value in stored.items()}
+        step = values.get("replacement_step", "")
+        return cls(**{**values, "replacement_step": _PREVIOUS_STEPS.get(step, step)})
 
     def stored(self) -> dict[str, Any]:
-        """Return the fields to store. Fields of a CA replacement are only included during one, because the previous release does
-        not know them.
-        """
-        held = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
-        return {name: value for name, (value, default) in held.items() if name == "number" or value != default}
+        """Return the fields to store: all that do not have their default, and the version."""
+        values = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
+        return {name: value for name, (value, default) in values.items() if name == "number" or value != default}
 
     @property
     def trusted(self) -> str:
         """All trusted CAs (PEM)."""
-        return self.authority + self.next_authority + self.former_authority
+        return self.ca + self.next_ca + self.former_ca
 
     @property
     def valid_until(self) -> datetime:
@@ -84,7 +98,7 @@ class ShardCertificates:
     @property
     def ca_fingerprint(self) -> str:
         """SHA-256 of the CA certificate, hexadecimal."""
-        return x509.load_pem_x509_certificate(self.authority.encode()).fingerprint(hashes.SHA256()).hex()
+        return x509.load_pem_x509_certificate(self.ca.encode()).fingerprint(hashes.SHA256()).hex()
 
     def is_due(self, now: datetime) -> bool:
         """Return whether the certificate must be renewed."""
@@ -92,54 +106,54 @@ class ShardCertificates:
 
     def with_new_certificate(self) -> "ShardCertificates":
         """Return a copy with a new certificate of the same CA: during the distribution, old and new ones are accepted."""
-        certificate, key = _signed(self.authority, self.authority_key)
+        certificate, key = _signed(self.ca, self.ca_key)
         return replace(self, certificate=certificate, key=key, number=self.number + 1)
 
     def is_ca_due(self, now: datetime) -> bool:
         """Return whether the CA must be replaced and no replacement is in progress."""
-        ends = x509.load_pem_x509_certificate(self.authority.encode()).not_valid_after_utc
-        return not self.replacing and ends < now + timedelta(days=CA_RENEW_DAYS)
+        expiry = x509.load_pem_x509_certificate(self.ca.encode()).not_valid_after_utc
+        return not self.replacement_step and expiry < now + timedelta(days=CA_RENEW_DAYS)
 
     def with_replacement(self, leaver: str = "") -> "ShardCertificates":
         """Return a copy with the first step of a CA replacement, or with a note that another replacement must follow. `leaver` is
         the address of a removed node, if any. If the next CA is only announced so far, that replacement is sufficient: the removed
         node never gets a certificate of it.
         """
-        left = " ".join(dict.fromkeys([*self.left.split(), *leaver.split()]))
-        if self.replacing == "announced":
-            return replace(self, left=left)
-        if self.replacing == "shown":
-            return replace(self, left=left, again=True)
-        authority, key = _new_ca()
+        removed_addresses = " ".join(dict.fromkeys([*self.removed_addresses.split(), *leaver.split()]))
+        if self.replacement_step == "announced":
+            return replace(self, removed_addresses=removed_addresses)
+        if self.replacement_step == "served":
+            return replace(self, removed_addresses=removed_addresses, replace_again=True)
+        ca, key = _new_ca()
         return replace(
             self,
             number=self.number + 1,
-            replacing="announced",
-            next_authority=authority,
-            next_authority_key=key,
-            left=left,
+            replacement_step="announced",
+            next_ca=ca,
+            next_ca_key=key,
+            removed_addresses=removed_addresses,
         )
 
     def with_next_step(self) -> "ShardCertificates":
         """Return a copy with the next step, after all parties have completed the previous one."""
-        match self.replacing:
+        match self.replacement_step:
             case "announced":
-                certificate, key = _signed(self.next_authority, self.next_authority_key)
+                certificate, key = _signed(self.next_ca, self.next_ca_key)
                 return ShardCertificates(
-                    authority=self.next_authority,
-                    authority_key=self.next_authority_key,
+                    ca=self.next_ca,
+                    ca_key=self.next_ca_key,
                     certificate=certificate,
                     key=key,
                     number=self.number + 1,
-                    replacing="shown",
-                    former_authority=self.authority,
-                    left=self.left,
+                    replacement_step="served",
+                    former_ca=self.ca,
+                    removed_addresses=self.removed_addresses,
                 )
-            case "shown" if self.again:
-                return replace(self, replacing="forgotten", former_authority="", again=False).with_replacement()
-            case "shown":
-                return replace(self, replacing="forgotten", former_authority="", number=self.number + 1)
-        return replace(self, replacing="", left="")
+            case "served" if self.replace_again:
+                return replace(self, replacement_step="removed", former_ca="", replace_again=False).with_replacement()
+            case "served":
+                return replace(self, replacement_step="removed", former_ca="", number=self.number + 1)
+        return replace(self, replacement_step="", removed_addresses="")
 
 
 class HasShardCertificates(Protocol):
@@ -165,12 +179,12 @@ def _new_ca() -> tuple[str, str]:
     return _texts(signer.certificate, signer.key)
 
 
-def _signed(authority: str, authority_key: str) -> tuple[str, str]:
+def _signed(ca: str, ca_key: str) -> tuple[str, str]:
     """Return a certificate for both ends of a connection, and its key."""
-    signer = CertificateAuthority.read(authority.encode(), authority_key.encode())
+    signer = CertificateAuthority.read(ca.encode(), ca_key.encode())
     key = ec.generate_private_key(ec.SECP256R1())
-    uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-    return _texts(signer.sign(key.public_key(), [NAME], uses, DAYS, common_name=NAME), key)
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    return _texts(signer.sign(key.public_key(), [NAME], usages, DAYS, common_name=NAME), key)
 
 
 def _texts(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> tuple[str, str]:

@@ -41,11 +41,11 @@ class CertificateAuthority:
     @classmethod
     def read(cls, certificates: bytes, key: bytes) -> "CertificateAuthority":
         """Parse PEM, which may contain other blocks. Raises ValueError or TypeError."""
-        private = serialization.load_pem_private_key(key, None)
+        private_key = serialization.load_pem_private_key(key, None)
         chain = tuple(x509.load_pem_x509_certificates(certificates))
-        if not isinstance(private, ec.EllipticCurvePrivateKey) or private.public_key() != chain[0].public_key():
+        if not isinstance(private_key, ec.EllipticCurvePrivateKey) or private_key.public_key() != chain[0].public_key():
             raise ValueError("the key does not match the certificate")
-        return cls(private, chain)
+        return cls(private_key, chain)
 
     def stored(self) -> bytes:
         """Return key and chain (PEM) for `read`."""
@@ -128,7 +128,7 @@ class CertificateAuthority:
         """Return a signed certificate. Without `begins` it is valid from now on, because browsers limit the lifetime of server
         certificates.
         """
-        unsigned = (
+        builder = (
             tls.certificate_builder(
                 tls.subject(common_name), self.certificate.subject, days, valid_from, self.valid_until
             )
@@ -140,15 +140,15 @@ class CertificateAuthority:
             .add_extension(self._identifier, critical=False)
         )
         if names:
-            held = x509.SubjectAlternativeName([_general_name(each) for each in names])
-            unsigned = unsigned.add_extension(held, critical=False)
-        return unsigned.sign(self.key, hashes.SHA256())
+            alternative_names = x509.SubjectAlternativeName([_general_name(each) for each in names])
+            builder = builder.add_extension(alternative_names, critical=False)
+        return builder.sign(self.key, hashes.SHA256())
 
     def revocation_list(self, serials: Collection[str]) -> bytes:
         """Return a revocation list (PEM) of certificates (hexadecimal serial numbers). It identifies the signing key, so that two
         CAs with the same name can each have a list.
         """
-        unsigned = (
+        builder = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(self.certificate.subject)
             .last_update(self.valid_from)
@@ -159,8 +159,8 @@ class CertificateAuthority:
             revoked = (
                 x509.RevokedCertificateBuilder().serial_number(int(serial, 16)).revocation_date(self.valid_from).build()
             )
-            unsigned = unsigned.add_revoked_certificate(revoked)
-        return unsigned.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+            builder = builder.add_revoked_certificate(revoked)
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 def _general_name(name: str) -> x509.GeneralName:

@@ -3,7 +3,6 @@
 import contextlib
 import secrets
 from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -57,14 +56,6 @@ def is_strong(key: object) -> bool:
     return isinstance(key, ed25519.Ed25519PublicKey)
 
 
-def normal_name(name: str) -> str:
-    """Return the canonical spelling of a host name or address."""
-    try:
-        return str(ip_address(name))
-    except ValueError:
-        return name.lower()
-
-
 def subject_names(certificate: x509.Certificate) -> set[str]:
     """Return host names and addresses of a certificate. Raises ValueError if its extensions are malformed."""
     try:
@@ -86,14 +77,14 @@ def certificate_builder(
     start.
     """
     now = datetime.now(UTC)
-    ends = min(now + timedelta(days=days), latest or datetime.max.replace(tzinfo=UTC))
+    valid_until = min(now + timedelta(days=days), latest or datetime.max.replace(tzinfo=UTC))
     return (
         x509.CertificateBuilder()
         .subject_name(owner)
         .issuer_name(issuer)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(min(valid_from or now - _CLOCK_SKEW, ends - _CLOCK_SKEW))
-        .not_valid_after(ends)
+        .not_valid_before(min(valid_from or now - _CLOCK_SKEW, valid_until - _CLOCK_SKEW))
+        .not_valid_after(valid_until)
     )
 
 

@@ -8,9 +8,9 @@ def handshake_error(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -
     name that the client uses for the server.
     """
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    serving = server.wrap_bio(to_server, to_client, server_side=True)
+    server_side = server.wrap_bio(to_server, to_client, server_side=True)
     calling = client.wrap_bio(to_client, to_server, server_hostname=host)
-    for side in (calling, serving, calling, serving):
+    for side in (calling, server_side, calling, server_side):
         try:
             side.do_handshake()
         except ssl.SSLWantReadError:

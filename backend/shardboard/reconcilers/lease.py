@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.state.cluster import actions, cluster
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import bdbs
@@ -16,12 +17,12 @@ async def leased_transaction(store: Store, action: Action) -> AsyncIterator[Asyn
     """Yield a session in a transaction; None if another console has taken over the action or it has ended."""
     async with store.begin() as session:
         await cluster.load_for_update(session)  # ports are allocated under this lock
-        own = await actions.by_uid(session, action.uid)
-        yield session if own is not None and own.is_leased_as(action.lease_token) else None
+        row = await actions.by_uid(session, action.uid)
+        yield session if row is not None and row.is_leased_as(action.lease_token) else None
 
 
 async def unlock_databases(session: AsyncSession, action: Action, reason: str) -> None:
     """Unlock the databases of the action. `reason` becomes their status detail."""
     for bdb in await bdbs.list_all(session):
         if bdb.action_uid == action.uid:
-            bdb.status, bdb.status_detail, bdb.action_uid = "active", reason, None
+            bdb.status, bdb.status_detail, bdb.action_uid = BdbStatus.ACTIVE, reason, None

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 
 from shardboard.domain.databases import disabled_commands
+from shardboard.domain.databases.connection_reserve import engine_limit
 from shardboard.domain.databases.creation import DesiredShard
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.placement import slots
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import NodeRef, ShardTls
 from shardboard.driver.valkey_cluster import EngineSettings, ShardRef
 from shardboard.pki.shard_certificates import ShardCertificates
@@ -41,13 +44,17 @@ async def database(store: Store, uid: int) -> DesiredDatabase | None:
         bdb = await bdbs.by_uid(session, uid)
         if bdb is None:
             return None
-        places = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+        node_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
         rows = await shards.list_for_bdb(session, uid)
-    references = {row.uid: shard_ref(row, places[row.node_uid]) for row in rows}
-    primaries = [references[row.uid] for row in rows if row.current_role == "master" and row.observed_status != "down"]
-    living = [references[row.uid] for row in rows if row.observed_status != "down"]
+    references = {row.uid: shard_ref(row, node_refs[row.node_uid]) for row in rows}
+    primaries = [
+        references[row.uid]
+        for row in rows
+        if row.current_role == ShardRole.PRIMARY and row.observed_status != ShardStatus.DOWN
+    ]
+    live_shards = [references[row.uid] for row in rows if row.observed_status != ShardStatus.DOWN]
     return DesiredDatabase(
-        bdb.name, bdb.status, bdb.port, engine_settings(bdb), list(references.values()), primaries, living
+        bdb.name, bdb.status, bdb.port, engine_settings(bdb), list(references.values()), primaries, live_shards
     )
 
 
@@ -73,7 +80,9 @@ def engine_settings(bdb: Bdb) -> EngineSettings:
         save=[(point["secs"], point["writes"]) for point in config["snapshot_policy"]]
         if persistence == "snapshot"
         else [],
-        maxclients=config["maxclients"],
+        maxclients=engine_limit(
+            config["maxclients"], bdb.shards_count * (2 if bdb.replication else 1) if bdb.sharding else 1
+        ),
         io_threads=bdb.io_threads,
         disabled_commands=disabled_commands.rules(config.get("disabled_commands", "")),
         tls=shard_tls(bdb),
@@ -85,7 +94,7 @@ def shard_tls(bdb: Bdb) -> ShardTls | None:
     if bdb.shard_certificates is None:
         return None
     certificates = ShardCertificates.read(bdb.shard_certificates)
-    return ShardTls(authorities=certificates.trusted, certificate=certificates.certificate, key=certificates.key)
+    return ShardTls(cas=certificates.trusted, certificate=certificates.certificate, key=certificates.key)
 
 
 def shard_ref(row: Shard, node: NodeRef) -> ShardRef:
@@ -98,4 +107,5 @@ def shard_ref(row: Shard, node: NodeRef) -> ShardRef:
         port=row.port,
         bus_port=row.bus_port,
         engine_id=row.engine_id,
+        engine_version=row.observed_version,
     )

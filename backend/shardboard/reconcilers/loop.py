@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions.parameters import Parameters, Unreachable, write
+from shardboard.domain.cluster.actions import ActionStatus, StepStatus
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import Tasks
@@ -52,8 +54,8 @@ class Outcome:
     """Why a machine did not respond. The action fails if this lasts longer than PATIENCE."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Passed to `finish`."""
-    params: Mapping[str, Any] = field(default_factory=dict)
-    """Stored in the action's `params`, for values that a later step can no longer determine."""
+    parameters: Parameters | None = None
+    """Written to the action, for values that a later step can no longer determine."""
 
 
 class Stepper(Protocol):
@@ -69,9 +71,9 @@ class Stepper(Protocol):
 class ActionLoop:
     """Works on all due actions concurrently, one task each."""
 
-    def __init__(self, store: Store, bus: Bus, steppers: Mapping[str, Stepper], instance: str) -> None:
-        """`instance` identifies this console across restarts. Only one process at a time may use it."""
-        self._instance = instance
+    def __init__(self, store: Store, bus: Bus, steppers: Mapping[str, Stepper], console_id: str) -> None:
+        """`console_id` identifies this console across restarts. Only one process at a time may use it."""
+        self._console_id = console_id
         self._store = store
         self._bus = bus
         self._steppers = steppers
@@ -97,9 +99,9 @@ class ActionLoop:
                 # Our own step takes longer than its lease and no other console has taken over
                 if action.uid in self._tasks:
                     continue
-                action.lease_token = f"{self._instance}:{uuid.uuid4().hex}"
+                action.lease_token = f"{self._console_id}:{uuid.uuid4().hex}"
                 action.lease_until = datetime.now(UTC) + LEASE
-                action.status = "running"
+                action.status = ActionStatus.RUNNING
                 claimed.append(action)
         for action in claimed:
             self._tasks.start(action.uid, self._work(action.uid, action.lease_token or ""))
@@ -107,38 +109,38 @@ class ActionLoop:
     async def _release_own(self) -> None:
         """Release the leases of an earlier process of this console, so that its actions continue before the leases expire."""
         async with self._store.begin() as session:
-            for action in await actions.list_leased_by(session, f"{self._instance}:"):
+            for action in await actions.list_leased_by(session, f"{self._console_id}:"):
                 action.lease_until = None
 
     async def _work(self, uid: str, token: str) -> None:
-        broken, ends = "", True
+        failure, ends_action = "", True
         while True:
             try:
                 async with self._store.read() as session:
                     action = await actions.by_uid(session, uid)
                 if action is None or not action.is_leased_as(token):
                     return
-                outcome = Outcome(failed=broken) if broken else await self._step(action)
-                if not await self._apply(uid, token, outcome, ends=ends):
+                outcome = Outcome(failed=failure) if failure else await self._step(action)
+                if not await self._apply(uid, token, outcome, ends=ends_action):
                     return
                 pause = outcome.retry_in
             except Exception as error:
                 if is_transient(error):
                     log.warning("action %s: waiting for the store: %s", uid, describe_error(error))
                     pause = STORE_RETRY_SECONDS
-                elif not ends:
+                elif not ends_action:
                     raise
                 else:  # a retry would fail again: end the action, if necessary without its stepper
                     log.exception("action %s: writing the outcome failed", uid)
-                    broken, ends, pause = (
-                        broken or f"Internal error of the console ({describe_error(error)}).",
-                        not broken,
+                    failure, ends_action, pause = (
+                        failure or f"Internal error of the console ({describe_error(error)}).",
+                        not failure,
                         0.0,
                     )
             await asyncio.sleep(pause)
 
     async def _step(self, action: Action) -> Outcome:
-        stepper = self._steppers.get(action.name)
+        stepper = self._steppers.get(action.current_name)
         if stepper is None:
             return Outcome(failed=f"This console does not support the action {action.name}.")
         try:
@@ -161,17 +163,17 @@ class ActionLoop:
             action = await _leased_action(session, uid, token, outcome, now)
             if action is None:
                 return False
-            stepper = self._steppers.get(action.name) if ends else None
-            why = outcome.failed or _timeout_reason(action, outcome, now)
+            stepper = self._steppers.get(action.current_name) if ends else None
+            reason = outcome.failed or _timeout_reason(action, outcome, now)
             if outcome.finished:
-                action.status, action.progress, action.finished_at = "completed", 100.0, now
-                action.steps = [{**step, "status": "completed"} for step in action.steps]
+                action.status, action.progress, action.finished_at = ActionStatus.COMPLETED, 100.0, now
+                action.steps = [{**step, "status": StepStatus.COMPLETED} for step in action.steps]
             elif outcome.cancelled:
-                why = f"It was cancelled by {action.cancelled_by}."
-                action.status, action.error, action.finished_at = "cancelled", why, now
+                reason = f"It was cancelled by {action.cancelled_by}."
+                action.status, action.error, action.finished_at = ActionStatus.CANCELLED, reason, now
                 action.steps = [_cancelled(step) for step in action.steps]
-            elif why:
-                action.status, action.error, action.finished_at = "failed", why, now
+            elif reason:
+                action.status, action.error, action.finished_at = ActionStatus.FAILED, reason, now
                 action.steps = [_failed(step) for step in outcome.steps or action.steps]
             else:
                 action.lease_until = now + LEASE
@@ -179,13 +181,13 @@ class ActionLoop:
                     action.progress = max(action.progress, round(outcome.progress, 1))
                 if outcome.steps is not None and outcome.steps != action.steps:
                     action.steps = outcome.steps
-                if outcome.params:
-                    action.params = {**action.params, **outcome.params}
+                if outcome.parameters is not None:
+                    write(action, outcome.parameters)
                 return True
             if stepper is not None and outcome.finished:
                 await stepper.finish(session, action, outcome)
             elif stepper is not None:
-                await stepper.fail(session, action, why)
+                await stepper.fail(session, action, reason)
         return False
 
 
@@ -196,8 +198,8 @@ async def _leased_action(session: AsyncSession, uid: str, token: str, outcome: O
     and would otherwise see an action that ends in between neither as running nor as done.
     """
     action = await actions.by_uid(session, uid)
-    may_end = outcome.finished or outcome.failed or outcome.cancelled or outcome.unreachable
-    if action is not None and (may_end or now > action.deadline_at):
+    may_finish = outcome.finished or outcome.failed or outcome.cancelled or outcome.unreachable
+    if action is not None and (may_finish or now > action.deadline_at):
         await clusters.load_for_update(session)
         session.expire(action)
         action = await actions.by_uid(session, uid)
@@ -206,26 +208,29 @@ async def _leased_action(session: AsyncSession, uid: str, token: str, outcome: O
 
 def _timeout_reason(action: Action, outcome: Outcome, now: datetime) -> str:
     """Return the reason to give up, or "". Stores in the action since when a machine has been unreachable."""
-    params = dict(action.params)
+    unreachable_since = Unreachable.parse(action).unreachable_since
     if outcome.unreachable:
-        since = datetime.fromisoformat(params.setdefault("unreachable_since", now.isoformat()))
-        action.params = params
-        if now - since > UNREACHABLE_TIMEOUT:
+        write(action, Unreachable(unreachable_since=unreachable_since or now))
+        if now - (unreachable_since or now) > UNREACHABLE_TIMEOUT:
             return _sentence(outcome.unreachable)
-    elif params.pop("unreachable_since", None) is not None:
-        action.params = params
+    elif unreachable_since is not None:
+        write(action, Unreachable())
     if now > action.deadline_at:
-        waiting = next((step["name"] for step in (outcome.steps or action.steps) if step["status"] == "running"), "")
-        return f"It timed out during this step: {waiting}." if waiting else "It took too long."
+        step_name = next(
+            (step["name"] for step in (outcome.steps or action.steps) if step["status"] == StepStatus.RUNNING), ""
+        )
+        return f"It timed out during this step: {step_name}." if step_name else "It took too long."
     return ""
 
 
 def _cancelled(step: dict[str, Any]) -> dict[str, Any]:
-    return {**step, "status": "cancelled"} if step["status"] in ("pending", "running") else step
+    return (
+        {**step, "status": StepStatus.CANCELLED} if step["status"] in (StepStatus.PENDING, StepStatus.RUNNING) else step
+    )
 
 
 def _failed(step: dict[str, Any]) -> dict[str, Any]:
-    return {**step, "status": "failed"} if step["status"] == "running" else step
+    return {**step, "status": StepStatus.FAILED} if step["status"] == StepStatus.RUNNING else step
 
 
 def _sentence(text: str) -> str:

@@ -39,11 +39,11 @@ class PersistentAlarms(Generic[Key]):
         now = asyncio.get_running_loop().time()
         async with self._store.read() as session:
             self._seen = {key: self._seen.get(key, now) for key in await self.open(session)}
-        gone = {key for key, seen in self._seen.items() if now - seen > self._seconds}
-        if not gone:
+        expired = {key for key, last_seen in self._seen.items() if now - last_seen > self._seconds}
+        if not expired:
             return
         async with self._store.begin() as session:
             for key, span in (await self.open(session)).items():
-                if key in gone:
+                if key in expired:
                     span.ended_at = datetime.now(UTC)
                     span.details = {**span.details, "open": False}

@@ -7,22 +7,24 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions.parameters import Retried
 from shardboard.domain import backoff
+from shardboard.domain.cluster.actions import ActionName, ActionStatus
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import record
 from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
 
 
-def should_retry(earlier: Sequence[Action], name: str, situation: Any) -> bool:
+def should_retry(earlier: Sequence[Action], name: ActionName, situation: Any) -> bool:
     """Return whether to schedule `name` again. `earlier` are the object's actions, newest first. `situation` is compared with
-    `params["situation"]` of the last attempt: if it has changed, there is no delay.
+    the situation of the last attempt: if it has changed, there is no delay.
     """
     failed = _failures(earlier, name)
-    if not failed or failed[0].params.get("situation") != situation:
+    if not failed or Retried.parse(failed[0]).situation != situation:
         return True
-    ended = failed[0].finished_at or failed[0].created_at
-    return datetime.now(UTC) >= ended + timedelta(seconds=backoff.wait(len(failed)))
+    last_end = failed[0].finished_at or failed[0].created_at
+    return datetime.now(UTC) >= last_end + timedelta(seconds=backoff.wait(len(failed)))
 
 
 async def record_failure(
@@ -31,11 +33,12 @@ async def record_failure(
     """Record an event of severity ERROR about the action's database. A further attempt that fails for the same reason only raises
     its count.
     """
-    tries = await actions.list_attempts_for_bdb(session, action.object_uid, action.name)
-    earlier = [each for each in tries if each.uid != action.uid]
-    before = await events.newest(session, type_, bdb_uid=action.object_uid)
-    if before is not None and before.details.get("reason") == reason and _failures(earlier, action.name):
-        before.details = {**before.details, "tries": before.details["tries"] + 1}
+    name = ActionName(action.current_name)
+    attempts = await actions.list_attempts_for_bdb(session, action.object_uid, name)
+    earlier_attempts = [each for each in attempts if each.uid != action.uid]
+    previous = await events.newest(session, type_, bdb_uid=action.object_uid)
+    if previous is not None and previous.details.get("reason") == reason and _failures(earlier_attempts, name):
+        previous.details = {**previous.details, "attempts": previous.details["attempts"] + 1}
         return
     record(
         session,
@@ -46,10 +49,14 @@ async def record_failure(
         originator=action.originator,
         bdb_uid=action.object_uid,
         action_uid=action.uid,
-        details={"reason": reason, "tries": 1},
+        details={"reason": reason, "attempts": 1},
     )
 
 
-def _failures(earlier: Sequence[Action], name: str) -> list[Action]:
+def _failures(earlier: Sequence[Action], name: ActionName) -> list[Action]:
     """Return the latest consecutive failures, newest first."""
-    return list(takewhile(lambda action: action.status == "failed", (each for each in earlier if each.name == name)))
+    return list(
+        takewhile(
+            lambda action: action.status == ActionStatus.FAILED, (each for each in earlier if each.current_name == name)
+        )
+    )

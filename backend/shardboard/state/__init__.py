@@ -11,7 +11,7 @@ from shardboard.state.access import (
 )
 from shardboard.state.alerting import events, webhooks
 from shardboard.state.benchmarks import benchmark_runs
-from shardboard.state.cluster import actions, agent_certificates, cluster, join_tokens, nodes
+from shardboard.state.cluster import actions, agent_certificates, cluster, idempotent_replies, join_tokens, nodes
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.failures import outages
 from shardboard.state.metrics import latency, metric_history
@@ -25,6 +25,7 @@ __all__ = [
     "benchmark_runs",
     "cluster",
     "events",
+    "idempotent_replies",
     "join_tokens",
     "latency",
     "ldap_mappings",

@@ -10,17 +10,23 @@ from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
+import asyncpg
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, DateTime, Dialect, MetaData, TypeDecorator, event, inspect
+from sqlalchemy import Connection, DateTime, Dialect, MetaData, NullPool, TypeDecorator, event, exc, inspect
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Session
 
 from shardboard.kit.bus import Bus
 from shardboard.kit.resources import MIGRATIONS
-from shardboard.store import encrypted_columns
+from shardboard.store import encrypted_columns, postgres_url
+from shardboard.store.server_check import ServerCheck
 from shardboard.store.store_key import StoreKeys
+from shardboard.store.transient_errors import describe_error
+
+STORE_ERRORS = (exc.DBAPIError, exc.DisconnectionError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+"""Errors of the database and of the connection to it."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -61,6 +67,9 @@ class Store:
         self.url = url
         self.bus = bus
         self.engine = _engine(url)
+        self.server = ServerCheck()
+        if not _is_sqlite(url):
+            self.server.install(self.engine)
         if keys is not None:
             self.set_keys(keys)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
@@ -103,10 +112,31 @@ class Store:
             await session.connection(execution_options={"isolation_level": level})
             yield session
 
+    async def check(self) -> None:
+        """Connect once. Raises ValueError with a message if that is impossible."""
+        try:
+            async with self.engine.connect() as connection:
+                await connection.exec_driver_sql("SELECT 1")
+        except STORE_ERRORS as error:
+            raise ValueError(self._unusable(error)) from error
+
     async def migrate(self) -> None:
-        """Migrate the schema to the latest revision. An empty database gets the complete schema."""
-        async with self.engine.connect() as connection:
-            await connection.run_sync(lambda sync: command.upgrade(alembic_config(self.url, sync), "head"))
+        """Migrate the schema to the latest revision. An empty database gets the complete schema. Raises ValueError with a message
+        if the database refuses that.
+        """
+        try:
+            async with self.engine.connect() as connection:
+                await connection.run_sync(lambda sync: command.upgrade(alembic_config(self.url, sync), "head"))
+        except STORE_ERRORS as error:
+            raise ValueError(self._unusable(error)) from error
+
+    def _unusable(self, error: BaseException) -> str:
+        url = make_url(self.url).set(query={}).render_as_string(hide_password=True)
+        return f"The store {url} cannot be used: {describe_error(error)}. Check SHARDBOARD_DATABASE_URL."
+
+    def separate_engine(self) -> AsyncEngine:
+        """Return an engine without a pool, whose sessions may use any server."""
+        return _create_engine(self.url, poolclass=NullPool)
 
     async def close(self) -> None:
         await self.engine.dispose()
@@ -130,15 +160,19 @@ def alembic_config(url: str, connection: Any = None) -> Config:
 
 
 def _engine(url: str) -> AsyncEngine:
+    # On an overloaded machine all nodes are checked at the same time, and writers must still get a connection.
+    return _create_engine(url, max_overflow=45, pool_timeout=60)
+
+
+def _create_engine(url: str, **pool: Any) -> AsyncEngine:
     sqlite = _is_sqlite(url)
+    address, arguments = (make_url(url), {}) if sqlite else postgres_url.split(make_url(url))
     engine = create_async_engine(
-        url,
+        address,
         pool_pre_ping=not sqlite,
-        connect_args={} if sqlite else {"timeout": 10},
+        connect_args=dict(arguments),
         hide_parameters=True,  # parameters can contain passwords
-        # On an overloaded machine all nodes are checked at the same time, and writers must still get a connection.
-        max_overflow=45,
-        pool_timeout=60,
+        **pool,
     )
     if sqlite:
         event.listen(engine.sync_engine, "connect", _tune_sqlite)

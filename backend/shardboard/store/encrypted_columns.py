@@ -63,11 +63,11 @@ class EncryptedJson(TypeDecorator[Any]):
 
 def columns(metadata: MetaData) -> dict[Table, list[Column[Any]]]:
     """Return all encrypted columns by table."""
-    found = {
+    encrypted_by_table = {
         table: [column for column in table.columns if isinstance(column.type, EncryptedText | EncryptedJson)]
         for table in metadata.sorted_tables
     }
-    return {table: chosen for table, chosen in found.items() if chosen}
+    return {table: encrypted for table, encrypted in encrypted_by_table.items() if encrypted}
 
 
 async def encrypt_all(session: AsyncSession, metadata: MetaData, keys: StoreKeys) -> int:
@@ -76,22 +76,24 @@ async def encrypt_all(session: AsyncSession, metadata: MetaData, keys: StoreKeys
     """
     connection = await session.connection()
     return sum(
-        [await connection.run_sync(_encrypt, table, chosen, keys) for table, chosen in columns(metadata).items()]
+        [await connection.run_sync(_encrypt, table, encrypted, keys) for table, encrypted in columns(metadata).items()]
     )
 
 
 def _encrypt(connection: Connection, table: Table, chosen: list[Column[Any]], keys: StoreKeys) -> int:
-    own, raw = list(table.primary_key.columns), {column: _raw(column) for column in chosen}
+    primary_key, raw = list(table.primary_key.columns), {column: _raw(column) for column in chosen}
     stored = [type_coerce(column, form).label(column.name) for column, form in raw.items()]
     count = 0
-    for row in connection.execute(select(*own, *stored).with_for_update()).mappings().all():
+    for row in connection.execute(select(*primary_key, *stored).with_for_update()).mappings().all():
         changed = {
             column.name: literal(_newest(row[column.name], str(column), keys), form)
             for column, form in raw.items()
             if row[column.name] is not None and not keys.is_newest(row[column.name])
         }
         if changed:
-            connection.execute(table.update().where(*(column == row[column.name] for column in own)).values(changed))
+            connection.execute(
+                table.update().where(*(column == row[column.name] for column in primary_key)).values(changed)
+            )
             count += len(changed)
     return count
 

@@ -55,8 +55,8 @@ class StoreKeys:
     def encrypt(self, text: str, column: str) -> str:
         self.reload()
         nonce = secrets.token_bytes(NONCE_BYTES)
-        sealed = self._ciphers[self.first].encrypt(nonce, text.encode(), column.encode())
-        return f"{PREFIX}{self.first}:{base64.b64encode(nonce + sealed).decode()}"
+        ciphertext = self._ciphers[self.first].encrypt(nonce, text.encode(), column.encode())
+        return f"{PREFIX}{self.first}:{base64.b64encode(nonce + ciphertext).decode()}"
 
     def decrypt(self, stored: str, column: str) -> str:
         """Return the plain text; a value that was never encrypted is returned unchanged. Raises StoreKeyError if its key is missing
@@ -68,8 +68,10 @@ class StoreKeys:
         if name not in self._ciphers:
             self.reload()
         if name not in self._ciphers:
-            known = ", ".join(self._ciphers)
-            raise StoreKeyError(f"{column} is encrypted with the store key {name}, but the available keys are {known}.")
+            key_names = ", ".join(self._ciphers)
+            raise StoreKeyError(
+                f"{column} is encrypted with the store key {name}, but the available keys are {key_names}."
+            )
         try:
             raw = base64.b64decode(text, validate=True)
             return self._ciphers[name].decrypt(raw[:NONCE_BYTES], raw[NONCE_BYTES:], column.encode()).decode()
@@ -98,11 +100,11 @@ class FileStoreKeys(StoreKeys):
 
 def store_keys(settings: Settings) -> StoreKeys:
     """Return the keys from the configured source. Raises StoreKeyError."""
-    named = [
+    configured = [
         name for name in ("store_key", "store_key_file", "store_key_command") if getattr(settings, name) is not None
     ]
-    if len(named) > 1:
-        variables = " and ".join(f"SHARDBOARD_{name.upper()}" for name in named)
+    if len(configured) > 1:
+        variables = " and ".join(f"SHARDBOARD_{name.upper()}" for name in configured)
         raise StoreKeyError(f"Set only one of {variables}.")
     if settings.store_key is not None:
         return StoreKeys(settings.store_key.get_secret_value().split())
@@ -150,15 +152,15 @@ def rotating(settings: Settings) -> Iterator[Rotation]:
         )
     file = settings.key_file.resolve()  # writing to a link would only replace the link
     with _exclusive(settings.state_dir):  # another rotation could remove a key in use
-        before = _lines(file)
-        StoreKeys(before)
+        previous = _lines(file)
+        StoreKeys(previous)
         remove_partial_files(file.parent, file.name)
-        _replace(file, [new_key(), *before])
+        _replace(file, [new_key(), *previous])
         rotation = Rotation(file)
         yield rotation
-        kept = _lines(file)
-        _replace(file, kept[:2])
-        rotation.removed = [name_of(_key(line)) for line in kept[2:]]
+        lines = _lines(file)
+        _replace(file, lines[:2])
+        rotation.removed = [name_of(_key(line)) for line in lines[2:]]
 
 
 def _replace(file: Path, lines: Sequence[str]) -> None:
@@ -204,8 +206,8 @@ def key_name(stored: object) -> str | None:
 
 def _write(file: Path, lines: Sequence[str]) -> None:
     """Write the file for its previous owner or the owner of the directory, because the current user may be root."""
-    like = file.stat() if file.exists() else _private(file.parent.stat())
-    write_private(file, "".join(f"{line}\n" for line in lines).encode(), like)
+    reference_stat = file.stat() if file.exists() else _private(file.parent.stat())
+    write_private(file, "".join(f"{line}\n" for line in lines).encode(), reference_stat)
 
 
 def _private(directory: os.stat_result) -> os.stat_result:
@@ -215,10 +217,10 @@ def _private(directory: os.stat_result) -> os.stat_result:
 def _version(file: Path) -> tuple[int, int] | None:
     """Return a value that differs for each version of the file; None if it does not exist."""
     try:
-        found = file.stat()
+        stat = file.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return stat.st_ino, stat.st_mtime_ns
 
 
 def _lines(file: Path) -> list[str]:
@@ -248,10 +250,10 @@ def _key(line: str) -> bytes:
 def _command_output(command: str) -> str:
     """Return the output of a command, such as one of a vault. It runs without a shell."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             shlex.split(command), stdin=subprocess.DEVNULL, capture_output=True, timeout=COMMAND_SECONDS, check=True
         )
-        return done.stdout.decode()
+        return result.stdout.decode()
     except subprocess.CalledProcessError as error:
         errors = error.stderr.decode(errors="replace").strip()[-200:]
         raise StoreKeyError(f"The command for the store key exited with status {error.returncode}: {errors}") from error

@@ -66,17 +66,17 @@ class ClusterReader:
 
     def read(self, text: str) -> dict[str, ClusterLine]:
         """Return the lines by engine id: `<id> <address> <flags> <primary> <ping> <pong> <epoch> <link> [<slots>…]`."""
-        found = {}
+        by_engine_id = {}
         for line in text.splitlines():
             fields = line.split(" ", 8)
             if len(fields) < 8:
                 continue
             key = (*fields[:4], fields[6], *fields[8:])
-            known = self._lines.get(key)
-            if known is None:
-                known = self._lines[key] = _line(*key)
-            found[fields[0]] = known
-        return found
+            parsed_line = self._lines.get(key)
+            if parsed_line is None:
+                parsed_line = self._lines[key] = _line(*key)
+            by_engine_id[fields[0]] = parsed_line
+        return by_engine_id
 
 
 def cluster_lines(text: str) -> dict[str, ClusterLine]:
@@ -87,15 +87,15 @@ def cluster_lines(text: str) -> dict[str, ClusterLine]:
 def _line(engine_id: str, address: str, flags: str, primary: str, epoch: str, slots: str = "") -> ClusterLine:
     words = slots.split(" ")
     ranges = [word.partition("-") for word in words if word[:1].isdigit()]
-    moving = [word.strip("[]") for word in words if word.startswith("[")]
+    markers = [word.strip("[]") for word in words if word.startswith("[")]
     return ClusterLine(
         engine_id=engine_id,
         flags=frozenset(flags.split(",")),
         primary="" if primary == "-" else primary,
         epoch=int(epoch),
         slots=tuple((int(first), int(last or first)) for first, _, last in ranges),
-        migrating={int(each.partition("->-")[0]): each.partition("->-")[2] for each in moving if "->-" in each},
-        importing={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in moving if "-<-" in each},
+        migrating={int(each.partition("->-")[0]): each.partition("->-")[2] for each in markers if "->-" in each},
+        importing={int(each.partition("-<-")[0]): each.partition("-<-")[2] for each in markers if "-<-" in each},
         address=address.partition(",")[0],
         has_port=not address.partition("@")[0].endswith(":0"),
     )

@@ -47,13 +47,13 @@ class LoadGenerators:
     async def adopt(self) -> None:
         """Find the processes that an earlier agent started."""
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        known = {directory.resolve(): directory.name for directory in self._root.iterdir()}
-        if not known:
+        names_by_directory = {directory.resolve(): directory.name for directory in self._root.iterdir()}
+        if not names_by_directory:
             return
-        for process, directory in _working_in(known):
+        for process, directory in _processes_in(names_by_directory):
             with suppress(ProcessLookupError):
                 if os.getsid(process.pid) == process.pid:  # not its child processes
-                    self._processes[known[directory]] = process
+                    self._processes[names_by_directory[directory]] = process
 
     async def start(self, request: StartLoad) -> LoadState:
         async with self._changing:
@@ -62,29 +62,29 @@ class LoadGenerators:
                 return self._state(request.id)
             command = _command(request)
             if not command:
-                return LoadState(id=request.id, state="absent", refused=self._missing(request))
+                return LoadState(id=request.id, state="absent", error=self._missing(request))
             try:
                 self._spawn(command, directory, request)
             except OSError as error:
                 shutil.rmtree(directory, ignore_errors=True)
                 reason = f"starting the load generator failed on node {self._settings.address}: {error.strerror}"
-                return LoadState(id=request.id, state="absent", refused=reason)
+                return LoadState(id=request.id, state="absent", error=reason)
             return self._state(request.id)
 
     async def read(self, request: ReadLoad) -> LoadLines:
         """Return new lines. Wait for a line for at most `wait` seconds; the caller polls."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + request.wait
+        deadline = loop.time() + request.wait
         while True:
             state = self._state(request.id).state  # read before the lines: an ended process writes no further lines
             lines = self._lines(request.id, request.after)
-            if lines or state != "running" or loop.time() >= until:
-                ended = state == "ended" and len(lines) < MAX_LINES
+            if lines or state != "running" or loop.time() >= deadline:
+                has_ended = state == "ended" and len(lines) < MAX_LINES
                 return LoadLines(
                     id=request.id,
-                    state=state if state != "ended" or ended else "running",
+                    state=state if state != "ended" or has_ended else "running",
                     lines=lines,
-                    said=_tail(self._root / request.id / STDERR) if ended else "",
+                    stderr_tail=_tail(self._root / request.id / STDERR) if has_ended else "",
                 )
             await asyncio.sleep(POLL_SECONDS)
 
@@ -113,12 +113,12 @@ class LoadGenerators:
 
     async def park(self) -> None:
         """Stop all load generators, because the node is stopping."""
-        living = {identity: process for identity, process in self._processes.items() if _runs(process)}
-        for process in living.values():
+        running = {identity: process for identity, process in self._processes.items() if _runs(process)}
+        for process in running.values():
             with suppress(psutil.NoSuchProcess):
                 process.terminate()
-        await asyncio.to_thread(psutil.wait_procs, list(living.values()), END_SECONDS)
-        for identity in living:
+        await asyncio.to_thread(psutil.wait_procs, list(running.values()), END_SECONDS)
+        for identity in running:
             await asyncio.to_thread(_end_all_in, self._root / identity)
 
     def _spawn(self, command: list[str], directory: Path, request: StartLoad) -> None:
@@ -152,8 +152,8 @@ class LoadGenerators:
         identity = load_identity(self._settings.state_dir) if request.tls else None
         if identity is None:
             return []
-        trusted = identity.bundle if identity.bundle.exists() else identity.ca
-        return ["--tls", f"--cacert={trusted.resolve()}"]
+        trusted_ca = identity.bundle if identity.bundle.exists() else identity.ca
+        return ["--tls", f"--cacert={trusted_ca.resolve()}"]
 
     def _state(self, identity: str) -> LoadState:
         process = self._processes.get(identity)
@@ -166,22 +166,22 @@ class LoadGenerators:
         count, offset = self._positions.get(identity, (0, 0))
         if after < count:
             count, offset = 0, 0
-        found: list[str] = []
+        lines: list[str] = []
         try:
             with (self._root / identity / LINES).open("rb") as file:
                 file.seek(offset)
                 for line in file:
-                    if not line.endswith(b"\n") or len(found) == MAX_LINES:
+                    if not line.endswith(b"\n") or len(lines) == MAX_LINES:
                         break
                     if count >= after:
-                        found.append(line.decode(errors="replace").rstrip())
+                        lines.append(line.decode(errors="replace").rstrip())
                     else:
                         offset += len(line)
                         self._positions[identity] = (count + 1, offset)
                     count += 1
         except FileNotFoundError:
             return []
-        return found
+        return lines
 
     def _missing(self, request: StartLoad) -> str:
         if request.tool == memtier.BINARY:
@@ -206,22 +206,22 @@ def _command(request: StartLoad) -> list[str]:
     return [binary] if binary is not None else []
 
 
-def _working_in(directories: Iterable[Path]) -> Iterator[tuple[psutil.Process, Path]]:
+def _processes_in(directories: Iterable[Path]) -> Iterator[tuple[psutil.Process, Path]]:
     """Yield the processes whose working directory is one of these."""
-    searched = set(directories)
+    directories_searched = set(directories)
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if (directory := Path(process.cwd())) in searched:
+            if (directory := Path(process.cwd())) in directories_searched:
                 yield process, directory
 
 
 def _end_all_in(directory: Path) -> None:
     """Kill all processes in a directory, including those started by a process that is already dead."""
-    ended = [process for process, _ in _working_in([directory.resolve()])]
-    for process in ended:
+    processes = [process for process, _ in _processes_in([directory.resolve()])]
+    for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(ended, END_SECONDS)
+    psutil.wait_procs(processes, END_SECONDS)
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -41,8 +41,8 @@ _VERSION = re.compile(r"v=(\d[\w.]*)|memtier_benchmark (\d[\w.]*)")
 
 def version() -> str:
     """Return the version of the memtier_benchmark on PATH, such as `2.3.1`, or "" if there is none."""
-    found = _VERSION.search(version_text(shutil.which(BINARY)))
-    return next(filter(None, found.groups()), "") if found is not None else ""
+    match = _VERSION.search(version_text(shutil.which(BINARY)))
+    return next(filter(None, match.groups()), "") if match is not None else ""
 
 
 class MemtierRun:
@@ -70,14 +70,14 @@ class MemtierRun:
         reason of a failure.
         """
         self._write_begin()
-        left = b""
+        remaining = b""
         while True:
             self._enforce_deadlines()
             if not select.select([output], [], [], POLL_SECONDS)[0]:
                 continue
             chunk = os.read(output.fileno(), 65_536)
-            *whole, left = re.split(rb"[\r\n]+", left + chunk) if chunk else (left, b"")
-            for text in whole:
+            *complete_lines, remaining = re.split(rb"[\r\n]+", remaining + chunk) if chunk else (remaining, b"")
+            for text in complete_lines:
                 self._process_output(text.decode(errors="replace"))
             if not chunk:
                 return
@@ -148,15 +148,15 @@ def main() -> int:
 
 def _split(words: list[str]) -> tuple[int, Path, list[str]]:
     """Return the file descriptor for lines, the JSON file, and the arguments of memtier_benchmark."""
-    own = {"--live-lines": "", "--json-out-file": ""}
-    others = []
+    output_options = {"--live-lines": "", "--json-out-file": ""}
+    other_options = []
     for word in words:
         name, _, value = word.partition("=")
-        if name in own:
-            own[name] = value
+        if name in output_options:
+            output_options[name] = value
         else:
-            others.append(word)
-    return int(own["--live-lines"]), Path(own["--json-out-file"]), others
+            other_options.append(word)
+    return int(output_options["--live-lines"]), Path(output_options["--json-out-file"]), other_options
 
 
 def _max_seconds(arguments: list[str]) -> float:

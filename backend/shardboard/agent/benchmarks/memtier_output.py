@@ -38,24 +38,24 @@ class ProgressParser:
 
     def parse_line(self, text: str, at: float) -> dict[str, Any] | None:
         """Return the line about the second that ended at `at` (epoch seconds); None if the text is not a progress line."""
-        found = PROGRESS_LINE.search(text)
-        if found is None:
+        match = PROGRESS_LINE.search(text)
+        if match is None:
             return None
-        ops, lost = int(found["ops"]), int(found["lost"] or 0)
+        ops, lost_connections = int(match["ops"]), int(match["lost"] or 0)
         if ops < self.ops:
-            self.discarded, self.ops, self.lost = True, 0, min(lost, self.lost)
-        percent, latency = _finite(found["percent"]), _finite(found["latency"])
-        gone = max(0, lost - self.lost)
+            self.discarded, self.ops, self.lost = True, 0, min(lost_connections, self.lost)
+        percent, latency = _finite(match["percent"]), _finite(match["latency"])
+        newly_lost = max(0, lost_connections - self.lost)
         line = {
             "kind": "second",
             "t": self.number,
             "at": at,
             "ops": ops - self.ops,
-            "errors": {"connection": gone} if gone else {},
+            "errors": {"connection": newly_lost} if newly_lost else {},
             "average_us": latency * 1000 if latency is not None and ops > self.ops else None,
             "progress": min(1.0, percent / 100) if percent is not None else None,
         }
-        self.ops, self.lost, self.number = ops, lost, self.number + 1
+        self.ops, self.lost, self.number = ops, lost_connections, self.number + 1
         return line
 
     def stopped_line(self, at: float, seconds: float) -> dict[str, Any]:
@@ -66,17 +66,17 @@ class ProgressParser:
 def end_line(text: str, at: float) -> dict[str, Any] | None:
     """Return the last line, from the JSON file; None if the file is incomplete."""
     try:
-        return _end(json.loads(text)["ALL STATS"], at)
+        return _end_fields(json.loads(text)["ALL STATS"], at)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _end(section: Mapping[str, Any], at: float) -> dict[str, Any]:
+def _end_fields(section: Mapping[str, Any], at: float) -> dict[str, Any]:
     run, totals = section["Runtime"], section["Totals"]
     seconds, ops = max(0.0, float(run["Total duration"]) / 1000), int(totals["Count"])
-    lost = int(totals.get("Connection Errors") or 0)
+    lost_connections = int(totals.get("Connection Errors") or 0)
 
-    def counted(*names: str) -> int:
+    def total(*names: str) -> int:
         return round(sum(_finite(totals.get(name)) or 0.0 for name in names) * seconds)
 
     line: dict[str, Any] = {
@@ -85,11 +85,11 @@ def _end(section: Mapping[str, Any], at: float) -> dict[str, Any]:
         "seconds": seconds,
         "ops": ops,
         "ops_per_second": _finite(totals.get("Ops/sec")) or 0.0,
-        "misses": counted("Misses/sec"),
-        "redirected": counted("MOVED/sec", "ASK/sec"),
-        "received_bytes": counted("KB/sec RX") * 1024,
-        "sent_bytes": counted("KB/sec TX") * 1024,
-        "errors": {"connection": lost} if lost else {},
+        "misses": total("Misses/sec"),
+        "redirected": total("MOVED/sec", "ASK/sec"),
+        "received_bytes": total("KB/sec RX") * 1024,
+        "sent_bytes": total("KB/sec TX") * 1024,
+        "errors": {"connection": lost_connections} if lost_connections else {},
         "outages": [],
         "stopped": str(run.get("Interrupted", "")).lower() == "true",
         "measured": ops > 0,
@@ -118,19 +118,19 @@ def redacted(text: str) -> str:
 
 def _histogram(section: Mapping[str, Any]) -> dict[str, int]:
     """Return counts by latency in microseconds, from the cumulative percentages of each command type."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name, steps in section.items():
         row = section.get(f"{name.capitalize()}s")
         if not isinstance(steps, list) or not isinstance(row, Mapping):
             continue
-        all_of_it, before = int(row.get("Count") or 0), 0
+        total, previous = int(row.get("Count") or 0), 0
         for step in steps:
-            reached = round(all_of_it * float(step["percent"]) / 100)
+            cumulative = round(total * float(step["percent"]) / 100)
             value = str(round(float(step["<=msec"]) * 1000))
-            if reached > before:
-                found[value] = found.get(value, 0) + reached - before
-                before = reached
-    return found
+            if cumulative > previous:
+                counts[value] = counts.get(value, 0) + cumulative - previous
+                previous = cumulative
+    return counts
 
 
 def _micros(milliseconds: Any) -> float | None:

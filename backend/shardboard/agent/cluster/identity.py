@@ -2,7 +2,7 @@
 
     <state_dir>/agent.json       uid and address; written last, so a partial enrolment does not count
     <state_dir>/tls/agent.pem    certificate and key in one file, so that a new pair is installed atomically
-    <state_dir>/tls/ca.pem       the console's CA; during a replacement also the next or the previous CA
+    <state_dir>/tls/ca.pem       the console CA; during a replacement also the next or the previous CA
     <state_dir>/tls/bundle.pem   the same with their issuers, for load generators
 
 The console renews the certificate of a running agent: it requests a CSR and returns the signed certificate. Each certificate has a
@@ -10,6 +10,7 @@ new key. The console also sets the trusted CAs. Open connections are kept; proxi
 """
 
 import asyncio
+import hashlib
 import json
 import logging
 import ssl
@@ -77,6 +78,12 @@ class AgentIdentity:
         context.verify_mode = ssl.CERT_REQUIRED
         return context
 
+    def ca_fingerprints(self) -> set[str]:
+        """Return the SHA-256 fingerprints of the trusted CAs in hexadecimal. Raises OSError or ValueError."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(self.ca)
+        return {hashlib.sha256(each).hexdigest() for each in context.get_ca_certs(binary_form=True)}
+
     def validation_error(self, authorities: str | None = None) -> str:
         """Return why the console rejects the certificate, such as "certificate has expired"; empty if it accepts it. The result
         comes from a local handshake with itself, because a failed handshake with the console is only visible to the console. The
@@ -84,11 +91,11 @@ class AgentIdentity:
         """
         try:
             context = self._loaded()
-            trusting = ssl.create_default_context(cadata=authorities or self.ca.read_text())
+            trust_context = ssl.create_default_context(cadata=authorities or self.ca.read_text())
         except (OSError, ValueError) as error:
             return f"its files are not usable: {error}"
-        trusting.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
-        return handshake_error(context, trusting, self.addr)
+        trust_context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        return handshake_error(context, trust_context, self.addr)
 
     def _loaded(self) -> ssl.SSLContext:
         """Return the context of a server that presents the certificate. Raises OSError."""
@@ -96,7 +103,7 @@ class AgentIdentity:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self.certificate, self.key)
         context.load_verify_locations(self.ca)
-        # The console's CA can be an intermediate CA whose issuer is not trusted.
+        # The console CA can be an intermediate CA whose issuer is not trusted.
         context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         return context
 
@@ -122,8 +129,8 @@ class AgentPort:
 
     def close_untrusted(self) -> None:
         """Close connections of clients whose CA is no longer trusted."""
-        trusted = {str(each["subject"]) for each in self._current.get_ca_certs()}
-        connection_limits.close_matching(lambda client: str(client.get("issuer")) not in trusted)
+        subjects = {str(each["subject"]) for each in self._current.get_ca_certs()}
+        connection_limits.close_matching(lambda client: str(client.get("issuer")) not in subjects)
 
     def _choose(self, connection: ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> None:
         """Replace the context of a new connection: CAs cannot be removed from a context, so each trust change makes a new one.
@@ -151,36 +158,36 @@ class CertificateRenewal:
             self._key, csr = await asyncio.to_thread(key.generate)
         except (OSError, subprocess.SubprocessError) as error:
             log.error("agent: creating a private key failed: %s", error)
-            return CertificateRequest(refused="it could not create a private key; see the agent's log")
+            return CertificateRequest(error="it could not create a private key; see the agent's log")
         return CertificateRequest(csr=csr)
 
     async def install(self, request: AgentCertificate) -> CertificateReply:
         """Serve this certificate from now on, if it matches the key of the last request."""
         if not self._key:
-            return CertificateReply(refused="it has made no certificate request since it started")
+            return CertificateReply(error="it has made no certificate request since it started")
         pair = (request.certificate + self._key).encode()
         try:
             load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), pair)
         except ssl.SSLError as error:
             return CertificateReply(
-                refused=f"the certificate does not match the key of the last request ({error.reason or error})"
+                error=f"the certificate does not match the key of the last request ({error.reason or error})"
             )
         reply = await self._write(self._identity.certificate, pair)
-        if not reply.refused:
+        if not reply.error:
             for read_again in self._other_servers:
                 await read_again()
         return reply
 
     async def trust(self, request: TrustedCas) -> CertificateReply:
         """Trust exactly these CAs, if they accept the agent's own certificate and are already valid by this machine's clock."""
-        if flaw := self._identity.validation_error(request.certificates):
-            return CertificateReply(refused=f"these CAs do not accept its certificate: {flaw}")
-        if early := _not_yet_valid(request.certificates):
-            return CertificateReply(refused=f"{early} is not valid yet by this machine's clock")
+        if error := self._identity.validation_error(request.certificates):
+            return CertificateReply(error=f"these CAs do not accept its certificate: {error}")
+        if reason := _not_yet_valid(request.certificates):
+            return CertificateReply(error=f"{reason} is not valid yet by this machine's clock")
         reply = await self._write(self._identity.bundle, request.bundle.encode())
-        if not reply.refused:
+        if not reply.error:
             reply = await self._write(self._identity.ca, request.certificates.encode())
-        if not reply.refused:
+        if not reply.error:
             # Keeps the connection of this request, so that the reply is sent: its CA is trusted.
             self._port.close_untrusted()
         return reply
@@ -190,9 +197,9 @@ class CertificateRenewal:
             await asyncio.to_thread(_write_if_changed, file, content)
             self._port.reload()
         except OSError as error:
-            return CertificateReply(refused=f"the files could not be written: {error.strerror}")
+            return CertificateReply(error=f"the files could not be written: {error.strerror}")
         except EnrolError as error:
-            return CertificateReply(refused=str(error))
+            return CertificateReply(error=str(error))
         return CertificateReply()
 
 
@@ -231,13 +238,13 @@ def load(state_dir: Path) -> AgentIdentity | None:
 
 def _move_key(certificate: Path) -> None:
     """Move the key into the certificate file. Earlier agents stored it in a separate file."""
-    alone = _separate_key_file(certificate)
-    if not alone.exists():
+    key_file = _separate_key_file(certificate)
+    if not key_file.exists():
         return
     content = certificate.read_bytes()
     if _PRIVATE not in content:
-        write_private(certificate, content + alone.read_bytes())
-    alone.unlink()
+        write_private(certificate, content + key_file.read_bytes())
+    key_file.unlink()
 
 
 def _separate_key_file(certificate: Path) -> Path:

@@ -1,7 +1,7 @@
 """Enrolment: an agent obtains its identity once with a join token and reads it from its state directory afterwards.
 
-The token contains the fingerprint of the console's CA certificate. The agent trusts nothing and does not send the token before the
-CA certificate that the console returns matches that fingerprint.
+The token contains the fingerprint of the certificate of the console CA. The agent trusts nothing and does not send the token before
+the CA certificate that the console returns matches that fingerprint.
 """
 
 import asyncio
@@ -22,11 +22,14 @@ from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, EnrolErr
 from shardboard.agent.settings import AgentSettings
 from shardboard.contract import NodeFacts
 from shardboard.contract.protocol import CONSOLE_NAME, HEADER, PROTOCOL
+from shardboard.kit.addresses import normal_name
 from shardboard.pki.key_files import remove_partial_files
 
 log = logging.getLogger(__name__)
 
 TIMEOUT = 15.0
+MAX_REPLY = 1 << 20
+"""Bytes of a response. The server of the first one is not verified yet."""
 CHECK_SECONDS = 60.0
 """Seconds between two checks of the agent's own certificate."""
 _PREFIX = "sb1"
@@ -37,36 +40,69 @@ def enrol(
 ) -> AgentIdentity:
     """Return the identity in `state_dir`. Without one, join the cluster at `console_url`. Raises EnrolError."""
     remove_partial_files(state_dir / "tls")
-    known = load(state_dir)
-    if known is None:
+    identity = load(state_dir)
+    if identity is None:
         return _enrol(console_url, token, addr, port, state_dir, facts)
-    if (known.addr, known.port) != (addr, port):
+    if (normal_name(identity.addr), identity.port) != (addr, port):
         raise EnrolError(
-            f"{state_dir} belongs to the agent of {known.addr} port {known.port}; "
+            f"{state_dir} belongs to the agent of {identity.addr} port {identity.port}; "
             f"{addr} port {port} needs a separate state directory."
         )
-    return known
+    return identity
 
 
 async def stay_enrolled(settings: AgentSettings, identity: AgentIdentity, facts: NodeFacts, port: AgentPort) -> None:
     """Join again, as the same node, when the console does not accept (or no longer accepts) the certificate that `port` serves.
     This needs a token. A token that the console has refused is not sent again. Until then the agent still supervises its shards.
+    With a valid certificate, a token of another console is reported and otherwise ignored.
     """
-    refused, last_message = None, ""
+    refused_token, examined, last_message = None, None, ""
     while True:
-        if (flaw := identity.validation_error()) and ((token := settings.read_token()) is None or token != refused):
+        certificate_error, token = identity.validation_error(), settings.read_token()
+        if not certificate_error and token is not None and token != examined:
+            examined = token if await asyncio.to_thread(_examine_token, settings, identity, token) else None
+        if certificate_error and (token is None or token != refused_token):
             console = settings.join or identity.console
             try:
                 await asyncio.to_thread(_enrol, console, token, identity.addr, identity.port, settings.state_dir, facts)
                 port.reload()
-                log.info("agent: joined the cluster again because the old certificate was invalid: %s", flaw)
+                log.info(
+                    "agent: joined the cluster again because the old certificate was invalid: %s", certificate_error
+                )
             except (EnrolError, OSError) as error:
-                refused = token if isinstance(error, _Rejected) else refused
-                message = f"The console does not accept this agent's certificate ({flaw}). {error}"
+                refused_token = token if isinstance(error, _Rejected) else refused_token
+                message = f"The console does not accept this agent's certificate ({certificate_error}). {error}"
                 if message != last_message:
                     log.error("%s", message)
                 last_message = message
         await asyncio.sleep(CHECK_SECONDS)
+
+
+def _examine_token(settings: AgentSettings, identity: AgentIdentity, token: str) -> bool:
+    """Log an error and report it to the console if another console created the token. Return False if that is not known yet."""
+    try:
+        fingerprint = _fingerprint(token)
+        if fingerprint in identity.ca_fingerprints():
+            return True
+        console = _Console(settings.join or identity.console, fingerprint)
+        console.fetch_ca()
+    except _UnknownToken:  # an old token: the CA of the agent's own console was replaced since
+        return True
+    except (EnrolError, OSError, ValueError) as error:
+        log.info("agent: the join token was not checked: %s", error)
+        return isinstance(error, EnrolError) and not isinstance(error, _Unreachable)
+    log.error(
+        "This agent belongs to another console than %s, or to an earlier state of it with another CA, and ignores its join token. "
+        "If the state of the console was lost and has a backup, restore the backup. Otherwise stop the agent, delete %s, and start "
+        "the agent with a new token. Its shards and endpoints keep running.",
+        console.url,
+        settings.state_dir / "agent.json",
+    )
+    try:
+        console.post("/v1/bootstrap/join_conflict", {"token": token, "addr": identity.addr})
+    except EnrolError as error:
+        log.info("agent: the console did not record the conflict: %s", error)
+    return True
 
 
 def _enrol(
@@ -81,7 +117,7 @@ def _enrol(
 def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts) -> AgentIdentity:
     ca = console.fetch_ca()
     try:
-        private, csr = key_generation.generate()
+        key, csr = key_generation.generate()
     except (OSError, subprocess.SubprocessError) as error:
         raise EnrolError(f"The agent could not create a private key: {error}.") from error
     body = {
@@ -90,7 +126,7 @@ def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path
         "renews": True,
         "addr": addr,
         "agent_port": port,
-        "facts": facts.model_dump(exclude_defaults=True),
+        "facts": facts.model_dump(exclude_defaults=True, context={"protocol": PROTOCOL - 1}),
     }
     reply = console.post("/v1/bootstrap/join", body)
     node_uid, certificate = reply.get("node_uid"), reply.get("certificate")
@@ -98,7 +134,7 @@ def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path
         raise EnrolError(f"The console at {console.url} returned an invalid response.")
     identity = AgentIdentity.in_state_dir(state_dir, node_uid, addr, port, console.url)
     try:
-        identity.save(state_dir, certificate, private, ca)
+        identity.save(state_dir, certificate, key, ca)
     except OSError as error:
         message = f"{state_dir} cannot be written: {error.strerror}. The token has been used; create another one."
         raise EnrolError(message) from error
@@ -123,16 +159,16 @@ class _Console:
 
     def fetch_ca(self) -> str:
         """Return the CA certificate (PEM) after checking it against the fingerprint of the token. It is trusted from then on."""
-        blind = ssl.create_default_context()
-        blind.check_hostname = False
-        blind.verify_mode = ssl.CERT_NONE
+        unverified = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        unverified.check_hostname = False
+        unverified.verify_mode = ssl.CERT_NONE
         try:
-            status, content = self._call(self._host, blind, "GET", "/v1/ca")
+            status, content = self._call(self._host, unverified, "GET", "/v1/ca")
         except _UnverifiedServer as error:
-            raise EnrolError(f"The console at {self.url} is unreachable: {error}.") from error
+            raise _Unreachable(f"The console at {self.url} is unreachable: {error}.") from error
         ca = _der(content) if status == 200 else b""
         if hashlib.sha256(ca).hexdigest() != self._fingerprint:
-            raise EnrolError(
+            raise _UnknownToken(
                 f"The console at {self.url} did not create this token: "
                 "its CA certificate has a different fingerprint. If its CA has been replaced since, create another token."
             )
@@ -140,7 +176,7 @@ class _Console:
         self._context = ssl.create_default_context()
         self._context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._context.load_verify_locations(cadata=ca)
-        # The console's CA can be an intermediate CA: the one from the token is trusted without its issuer.
+        # The console CA can be an intermediate CA: the one from the token is trusted without its issuer.
         self._context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
         return ssl.DER_cert_to_PEM_cert(ca)
 
@@ -167,7 +203,7 @@ class _Console:
         except _UnverifiedServer as error:
             raise EnrolError(
                 f"The certificate of {self.url} is not valid ({error}). "
-                "Add the host to SHARDBOARD_PUBLIC_NAMES of the console."
+                "If a proxy serves this address, join through the HTTPS port of the console instead (9443 by default)."
             ) from error
 
     def _call(
@@ -179,16 +215,24 @@ class _Console:
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
-            return response.status, response.read()
+            return response.status, response.read(MAX_REPLY)
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise EnrolError(f"The console at {self.url} is unreachable: {reason}.") from error
+            raise _Unreachable(f"The console at {self.url} is unreachable: {reason}.") from error
         finally:
             connection.close()
 
 
 class _Rejected(EnrolError):
     """The console rejected the request for a permanent reason."""
+
+
+class _UnknownToken(EnrolError):
+    """The console does not have the CA that is named in the token."""
+
+
+class _Unreachable(EnrolError):
+    """The console did not respond."""
 
 
 class _UnverifiedServer(Exception):
@@ -233,10 +277,10 @@ def _check_local(addr: str) -> None:
     if not addr:
         raise EnrolError("The agent needs the address at which the console can reach it (--address).")
     try:
-        found = socket.getaddrinfo(addr, 0, type=socket.SOCK_STREAM)
-        for family, kind, protocol, _, place in found:
+        addresses = socket.getaddrinfo(addr, 0, type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, location in addresses:
             with socket.socket(family, kind, protocol) as probe:
-                probe.bind(place)
+                probe.bind(location)
             return
     except socket.gaierror as error:
         raise EnrolError(f"The host name {addr} cannot be resolved.") from error

@@ -12,8 +12,8 @@ SECONDS = 60
 
 def generate() -> tuple[str, str]:
     """Return a new key and its request. The key is not stored. Raises OSError or subprocess.SubprocessError."""
-    made = subprocess.run([sys.executable, "-P", "-m", __name__], capture_output=True, timeout=SECONDS, check=True)
-    pair = json.loads(made.stdout)
+    result = subprocess.run([sys.executable, "-P", "-m", __name__], capture_output=True, timeout=SECONDS, check=True)
+    pair = json.loads(result.stdout)
     return pair["key"], pair["csr"]
 
 

@@ -18,11 +18,11 @@ async def change(supervisor: ShardSupervisor, request: ChangePassword) -> list[C
     """Use a new password from now on, with all shards of the database on this node. The shards already accept it and still accept
     the old one: connections stay open, and components without the new password can still connect.
     """
-    concerned = supervisor.list_for_database(request.bdb_uid, request.engine_ids)
+    processes = supervisor.list_for_database(request.bdb_uid, request.engine_ids)
     return await asyncio.gather(
         *(
             run_for_result(shard.record.spec.uid, _change(shard, request.password), ANSWER_SECONDS, "its record")
-            for shard in concerned
+            for shard in processes
         )
     )
 

@@ -13,7 +13,7 @@ async def run_for_result(uid: int, work: Awaitable[str], seconds: float, files: 
         async with asyncio.timeout(seconds):
             return CommandResult(uid=uid, ok=True, reply=await work)
     except TimeoutError:
-        return CommandResult(uid=uid, ok=False, reply=f"no answer within {seconds} s")
+        return CommandResult(uid=uid, ok=False, reply=f"no reply within {seconds} s")
     except OSError as error:
         if not files:
             raise

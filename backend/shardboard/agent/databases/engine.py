@@ -11,11 +11,11 @@ from pathlib import Path
 def engine_path(name: str) -> str | None:
     """Return the path of the engine binary; None if it does not exist.
 
-    A bare name is looked up next to the running Python first, where the setup links the engine that it built, then on PATH.
+    A bare name is looked up next to the running Python first, where the setup copies the engine that it built, then on PATH.
     """
-    beside = Path(sys.executable).parent / name
-    if os.sep not in name and os.access(beside, os.X_OK):
-        return str(beside)
+    candidate = Path(sys.executable).parent / name
+    if os.sep not in name and os.access(candidate, os.X_OK):
+        return str(candidate)
     return shutil.which(name)
 
 
@@ -42,3 +42,9 @@ def supports_slot_stats(version: str) -> bool:
     """
     series = re.match(r"\d+", version)
     return series is not None and int(series[0]) >= 9
+
+
+def supports_hash_seed(version: str) -> bool:
+    """Return whether an engine has the setting `hash-seed`, which Valkey 9.1 introduced. False for an unknown version."""
+    series = re.match(r"(\d+)\.(\d+)", version)
+    return series is not None and (int(series[1]), int(series[2])) >= (9, 1)

@@ -1,6 +1,6 @@
 """A small client for shards: one connection, usually over a Unix socket, pipelined, with replies parsed by hiredis.
 
-A full client library needs four times the CPU per polled shard, and asyncio's transports 50 % more than a socket that the event
+A full client library needs four times the CPU per polled shard, and asyncio's transports 50% more than a socket that the event
 loop watches. With hundreds of shards polled ten times a second this matters.
 """
 
@@ -75,10 +75,10 @@ class Connection:
         except OSError as error:
             raise EngineError(f"cannot connect: {error.strerror or error}") from error
         try:
-            connected = await _connected(socket.AF_UNIX, f"/proc/self/fd/{directory}/{path.name}")
+            connection = await _connected(socket.AF_UNIX, f"/proc/self/fd/{directory}/{path.name}")
         finally:
             os.close(directory)
-        return await cls(own, connected, binary=binary)._logged_in(user, password)
+        return await cls(own, connection, binary=binary)._logged_in(user, password)
 
     @classmethod
     async def open_remote(
@@ -89,14 +89,14 @@ class Connection:
         """
         if tls_context is not None:
             try:
-                connected = await peer_tls.connect(address, port, tls_context)
+                connection = await peer_tls.connect(address, port, tls_context)
             except OSError as error:
                 raise EngineError(f"cannot connect: {error.strerror or error}") from error
         else:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            connected = await _connected(family, (address, port))
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return await cls(OwnTraffic(), connected, binary=True)._logged_in(user, password)
+            connection = await _connected(family, (address, port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return await cls(OwnTraffic(), connection, binary=True)._logged_in(user, password)
 
     async def _logged_in(self, user: str, password: str) -> "Connection":
         try:
@@ -114,7 +114,7 @@ class Connection:
         """Send one command now; the future holds its reply."""
         future: asyncio.Future[Any] = self._loop.create_future()
 
-        def settle(reply: Any) -> None:
+        def set_result(reply: Any) -> None:
             if future.done():
                 return
             if isinstance(reply, EngineError):
@@ -122,7 +122,7 @@ class Connection:
             else:
                 future.set_result(reply)
 
-        self.send_packed(packed(*argv), str(argv[0]).lower(), settle)
+        self.send_packed(packed(*argv), str(argv[0]).lower(), set_result)
         return future
 
     def send_many(self, commands: Sequence[tuple[str | bytes, ...]]) -> asyncio.Future[list[Any]]:
@@ -143,38 +143,38 @@ class Connection:
             future.set_result(replies)
         return future
 
-    def send_packed(self, data: bytes, name: str, then: Callable[[Any], None], times: int = 1) -> None:
-        """Send the command `name`, packed as `data`. `then` is called with its reply or an EngineError. With `times`, `data`
-        contains several commands of that name, and `then` is called for each.
+    def send_packed(self, data: bytes, name: str, on_reply: Callable[[Any], None], times: int = 1) -> None:
+        """Send the command `name`, packed as `data`. `on_reply` is called with its reply or an EngineError. With `times`, `data`
+        contains several commands of that name, and `on_reply` is called for each.
         """
         if self.closed:
             for _ in range(times):
-                then(EngineError("the connection is closed"))
+                on_reply(EngineError("the connection is closed"))
             return
         self._own.bytes_sent += len(data)
         self._own.commands[name] += times
         now = time.perf_counter()
-        self._waiting.extend((then, now) for _ in range(times))
+        self._waiting.extend((on_reply, now) for _ in range(times))
         if self._unsent:
             self._unsent += data
             return
         try:
-            sent = self._socket.send(data, socket.MSG_DONTWAIT)
+            bytes_sent = self._socket.send(data, socket.MSG_DONTWAIT)
         except (BlockingIOError, InterruptedError):
-            sent = 0
+            bytes_sent = 0
         except OSError:
-            self._loop.call_soon(self.close)  # later: callers do not expect `then` before this returns
+            self._loop.call_soon(self.close)  # later: callers do not expect `on_reply` before this returns
             return
-        if sent < len(data):
-            self._unsent += data[sent:]
+        if bytes_sent < len(data):
+            self._unsent += data[bytes_sent:]
             self._loop.add_writer(self._socket, self._send_rest)
 
-    def send_and_wait(self, data: bytes, name: str, then: Callable[[Any], None]) -> None:
+    def send_and_wait(self, data: bytes, name: str, on_reply: Callable[[Any], None]) -> None:
         """Send like `ask`, but wait for the reply for up to a millisecond. A later reply is delivered as usual.
 
         This measures the engine: through the event loop, which has other work, it would appear ten times slower.
         """
-        self.send_packed(data, name, then)
+        self.send_packed(data, name, on_reply)
         if not self._unsent and not self.closed:
             self._receive(0)
 
@@ -222,21 +222,21 @@ class Connection:
                 if not self._waiting:  # a reply without a request
                     self.close()
                     return
-                then, sent = self._waiting.popleft()
-                self.last_seconds = time.perf_counter() - sent
-                then(EngineError(str(reply)) if isinstance(reply, hiredis.ReplyError) else reply)
+                callback, sent_at = self._waiting.popleft()
+                self.last_seconds = time.perf_counter() - sent_at
+                callback(EngineError(str(reply)) if isinstance(reply, hiredis.ReplyError) else reply)
         except hiredis.ProtocolError:
             self.close()
 
 
 async def _connected(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
-    connecting = socket.socket(family)
-    connecting.setblocking(False)
+    new_socket = socket.socket(family)
+    new_socket.setblocking(False)
     try:
-        await asyncio.get_running_loop().sock_connect(connecting, address)
+        await asyncio.get_running_loop().sock_connect(new_socket, address)
     except BaseException as error:
-        connecting.close()
+        new_socket.close()
         if isinstance(error, OSError):
             raise EngineError(f"cannot connect: {error.strerror or error}") from error
         raise
-    return connecting
+    return new_socket

@@ -61,28 +61,42 @@ def open_flash(settings: AgentSettings) -> Flash | None:
     root = settings.flash.absolute()
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        whole = psutil.disk_usage(str(root)).total
+        total_bytes = psutil.disk_usage(str(root)).total
     except OSError as error:
         raise FlashError(f"The flash directory {root} is not usable: {error.strerror}.") from error
     if not os.access(root, os.W_OK | os.X_OK):
         raise FlashError(f"The flash directory {root} is not writable for this user.")
-    size = settings.flash_size or whole
-    if size > whole:
-        raise FlashError(f"--flash-size is {size} bytes, but the file system of {root} has {whole}.")
+    _secure_shards(root / "shards")
+    size = settings.flash_size or total_bytes
+    if size > total_bytes:
+        raise FlashError(f"--flash-size is {size} bytes, but the file system of {root} has {total_bytes}.")
     return Flash(root, size, _module(settings))
+
+
+def _secure_shards(shards: Path) -> None:
+    """Create the directory of all shards for this user only. Raises FlashError if another user could replace its content."""
+    try:
+        shards.mkdir(mode=0o700, exist_ok=True)
+        if shards.is_symlink() or shards.stat().st_uid != os.geteuid():
+            raise FlashError(f"{shards} must be a directory that belongs to the user of the agent, and no link.")
+        shards.chmod(0o700)
+    except OSError as error:
+        raise FlashError(f"The flash directory {shards} is not usable: {error.strerror}.") from error
 
 
 def find_module() -> Path | None:
     """Return the path of the engine module for flash; None if it is not installed."""
-    return next((place / MODULE for place in MODULE_DIRECTORIES if (place / MODULE).is_file()), None)
+    return next((directory / MODULE for directory in MODULE_DIRECTORIES if (directory / MODULE).is_file()), None)
 
 
 def _module(settings: AgentSettings) -> Path:
     configured = Path(settings.tier) if settings.tier else None
-    found = find_module() if configured is None else configured if configured.is_file() else None
-    if found is None:
-        where = (
-            " and ".join(str(place / MODULE) for place in MODULE_DIRECTORIES) if configured is None else str(configured)
+    module = find_module() if configured is None else configured if configured.is_file() else None
+    if module is None:
+        searched_paths = (
+            " and ".join(str(directory / MODULE) for directory in MODULE_DIRECTORIES)
+            if configured is None
+            else str(configured)
         )
-        raise FlashError(f"The engine module for flash was not found ({where}). Build it with `make proxy`.")
-    return found.absolute()
+        raise FlashError(f"The engine module for flash was not found ({searched_paths}). Build it with `make proxy`.")
+    return module.absolute()

@@ -32,9 +32,9 @@ class Outages:
             log.warning("proxy: invalid outage report: %s", error)
             return
         name = (outage.uid, outage.address, outage.port, outage.noticed_ms)
-        before = self._reported.pop(name, None)
-        if before is not None and before[1] == outage:
-            self._reported[name] = before  # repeated after a reconnect
+        previous = self._reported.pop(name, None)
+        if previous is not None and previous[1] == outage:
+            self._reported[name] = previous  # repeated after a reconnect
             return
         self._count += 1
         self._reported[name] = (self._count, outage)

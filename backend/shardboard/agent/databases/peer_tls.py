@@ -20,17 +20,17 @@ _forwarding: set[asyncio.Task[None]] = set()
 
 def write_certificates(directory: Path, tls: ShardTls) -> bool:
     """Write the certificates to a shard's directory. Return False if they are already there."""
-    desired = {CA_FILE: tls.authorities, IDENTITY: tls.certificate + tls.key}
+    desired = {CA_FILE: tls.cas, IDENTITY: tls.certificate + tls.key}
     changed = {name: text for name, text in desired.items() if _present(directory / name) != text.encode()}
     for name, text in changed.items():
         # A unique name: repeated requests can write at the same time.
-        beside = directory / f".{name}.{secrets.token_hex(4)}"
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        temporary = directory / f".{name}.{secrets.token_hex(4)}"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(directory / name)
+        temporary.replace(directory / name)
     return bool(changed)
 
 
@@ -68,28 +68,28 @@ async def connect(address: str, port: int, tls_context: ssl.SSLContext) -> socke
     """
     reader, writer = await asyncio.open_connection(address, port, ssl=tls_context)
     try:
-        ours, theirs = socket.socketpair()
+        local_socket, remote_socket = socket.socketpair()
         try:
-            near_reader, near_writer = await asyncio.open_connection(sock=theirs)
+            local_reader, near_writer = await asyncio.open_connection(sock=remote_socket)
         except BaseException:
-            ours.close()
-            theirs.close()
+            local_socket.close()
+            remote_socket.close()
             raise
     except BaseException:
         writer.close()
         raise
-    task = asyncio.create_task(_forward_both((near_reader, writer), (reader, near_writer)))
+    task = asyncio.create_task(_forward_both((local_reader, writer), (reader, near_writer)))
     _forwarding.add(task)
     task.add_done_callback(_forwarding.discard)
-    return ours
+    return local_socket
 
 
 async def _forward_both(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    passing = [asyncio.create_task(_forward(*way)) for way in ways]
+    forward_tasks = [asyncio.create_task(_forward(*direction)) for direction in ways]
     try:
-        await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(forward_tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in passing:
+        for task in forward_tasks:
             task.cancel()
         for _, writer in ways:
             writer.close()

@@ -37,8 +37,8 @@ def is_saved_since(directory: Path, moment: float, *, log: bool) -> bool:
     """
     if log:
         return True  # it is written continuously, not at the end
-    written = saved_at(directory, log=False)
-    return written is not None and written >= moment - 0.1  # file systems round timestamps down
+    saved_time = saved_at(directory, log=False)
+    return saved_time is not None and saved_time >= moment - 0.1  # file systems round timestamps down
 
 
 def delete_data(directory: Path) -> None:

@@ -40,7 +40,7 @@ CHECK_SECONDS = 1.0
 STARVATION_SECONDS = 5.0
 """How long a lowered process may starve before it gets the normal policy again."""
 MIN_CPU_SHARE = 0.02
-"""Minimum share of the CPU time that it could have used. Next to normal processes that use a full CPU, SCHED_IDLE gets 0.3 %."""
+"""Minimum share of the CPU time that it could have used. Next to normal processes that use a full CPU, SCHED_IDLE gets 0.3%."""
 ANSWER_SECONDS = 5.0
 
 
@@ -125,18 +125,18 @@ class ShardPriorities:
                 log.exception("priority: checking lowered processes failed")
 
     def _check_lowered(self, now: float) -> None:
-        for pid, lowered in list(self._lowered.items()):
-            if not lowered.process.is_running():
+        for pid, lowered_process in list(self._lowered.items()):
+            if not lowered_process.process.is_running():
                 del self._lowered[pid]
             else:
-                self._restore_if_starved(lowered, now)
+                self._restore_if_starved(lowered_process, now)
         for pid, process in list(self._starved.items()):
             if not process.is_running():
                 del self._starved[pid]
-        unseen = self._again - set(self._polls)
-        self._again -= unseen
+        unpolled = self._again - set(self._polls)
+        self._again -= unpolled
         for uid, shard in list(self._shards.items()):
-            if uid in unseen or (shard.process is not None and shard.process.pid in {*self._lowered, *self._starved}):
+            if uid in unpolled or (shard.process is not None and shard.process.pid in {*self._lowered, *self._starved}):
                 self._schedule_check(shard)
 
     def _restore_if_starved(self, lowered: LoweredProcess, now: float) -> None:
@@ -145,16 +145,16 @@ class ShardPriorities:
             return
         pid = lowered.process.pid
         try:
-            ran, waited = _schedstat(pid)
+            run_time, wait_time = _schedstat(pid)
         except OSError:
             return  # it has ended
-        got, runnable = ran - lowered.ran, ran - lowered.ran + waited - lowered.waited
-        if runnable > STARVATION_SECONDS * 1e9 / 2 and got < MIN_CPU_SHARE * runnable:
+        run_time_since, runnable = run_time - lowered.ran, run_time - lowered.ran + wait_time - lowered.waited
+        if runnable > STARVATION_SECONDS * 1e9 / 2 and run_time_since < MIN_CPU_SHARE * runnable:
             log.info("priority: process %d copies data but gets too little CPU time; normal priority restored", pid)
             self._starved[pid] = lowered.process
             self._restore(pid)
         else:
-            lowered.ran, lowered.waited, lowered.since = ran, waited, now
+            lowered.ran, lowered.waited, lowered.since = run_time, wait_time, now
 
     def _schedule_check(self, shard: LocalShard) -> None:
         """Check a shard now, or soon if a check is running."""
@@ -203,11 +203,11 @@ class ShardPriorities:
         try:
             if not can_restore_priority(pid):
                 return  # started by an agent with fewer privileges
-            process, (ran, waited) = psutil.Process(pid), _schedstat(pid)
+            process, (run_time, wait_time) = psutil.Process(pid), _schedstat(pid)
             os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
         except (OSError, psutil.Error):
             return  # it has ended
-        self._lowered[pid] = LoweredProcess(process, ran, waited, asyncio.get_running_loop().time())
+        self._lowered[pid] = LoweredProcess(process, run_time, wait_time, asyncio.get_running_loop().time())
 
     def _restore(self, pid: int) -> None:
         self._lowered.pop(pid, None)
@@ -228,8 +228,8 @@ def can_restore_priority(pid: int) -> bool:
     capabilities = int(status.partition("CapEff:")[2].split()[0], 16)
     if capabilities >> CAP_SYS_NICE & 1:
         return True
-    allowed, _ = resource.prlimit(pid, resource.RLIMIT_NICE)
-    return allowed == resource.RLIM_INFINITY or allowed >= 20 - os.getpriority(os.PRIO_PROCESS, pid)
+    limit, _ = resource.prlimit(pid, resource.RLIMIT_NICE)
+    return limit == resource.RLIM_INFINITY or limit >= 20 - os.getpriority(os.PRIO_PROCESS, pid)
 
 
 def _inotify() -> Inotify:
@@ -262,8 +262,8 @@ def _children(pid: int) -> list[int]:
 
 
 def _schedstat(pid: int) -> tuple[int, int]:
-    ran, waited, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
-    return int(ran), int(waited)
+    run_time, wait_time, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
+    return int(run_time), int(wait_time)
 
 
 def _copies(info: Mapping[str, str]) -> bool:

@@ -6,6 +6,7 @@ would make its replicas delete their data.
 """
 
 import asyncio
+import errno
 import logging
 import os
 import shutil
@@ -23,7 +24,7 @@ import psutil
 
 from shardboard.agent.cluster.agent_priority import at_normal_priority
 from shardboard.agent.databases import shard_config
-from shardboard.agent.databases.engine import engine_path, engine_version, supports_slot_stats
+from shardboard.agent.databases.engine import engine_path, engine_version
 from shardboard.agent.databases.engine_client import EngineError
 from shardboard.agent.databases.flash import Flash
 from shardboard.agent.databases.keyed_locks import KeyedLocks
@@ -88,7 +89,7 @@ class ShardSupervisor:
         """Adopt the shards of an earlier run of this agent. Start those that were parked."""
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         engines = engines_by_directory()
-        living, parked = [], []
+        adopted, parked_shards = [], []
         for directory in sorted(self._root.iterdir()):
             if directory.suffix == REMOVED:  # the agent ended while it deleted the files
                 shutil.rmtree(directory, ignore_errors=True)
@@ -106,19 +107,19 @@ class ShardSupervisor:
             process = engines.get(directory.resolve())
             if process is not None:
                 continue_process(process)
-                living.append(self._adopt_process(shard, process))
+                adopted.append(self._adopt_process(shard, process))
             elif record.parked_at is not None and not is_saved_since(
                 directory, record.parked_at, log=uses_append_only_file(directory)
             ):
                 self._mark_died(shard, "its process ended before its data was saved")
             elif record.parked_at is not None or not (directory / shard_config.LOG).exists():
-                parked.append(shard)
+                parked_shards.append(shard)
             else:
                 self._mark_died(shard, "its process ended while the agent was not running")
         if self._flash is not None:
             self._flash.remove_others({*map(str, self.shards), *self._unreadable})
-        await asyncio.gather(*living)
-        await asyncio.gather(*map(self._run, parked))
+        await asyncio.gather(*adopted)
+        await asyncio.gather(*map(self._run, parked_shards))
 
     def engine_id(self, uid: int) -> str | None:
         """Return the engine id of the shard with this uid, or None if there is none."""
@@ -147,41 +148,38 @@ class ShardSupervisor:
     async def start(self, request: StartShards) -> list[ShardOutcome]:
         """Start new shards. Return one outcome per shard; nothing is left of a shard that failed."""
         binary = engine_path(self._settings.engine)
-        counts = supports_slot_stats(await asyncio.to_thread(engine_version, self._settings.engine))
-        return await asyncio.gather(*(self._start_one(request, spec, binary, counts=counts) for spec in request.shards))
+        version = await asyncio.to_thread(engine_version, self._settings.engine)
+        return await asyncio.gather(*(self._start_one(request, spec, binary, version) for spec in request.shards))
 
-    async def _start_one(
-        self, request: StartShards, spec: ShardSpec, binary: str | None, *, counts: bool
-    ) -> ShardOutcome:
-        def refused(code: Failure, reason: str) -> ShardOutcome:
+    async def _start_one(self, request: StartShards, spec: ShardSpec, binary: str | None, version: str) -> ShardOutcome:
+        def refusal(code: Failure, reason: str) -> ShardOutcome:
             return ShardOutcome(uid=spec.uid, ok=False, code=code, reason=reason)
 
         async with self._changing.hold(spec.uid):
-            if (known := self.shards.get(spec.uid)) is not None:
-                return self._outcome_of(known, spec.engine_id)
+            if (existing := self.shards.get(spec.uid)) is not None:
+                return self._outcome_of(existing, spec.engine_id)
             if (self._root / str(spec.uid) / shard_config.LOG).exists():
                 reason = f"directory shards/{spec.uid} on node {self._settings.address} contains a shard without a readable record"
-                return refused("start_failed", reason)
+                return refusal("start_failed", reason)
             if binary is None:
                 reason = f"{self._settings.engine} is not installed on node {self._settings.address}"
-                return refused("binary_missing", reason)
+                return refusal("binary_missing", reason)
             if request.bdb.tier is not None and self._flash is None:
-                return refused("start_failed", self._without_flash)
+                return refusal("start_failed", self._without_flash)
             ports = (spec.port, spec.bus_port) if request.bdb.cluster else (spec.port,)
-            if (busy := self._busy_port(ports)) is not None:
-                reason = f"port {busy} is in use on {self._settings.address} by another process"
-                return refused("port_in_use", reason)
+            if unusable := self._unusable_port(ports):
+                return refusal("port_in_use", unusable)
             record = ShardRecord(spec=spec, bdb=request.bdb.model_copy(update={"peers": [], "tls": None}))
             try:
                 address = self._settings.address
                 directory = await asyncio.to_thread(
-                    record.create, self._root, request.bdb, address, self._flash, counts_by_slot=counts
+                    record.create, self._root, request.bdb, address, self._flash, version
                 )
                 shard = LocalShard(record, directory)
             except OSError as error:  # for example, a full disk
                 await asyncio.to_thread(shutil.rmtree, self._root / str(spec.uid), ignore_errors=True)
                 reason = f"its files could not be written on node {self._settings.address}: {error.strerror}"
-                return refused("start_failed", reason)
+                return refusal("start_failed", reason)
             self.shards[spec.uid] = shard
             await self._run(shard)
             outcome = self._outcome_of(shard, spec.engine_id)
@@ -199,20 +197,20 @@ class ShardSupervisor:
 
     async def _restart_one(self, uid: int, engine_id: str | None, *, discard_data: bool) -> ShardOutcome:
         async with self._changing.hold(uid):
-            shard, saved = self.find(uid, engine_id), None
+            shard, saved_time = self.find(uid, engine_id), None
             if shard is None:
                 return ShardOutcome(uid=uid, ok=False, code="start_failed", reason="its files no longer exist")
             if shard.state == "died":
                 if discard_data:
                     await asyncio.to_thread(delete_data, shard.directory)
-                saved = saved_at(shard.directory, log=uses_append_only_file(shard.directory))
-                if saved is None and not discard_data:
+                saved_time = saved_at(shard.directory, log=uses_append_only_file(shard.directory))
+                if saved_time is None and not discard_data:
                     return ShardOutcome(
                         uid=uid, ok=False, code="no_data", reason="it has no data on disk to start from"
                     )
                 shard.state, shard.detail, shard.process, shard.popen = "starting", "", None, None
                 await self._run(shard)
-            return self._outcome_of(shard, shard.record.spec.engine_id).model_copy(update={"saved_at": saved})
+            return self._outcome_of(shard, shard.record.spec.engine_id).model_copy(update={"saved_at": saved_time})
 
     async def kill_hung(
         self, uids: list[int], *, engine_ids: Mapping[int, str] = MappingProxyType({})
@@ -221,26 +219,26 @@ class ShardSupervisor:
         return await asyncio.gather(*(self._kill_hung(uid, engine_ids.get(uid)) for uid in uids))
 
     async def _kill_hung(self, uid: int, engine_id: str | None) -> ShardOutcome:
-        def left(reason: str) -> ShardOutcome:
+        def kept(reason: str) -> ShardOutcome:
             return ShardOutcome(uid=uid, ok=False, code="not_removed", reason=reason)
 
         async with self._changing.hold(uid):
             shard = self.find(uid, engine_id)
             if shard is None or shard.state != "running" or not is_alive(shard):
-                return left("it is not running")
+                return kept("it is not running")
             try:
                 async with asyncio.timeout(HUNG_SECONDS):
                     await (await shard.connect()).execute("PING")
-                return left("it answers")
+                return kept("it responds")
             except EngineError as error:
-                return left(str(error))
+                return kept(str(error))
             except TimeoutError:
                 if is_stopped(shard):  # checked last: a signal can take a moment to stop it
-                    return left("its process is stopped by a signal")
+                    return kept("its process is stopped by a signal")
             send_signal(shard, signal.SIGKILL)
             await wait_until_ended(shard, STOP_SECONDS)
             if is_alive(shard):
-                return left(f"process {shard.record.pid} does not end")
+                return kept(f"process {shard.record.pid} does not end")
             self._mark_died(shard, "it was hung and has been killed")
             return ShardOutcome(uid=uid, ok=True)
 
@@ -361,19 +359,19 @@ class ShardSupervisor:
 
     async def _until_ready(self, shard: LocalShard) -> None:
         clock = asyncio.get_running_loop().time
-        begun = clock()
+        start = clock()
         while shard.process is not None and shard.state == "starting":
             if not is_alive(shard):
                 self._mark_died(shard, exit_description(shard))
             elif (shard.directory / shard_config.SOCKET).exists() and await self._adopt_process(shard, shard.process):
                 return
-            elif clock() - begun > READY_SECONDS:
+            elif clock() - start > READY_SECONDS:
                 send_signal(shard, signal.SIGKILL)
                 await wait_until_ended(shard, STOP_SECONDS)
-                self._mark_died(shard, f"it did not answer within {READY_SECONDS} s")
+                self._mark_died(shard, f"it did not respond within {READY_SECONDS} s")
             else:
                 # Poll less often the longer it takes: polling hundreds of processes constantly would slow them down.
-                await asyncio.sleep(min(max(0.01, (clock() - begun) / 10), 0.5))
+                await asyncio.sleep(min(max(0.01, (clock() - start) / 10), 0.5))
 
     async def _adopt_process(self, shard: LocalShard, process: psutil.Process) -> bool:
         """Adopt a living process. Return False if it does not reply yet."""
@@ -388,11 +386,11 @@ class ShardSupervisor:
         run_id = fields.get("run_id", shard.record.run_id)
         version = fields.get("valkey_version", shard.record.engine_version)
         started_at = process.create_time()
-        before = (shard.record.pid, shard.record.started_at, shard.record.run_id)
+        previous = (shard.record.pid, shard.record.started_at, shard.record.run_id)
         if (
             shard.record.pid is not None
             and shard.record.parked_at is None
-            and before != (process.pid, started_at, run_id)
+            and previous != (process.pid, started_at, run_id)
         ):
             shard.detail = f"process {process.pid} is not the one that this agent started (pid {shard.record.pid})"
             log.warning("shard %s: %s", shard.record.spec.uid, shard.detail)
@@ -446,20 +444,25 @@ class ShardSupervisor:
         code = "process_died" if shard.record.pid is not None else "start_failed"
         return ShardOutcome(uid=uid, ok=False, code=code, reason=shard.detail)
 
-    def _busy_port(self, ports: tuple[int, ...]) -> int | None:
+    def _unusable_port(self, ports: tuple[int, ...]) -> str:
+        """Return why one of the ports cannot be used on the node's address; empty if all can be."""
+        address = self._settings.address
         for port in ports:
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                try:
-                    probe.bind((self._settings.address, port))
-                except OSError:
-                    return port
-        return None
+            try:
+                family, kind, protocol, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+                with socket.socket(family, kind, protocol) as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    probe.bind(place)
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    return f"port {port} is in use on {address} by another process"
+                return f"port {port} cannot be used on {address}: {error.strerror or error}"
+        return ""
 
 
 def _delete(directory: Path) -> None:
-    doomed = directory.with_name(directory.name + REMOVED)
-    shutil.rmtree(doomed, ignore_errors=True)
+    removed_directory = directory.with_name(directory.name + REMOVED)
+    shutil.rmtree(removed_directory, ignore_errors=True)
     with suppress(FileNotFoundError):
-        directory.rename(doomed)
-    shutil.rmtree(doomed, ignore_errors=True)
+        directory.rename(removed_directory)
+    shutil.rmtree(removed_directory, ignore_errors=True)

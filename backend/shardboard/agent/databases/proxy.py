@@ -24,7 +24,15 @@ from shardboard.agent.databases.outages import Outages
 from shardboard.agent.databases.probe_rate import ProbeRate
 from shardboard.agent.databases.proxy_counts import ProxyCounts
 from shardboard.agent.settings import AgentSettings
-from shardboard.contract import CommandCounts, ProxyDatabase, ProxyReading, ProxyReport, ProxyState, ReadCommands
+from shardboard.contract import (
+    CommandCounts,
+    LateProxyReading,
+    ProxyDatabase,
+    ProxyReading,
+    ProxyReport,
+    ProxyState,
+    ReadCommands,
+)
 from shardboard.kit import resources
 
 log = logging.getLogger(__name__)
@@ -99,9 +107,11 @@ class ProxyProcess:
     async def apply(self, state: ProxyState) -> ProxyReport:
         """Apply this state from now on. The report contains what could not be done."""
         async with self._changing:
-            kept = [database for database in self._state.databases if database.served in state.keep]
-            self._state = state.model_copy(update={"databases": _with_kept(kept, state.databases), "keep": []})
-            self._refused = _refusals(kept, state.databases)
+            kept_databases = [database for database in self._state.databases if database.served in state.keep]
+            self._state = state.model_copy(
+                update={"databases": _merged_databases(kept_databases, state.databases), "keep": []}
+            )
+            self._refused = _refusals(kept_databases, state.databases)
             self._save()
             if self._state.databases:
                 await self._try_apply()
@@ -116,14 +126,24 @@ class ProxyProcess:
                 await self._try_apply()
 
     def report(self) -> ProxyReport:
-        serving = [database.served for database in self._state.databases]
+        databases = [database.served for database in self._state.databases]
         return self._report.model_copy(
-            update={"serving": serving, "failures": {**self._report.failures, **self._refused}}
+            update={"serving": databases, "failures": {**self._report.failures, **self._refused}}
         )
 
     async def reading(self, second: int, timeout: float) -> ProxyReading | None:
         """Return the activity in the second before `second`; None if the proxy does not report it in time."""
         return await self._counts.reading_at(second, timeout) if self._writer is not None else None
+
+    def late_reading(self, second: int) -> LateProxyReading | None:
+        """Return the activity of an earlier second that the proxy reported too late for `reading`."""
+        return self._counts.take_late(second)
+
+    def missing_reason(self, timeout: float) -> str:
+        """Return why `reading` returned nothing; empty if no proxy is running."""
+        # Before a restarted agent has found the proxy of the previous one, the proxy serves and its counts are unknown.
+        is_down = self._report.state == "died" or not self._present.is_set()
+        return f"it did not report its counts within {timeout} s" if self._state.databases and not is_down else ""
 
     async def commands(self, request: ReadCommands) -> CommandCounts:
         """Return the proxy's counts of single commands in the last minute."""
@@ -140,7 +160,7 @@ class ProxyProcess:
                     while not set(request.uids) <= (answer := _counted(await self._commands.get())).databases.keys():
                         pass
             except TimeoutError:
-                return CommandCounts(reason=f"its proxy did not answer within {ANSWER_SECONDS} s")
+                return CommandCounts(reason=f"its proxy did not respond within {ANSWER_SECONDS} s")
             except (KeyError, ValueError) as error:
                 log.warning("proxy: invalid command counts: %s", error)
                 return CommandCounts(reason="its proxy returned invalid command counts")
@@ -174,7 +194,7 @@ class ProxyProcess:
                 await self._connect()
             await self._send_state()
         except (ProxyError, OSError, TimeoutError) as error:
-            reason = str(error) or f"it did not answer within {ANSWER_SECONDS} s"
+            reason = str(error) or f"it did not respond within {ANSWER_SECONDS} s"
             if reason != self._report.detail:
                 log.warning("proxy: %s", reason)
             self._hang_up()
@@ -281,14 +301,16 @@ class ProxyProcess:
     async def _send_state(self) -> None:
         if self._writer is None:
             raise ProxyError("the proxy closed the connection")
-        left = {
+        unencrypted_reasons = {
             database.uid: "the running proxy is from a release that cannot connect to the shards of an encrypted database"
             for database in self._state.databases
             if database.shard_tls is not None and SHARD_TLS_FEATURE not in self._answered
         }
-        databases = [self._database(database) for database in self._state.databases if database.uid not in left]
-        order = {"type": "apply", "threads": self._state.threads, "databases": databases}
-        self._writer.write(json.dumps(order).encode() + b"\n")
+        databases = [
+            self._database(database) for database in self._state.databases if database.uid not in unencrypted_reasons
+        ]
+        request = {"type": "apply", "threads": self._state.threads, "databases": databases}
+        self._writer.write(json.dumps(request).encode() + b"\n")
         async with asyncio.timeout(ANSWER_SECONDS):
             while (answer := await self._answers.get())["type"] != "applied":
                 if answer["type"] == "error":
@@ -297,7 +319,7 @@ class ProxyProcess:
         failures = {
             failure["uid"]: self._message(failure["message"], ports.get(failure["uid"], 0))
             for failure in answer["failures"]
-        } | left
+        } | unencrypted_reasons
         self._report = self._report.model_copy(update={"threads": answer["threads"], "failures": failures})
 
     def _message(self, message: str, port: int) -> str:
@@ -309,10 +331,10 @@ class ProxyProcess:
         """Return the proxy's configuration of a database. Local shards are reached by Unix sockets relative to the proxy's
         directory.
         """
-        own = self._settings.address
+        own_address = self._settings.address
         config: dict[str, Any] = {
             "uid": database.uid,
-            "address": own,
+            "address": own_address,
             "port": database.port,
             "mode": "hidden" if database.hides_cluster else "oss_cluster",
             "sharded": database.cluster,
@@ -323,14 +345,18 @@ class ProxyProcess:
                     "role": _ROLES[shard.role],
                     "address": shard.address,
                     "port": shard.port,
-                    "unix_socket": f"../shards/{shard.uid}/{shard_config.SOCKET}" if shard.address == own else None,
+                    "unix_socket": f"../shards/{shard.uid}/{shard_config.SOCKET}"
+                    if shard.address == own_address
+                    else None,
                     "slots": shard.slots,
                     "proxy": shard.endpoint_id,
                 }
                 for shard in database.shards
-                if shard.address != own or self._engine_id(shard.uid) in (None, shard.engine_id)
+                if shard.address != own_address or self._engine_id(shard.uid) in (None, shard.engine_id)
             ],
-            "proxies": [{**endpoint.model_dump(), "local": endpoint.address == own} for endpoint in database.endpoints],
+            "proxies": [
+                {**endpoint.model_dump(), "local": endpoint.address == own_address} for endpoint in database.endpoints
+            ],
         }
         if database.shard_tls is not None:
             config["shard_tls"] = database.shard_tls.model_dump()
@@ -378,16 +404,16 @@ class ProxyProcess:
 
     def _save(self) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside = self._directory / f"{STATE}.new"
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        temporary = self._directory / f"{STATE}.new"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(self._state.model_dump_json())
-        beside.replace(self._directory / STATE)
+        temporary.replace(self._directory / STATE)
 
 
-def _with_kept(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -> list[ProxyDatabase]:
-    refused = _refusals(kept, requested)
-    return [*(database for database in requested if database.uid not in refused), *kept]
+def _merged_databases(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -> list[ProxyDatabase]:
+    refusals = _refusals(kept, requested)
+    return [*(database for database in requested if database.uid not in refusals), *kept]
 
 
 def _refusals(kept: Sequence[ProxyDatabase], requested: Sequence[ProxyDatabase]) -> dict[int, str]:

@@ -15,7 +15,8 @@ from shardboard.agent.databases.engine_client import Connection, EngineError, Ow
 from shardboard.agent.databases.shard_record import ShardRecord
 from shardboard.contract import ShardReport
 
-PROXY = " name=shardboard-proxy "
+PROXY_NAME = "shardboard-proxy"
+PROXY = f" name={PROXY_NAME} "
 """Part of the CLIENT LIST line of a proxy's connection to a shard."""
 
 
@@ -70,16 +71,16 @@ class LocalShard:
 
 def engines_by_directory() -> dict[Path, psutil.Process]:
     """Return the oldest engine process per directory: younger ones are its children, which save or copy data and then end."""
-    found: dict[Path, psutil.Process] = {}
+    engines: dict[Path, psutil.Process] = {}
     for process in psutil.process_iter(["name"]):
         if process.info["name"] in ("valkey-server", "redis-server"):
             try:
-                other = found.setdefault(Path(process.cwd()), process)
+                other = engines.setdefault(Path(process.cwd()), process)
                 if process.create_time() < other.create_time():
-                    found[Path(process.cwd())] = process
+                    engines[Path(process.cwd())] = process
             except psutil.Error:
                 continue  # it ended or belongs to another user
-    return found
+    return engines
 
 
 def is_alive(shard: LocalShard) -> bool:

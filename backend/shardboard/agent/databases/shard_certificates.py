@@ -18,11 +18,11 @@ _RELOAD = (
 
 async def install_certificates(supervisor: ShardSupervisor, request: RenewCertificates) -> list[CommandResult]:
     """Install the certificates for all shards of the database on this node. Stopped shards read them when they start."""
-    concerned = supervisor.list_for_database(request.bdb_uid, request.engine_ids)
+    processes = supervisor.list_for_database(request.bdb_uid, request.engine_ids)
     return await asyncio.gather(
         *(
             run_for_result(shard.record.spec.uid, _install(shard, request), ANSWER_SECONDS, "its certificates")
-            for shard in concerned
+            for shard in processes
             if peer_tls.uses_tls(shard.directory)
         )
     )

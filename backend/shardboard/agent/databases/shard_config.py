@@ -5,12 +5,14 @@ A cluster whose nodes start with a complete `nodes.conf` needs no MEET and does 
 """
 
 import hashlib
+import hmac
 from collections.abc import Sequence
 from pathlib import Path
 
 from shardboard.agent.databases import peer_tls
+from shardboard.agent.databases.engine import supports_hash_seed, supports_slot_stats
 from shardboard.agent.databases.flash import Flash
-from shardboard.contract import APPLICATION_RIGHTS, BdbSpec, Peer, ShardSpec, canary
+from shardboard.contract import APPLICATION_RIGHTS, BdbSpec, Peer, ShardSpec, canary, numbered_database_rules
 
 ADMIN = "shardboard"
 """Engine user of the console, the agents and replication."""
@@ -21,11 +23,11 @@ SEGMENTS, SEGMENT_MIN_BYTES, SEGMENT_MAX_BYTES = 16, 64 * 2**10, 64 * 2**20
 
 
 def valkey_conf(
-    bdb: BdbSpec, shard: ShardSpec, address: str, flash: Flash | None = None, *, counts_by_slot: bool = False
+    bdb: BdbSpec, shard: ShardSpec, address: str, flash: Flash | None = None, engine_version: str = ""
 ) -> str:
     """Return the text of `valkey.conf`. Paths are relative to the shard's directory; passwords are hashed where the engine allows
     it.
-    `counts_by_slot` enables the engine's counts of CPU time and bytes per slot.
+    Settings that not all engines have depend on `engine_version`.
     """
     lines = [
         f"bind {address}",
@@ -43,7 +45,8 @@ def valkey_conf(
         f"hz {bdb.hz}",
         "latency-tracking yes",
         *([f"io-threads {bdb.io_threads}"] if bdb.io_threads > 1 else []),
-        _default_user(bdb),
+        *([f"hash-seed {hash_seed(bdb.admin_password)}"] if supports_hash_seed(engine_version) else []),
+        _default_user(bdb, engine_version),
         f"user {ADMIN} on {_hashes(bdb.admin_password, bdb.other_admin_passwords_sha256)} ~* &* +@all",
         f"user {canary.USER} on #{_sha256(canary.derive_password(bdb.admin_password))} {canary.RIGHTS}",
         f"masteruser {ADMIN}",
@@ -81,11 +84,18 @@ def valkey_conf(
             f"cluster-node-timeout {bdb.node_timeout_ms}",
             "cluster-require-full-coverage no",
             "cluster-allow-replica-migration no",
-            *(["cluster-slot-stats-enabled yes"] if counts_by_slot else []),
+            *(["cluster-slot-stats-enabled yes"] if supports_slot_stats(engine_version) else []),
         ]
     elif shard.primary is not None:
         lines.append(f"replicaof {shard.primary[0]} {shard.primary[1]}")
     return "\n".join(lines) + "\n"
+
+
+def hash_seed(admin_password: str) -> str:
+    """Return the seed of the hash tables of a database's shards. With the same seed after a restart, the order of keys is the same,
+    so cursors of SCAN remain valid. It is secret, because clients that know it could choose colliding keys.
+    """
+    return hmac.new(admin_password.encode(), b"hash-seed", hashlib.sha256).hexdigest()[:32]
 
 
 def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None, *, tls: bool = False) -> str:
@@ -98,18 +108,18 @@ def nodes_conf(peers: list[Peer], myself: str, swap_with: str | None = None, *, 
     if swap_with is None:
         newest = max(peer.epoch for peer in peers)
         return "".join(_node_line(peer, myself, tls=tls) for peer in peers) + _vars(newest)
-    own = next(peer for peer in peers if peer.engine_id == myself)
-    head = next(peer for peer in peers if peer.engine_id == swap_with)
-    swapped = [
-        head.model_copy(update={"primary_engine_id": None, "slots": own.slots}),
-        own.model_copy(update={"primary_engine_id": swap_with, "slots": []}),
-        *(_follow(peer, myself, swap_with) for peer in peers if peer.engine_id not in (myself, swap_with)),
+    own_peer = next(peer for peer in peers if peer.engine_id == myself)
+    primary = next(peer for peer in peers if peer.engine_id == swap_with)
+    peers_after_swap = [
+        primary.model_copy(update={"primary_engine_id": None, "slots": own_peer.slots}),
+        own_peer.model_copy(update={"primary_engine_id": swap_with, "slots": []}),
+        *(_with_primary(peer, myself, swap_with) for peer in peers if peer.engine_id not in (myself, swap_with)),
     ]
-    lines = [_node_line(peer.model_copy(update={"epoch": 0}), myself, tls=tls) for peer in swapped]
-    return "".join(lines) + _vars(own.epoch - 1)
+    lines = [_node_line(peer.model_copy(update={"epoch": 0}), myself, tls=tls) for peer in peers_after_swap]
+    return "".join(lines) + _vars(own_peer.epoch - 1)
 
 
-def _follow(peer: Peer, old: str, new: str) -> Peer:
+def _with_primary(peer: Peer, old: str, new: str) -> Peer:
     return peer.model_copy(update={"primary_engine_id": new}) if peer.primary_engine_id == old else peer
 
 
@@ -118,18 +128,18 @@ def _vars(epoch: int) -> str:
 
 
 def _node_line(peer: Peer, myself: str, *, tls: bool) -> str:
-    own = peer.engine_id == myself
+    is_own = peer.engine_id == myself
     # The main port is that of the cluster's connection type; the extra field has the port of the other type.
     other = f"tcp-port={peer.port}" if tls else "tls-port=0"
     fields = [
         peer.engine_id,
         f"{peer.address}:{peer.port}@{peer.bus_port},,{other},shard-id={peer.pair_id}",
-        ("myself," if own else "") + ("slave" if peer.primary_engine_id else "master"),
+        ("myself," if is_own else "") + ("slave" if peer.primary_engine_id else "master"),
         peer.primary_engine_id or "-",
         "0",  # ping sent
         "0",  # pong received
         str(peer.epoch),
-        "connected" if own else "disconnected",
+        "connected" if is_own else "disconnected",
     ]
     fields += [str(first) if first == last else f"{first}-{last}" for first, last in peer.slots]
     return " ".join(fields) + "\n"
@@ -155,11 +165,12 @@ def _ports(bdb: BdbSpec, shard: ShardSpec) -> list[str]:
     ]
 
 
-def _default_user(bdb: BdbSpec) -> str:
+def _default_user(bdb: BdbSpec, engine_version: str) -> str:
     if not bdb.default_user:
         return "user default off"
     passwords = _hashes(bdb.client_password, bdb.other_passwords_sha256) if bdb.client_password else "nopass"
-    return " ".join(["user default on", passwords, "~* &*", APPLICATION_RIGHTS, *bdb.disabled_commands])
+    databases = numbered_database_rules(engine_version)
+    return " ".join(["user default on", passwords, "~* &*", APPLICATION_RIGHTS, *databases, *bdb.disabled_commands])
 
 
 def _hashes(password: str, others_sha256: Sequence[str]) -> str:

@@ -44,13 +44,13 @@ class ShardRecord(Message):
         (directory / (FILE + ".new")).replace(directory / FILE)
 
     def create(
-        self, root: Path, bdb: BdbSpec, address: str, flash: Flash | None = None, *, counts_by_slot: bool = False
+        self, root: Path, bdb: BdbSpec, address: str, flash: Flash | None = None, engine_version: str = ""
     ) -> Path:
         """Create the shard's directory. The record is written last, so an interrupted start leaves a directory without one."""
         directory = root / str(self.spec.uid)
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700)
-        text = shard_config.valkey_conf(bdb, self.spec, address, flash, counts_by_slot=counts_by_slot)
+        text = shard_config.valkey_conf(bdb, self.spec, address, flash, engine_version)
         _write(directory / "valkey.conf", text)
         if bdb.tls is not None:
             peer_tls.write_certificates(directory, bdb.tls)

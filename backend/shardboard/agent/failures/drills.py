@@ -71,23 +71,23 @@ class Drills:
                 return
             if drill.kind == "kill":
                 await asyncio.sleep(REPLY_SECONDS)
-            chosen = [
+            uids = [
                 uid
                 for uid, shard in self._supervisor.shards.items()
                 if drill.uid in (None, uid)
                 and (drill.engine_ids is None or shard.record.spec.engine_id in drill.engine_ids)
             ]
-            log.warning("drill: %s of shards %s for %s s", drill.kind, chosen, drill.seconds)
+            log.warning("drill: %s of shards %s for %s s", drill.kind, uids, drill.seconds)
             killing = drill.kind in ("reboot", "kill", "kill_shard")
-            fault = signal.SIGKILL if killing else signal.SIGSTOP
-            self._supervisor.signal(chosen, fault)
+            signal_number = signal.SIGKILL if killing else signal.SIGSTOP
+            self._supervisor.signal(uids, signal_number)
             if drill.kind == "kill":
-                self._proxy.signal(fault)
+                self._proxy.signal(signal_number)
                 os._exit(KILLED_EXIT_STATUS)  # as process 1 of a container, the agent would ignore its own signal
             try:
                 if drill.uid is None:
                     self._proxy.suspend()
-                    self._proxy.signal(fault)
+                    self._proxy.signal(signal_number)
                     self.simulated_outage = "refusing" if killing else "silent"
                     self.ended.clear()
                     self._sampler.close() if killing else self._sampler.pause()
@@ -97,7 +97,7 @@ class Drills:
                 self.ended.set()
                 self._sampler.resume()
                 if not killing:
-                    self._supervisor.signal(chosen, signal.SIGCONT)
+                    self._supervisor.signal(uids, signal.SIGCONT)
                     if drill.uid is None:
                         self._proxy.signal(signal.SIGCONT)
                 self._proxy.resume()

@@ -18,8 +18,10 @@ from collections.abc import Iterable, Sequence
 
 log = logging.getLogger(__name__)
 
-PROBE_ADDRESS = "203.0.113.1"
-"""Address reserved for documentation (RFC 5737). A route to it affects no traffic and shows whether the agent may add routes."""
+PROBE_ADDRESSES = {4: "203.0.113.1", 6: "2001:db8::1"}
+"""Addresses reserved for documentation (RFC 5737, RFC 3849). A route to them affects no traffic and shows whether the agent may add
+routes.
+"""
 MARGIN = 5
 """Seconds after the end of a fault at which it is removed automatically, in case the agent is killed before."""
 LOST_PERCENT = 5
@@ -61,27 +63,34 @@ class Partition(NetworkFault):
     """Isolates this node from the others in both directions."""
 
     def __init__(self, own: str, peers: Sequence[str]) -> None:
-        alone = ipaddress.ip_address(own).is_loopback
-        self._targets = [own] if alone else sorted({peer for peer in peers if peer != own})
-        self._table = ["table", "local"] if alone else []
-        add, delete = ([self._command(what, target) for target in self._targets] for what in ("add", "del"))
+        is_loopback = ipaddress.ip_address(own).is_loopback
+        self._targets = [own] if is_loopback else sorted({peer for peer in peers if peer != own})
+        self._table = ["table", "local"] if is_loopback else []
+        add, delete = ([self._command(operation, target) for target in self._targets] for operation in ("add", "del"))
         super().__init__(add, delete)
 
     def unsupported_reason(self) -> str:
-        if any(ipaddress.ip_address(target).version != 4 for target in self._targets):
-            return "only nodes with IPv4 addresses can be cut off"
         if not self._targets:
             return "there is no other node to cut this one off from"
         if shutil.which("ip") is None:
             return "the program ip (Debian package iproute2) is not installed on this node"
-        tried = _error_of(self._command("add", PROBE_ADDRESS))
-        if tried:
-            return f"the agent is not permitted to change routes: {tried}"
-        _error_of(self._command("del", PROBE_ADDRESS))
+        for version in sorted({ipaddress.ip_address(target).version for target in self._targets}):
+            if error := _error_of(self._command("add", PROBE_ADDRESSES[version])):
+                return f"the agent is not permitted to change routes: {error}"
+            _error_of(self._command("del", PROBE_ADDRESSES[version]))
         return ""
 
     def _command(self, what: str, target: str) -> list[str]:
-        return ["ip", "route", what, "blackhole", f"{target}/32", *self._table]
+        address = ipaddress.ip_address(target)
+        return [
+            "ip",
+            f"-{address.version}",
+            "route",
+            what,
+            "blackhole",
+            f"{target}/{address.max_prefixlen}",
+            *self._table,
+        ]
 
 
 class PacketLoss(NetworkFault):
@@ -93,21 +102,21 @@ class PacketLoss(NetworkFault):
         arriving = f"{family} daddr {address}" if address.is_loopback else 'iifname != "lo"'
         # Nodes on one machine use separate tables.
         table = f"inet shardboard_slow_{int(address):x}"
-        make = (
+        rules = (
             f"add table {table}; "
             f"add chain {table} arriving {{ type filter hook input priority -300; }}; "
             f"add rule {table} arriving {arriving} numgen random mod 100 < {LOST_PERCENT} drop"
         )
-        unmake = f"delete table {table}"
+        delete_rules = f"delete table {table}"
         # Add and delete in one transaction, so that no packet is affected.
-        self._attempt = ["nft", f"{make}; {unmake}"]
-        super().__init__([["nft", make]], [["nft", unmake]])
+        self._attempt = ["nft", f"{rules}; {delete_rules}"]
+        super().__init__([["nft", rules]], [["nft", delete_rules]])
 
     def unsupported_reason(self) -> str:
         if shutil.which("nft") is None:
             return "the program nft (Debian package nftables) is not installed on this node"
-        tried = _error_of(self._attempt)
-        return f"the agent is not permitted to filter packets: {tried}" if tried else ""
+        error = _error_of(self._attempt)
+        return f"the agent is not permitted to filter packets: {error}" if error else ""
 
 
 def _run(commands: Iterable[Sequence[str]]) -> None:
@@ -118,6 +127,6 @@ def _run(commands: Iterable[Sequence[str]]) -> None:
 
 def _error_of(command: Sequence[str]) -> str:
     """Return the error message of a command; empty if it succeeded."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5)
-    first = done.stderr.strip().partition("\n")[0]
-    return "" if done.returncode == 0 else first or f"{command[0]} ended with status {done.returncode}"
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=5)
+    first = result.stderr.strip().partition("\n")[0]
+    return "" if result.returncode == 0 else first or f"{command[0]} ended with status {result.returncode}"

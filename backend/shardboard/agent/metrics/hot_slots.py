@@ -37,7 +37,7 @@ async def _read_shard(shard: LocalShard | None, uid: int, request: ReadHotSlots)
         async with asyncio.timeout(TIMEOUT_SECONDS):
             rows = await _query_engine(shard, request)
     except TimeoutError:
-        return SlotCounts(uid=uid, reason=f"no answer within {TIMEOUT_SECONDS:g} s")
+        return SlotCounts(uid=uid, reason=f"no reply within {TIMEOUT_SECONDS:g} s")
     except EngineError as error:
         return SlotCounts(uid=uid, reason=str(error))
     return SlotCounts(uid=uid, at=time.time(), run_id=record.run_id, started_at=record.started_at, slots=rows)
@@ -62,6 +62,6 @@ async def _query_engine(shard: LocalShard, request: ReadHotSlots) -> list[SlotCo
 def _row(slot: int, counts: list[Any]) -> SlotCount:
     """Parse `[name, value, name, value, …]`."""
     by_name = dict(zip(counts[::2], counts[1::2], strict=True))
-    keys, *others = (by_name.get(name) for name in _COUNTS)
-    micros, came, went = (None if value is None else int(value) for value in others)
-    return slot, int(keys or 0), micros, came, went
+    keys, *other_lists = (by_name.get(name) for name in _COUNTS)
+    micros, bytes_in, bytes_out = (None if value is None else int(value) for value in other_lists)
+    return slot, int(keys or 0), micros, bytes_in, bytes_out

@@ -1,6 +1,7 @@
 """Parsing of the engine's INFO into the values of a sample."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import NamedTuple
 
 from shardboard.agent.databases.shard_record import ShardRecord
@@ -63,12 +64,15 @@ _PLAIN = {
     "sync_partial_ok": "sync_partial_ok",
     "sync_partial_err": "sync_partial_err",
     "replicas": "connected_slaves",
+    "rejected": "rejected_connections",
 }
 """SHARD_FIELDS whose value is an INFO field, unchanged."""
-_PLACES = [(SHARD_FIELDS.index(name), field) for name, field in _PLAIN.items()]
+_PLAIN_INDEXES = [(SHARD_FIELDS.index(name), field) for name, field in _PLAIN.items()]
 _FIELDS = (
     *_PLAIN.values(),
     "connected_clients",
+    "cluster_connections",
+    "maxclients",
     "total_net_input_bytes",
     "total_net_output_bytes",
     "role",
@@ -106,20 +110,20 @@ class InfoReader:
         """Return the fields by name; None if a line has moved."""
         if not self._places or self._places[-1][2] >= len(lines):
             return None
-        found = {}
-        for name, prefix, place in self._places:
-            line = lines[place]
+        values = {}
+        for name, prefix, position in self._places:
+            line = lines[position]
             if not line.startswith(prefix):
                 return None
-            found[name] = line[len(prefix) :]
-        return found
+            values[name] = line[len(prefix) :]
+        return values
 
     def _locate(self, lines: list[str]) -> None:
-        places = {line.partition(":")[0]: index for index, line in enumerate(lines) if line}
+        line_numbers = {line.partition(":")[0]: index for index, line in enumerate(lines) if line}
         # The title after all fields is located as well: if it has not moved, no line was added or removed before it.
-        self._places = [(name, f"{name}:", places[name]) for name in _FIELDS if name in places]
-        self._places += [(title, title, places[title]) for title in (_COMMANDS,) if title in places]
-        self._places.sort(key=lambda place: place[2])
+        self._places = [(name, f"{name}:", line_numbers[name]) for name in _FIELDS if name in line_numbers]
+        self._places += [(title, title, line_numbers[title]) for title in (_COMMANDS,) if title in line_numbers]
+        self._places.sort(key=lambda position: position[2])
 
 
 def _section(lines: list[str], title: str) -> list[str]:
@@ -136,22 +140,22 @@ def shard_values(
     """Return the values in the order of SHARD_FIELDS, None for those not reported by this engine. `pings` are in microseconds."""
     fields = info.fields
     values: list[float | None] = [None] * len(SHARD_FIELDS)
-    for place, field in _PLACES:
+    for position, field in _PLAIN_INDEXES:
         if (text := fields.get(field)) is not None:
-            values[place] = float(text)
+            values[position] = _finite(text)
 
     def number(name: str) -> float | None:
         text = fields.get(name)
-        return float(text) if text is not None else None
+        return _finite(text) if text is not None else None
 
     counts = _calls(info.commands, classes, own)
     keyspace = _keys(info.databases)
     primary = fields.get("role") == "master"
     cpu_user, cpu_system = number("used_cpu_user_main_thread"), number("used_cpu_sys_main_thread")
     net_in, net_out = number("total_net_input_bytes"), number("total_net_output_bytes")
-    clients = number("connected_clients")
+    clients, limit = number("connected_clients"), number("maxclients")
     slowest_first = sorted(pings, reverse=True)
-    rest = {
+    machine_values = {
         "pid": float(record.pid) if record.pid is not None else None,
         "started_at": record.started_at or 0.0,
         "engine_version": _version(record.engine_version),
@@ -164,6 +168,8 @@ def shard_values(
         "expires": keyspace.expires,
         "avg_ttl": keyspace.avg_ttl,
         "clients": None if clients is None else max(0.0, clients - 1),  # this connection
+        # The engine reserves connections for the cluster bus.
+        "connection_limit": None if limit is None else limit - 1 - (number("cluster_connections") or 0.0),
         "net_in": None if net_in is None else net_in - own.bytes_sent,
         "net_out": None if net_out is None else net_out - own.bytes_received,
         "cpu": None if cpu_user is None or cpu_system is None else cpu_user + cpu_system,
@@ -172,9 +178,9 @@ def shard_values(
         "repl_offset": number("master_repl_offset" if primary else "slave_repl_offset"),
         "syncing": 0.0 if primary else number("master_sync_in_progress"),
     }
-    rest["oom_errors"] = float(_refused(info.errors))
-    for name, value in rest.items():
-        values[_PLACE[name]] = value
+    machine_values["oom_errors"] = float(_refused_commands(info.errors))
+    for name, value in machine_values.items():
+        values[_FIELD_INDEX[name]] = value
     return values
 
 
@@ -188,9 +194,15 @@ def tier_values(info: InfoReply) -> list[float | None] | None:
         if name == "flash_state":
             return _STATES.get(fields.get("tier_flash_state", ""))
         text = fields.get("used_memory_overhead" if name == "overhead" else f"tier_{name}")
-        return float(text) if text is not None else None
+        return _finite(text) if text is not None else None
 
     return [value(name) for name in TIER_FIELDS]
+
+
+def _finite(text: str) -> float | None:
+    """Return a number; None for the quotient of two zeros, which engines report as `nan`."""
+    value = float(text)
+    return value if isfinite(value) else None
 
 
 def _version(text: str) -> float | None:
@@ -206,14 +218,14 @@ def _calls(lines: Iterable[str], classes: Mapping[str, str], own: OwnTrafficCoun
     """Return calls by class, without the agent's own calls."""
     counts = {"read": 0.0, "write": 0.0, "other": 0.0, "internal": 0.0}
     for line in lines:
-        name, _, rest = line.partition(":calls=")
-        counts[classes.get(name[8:].partition("|")[0], "other")] += int(rest[: rest.index(",")])
+        name, _, remainder = line.partition(":calls=")
+        counts[classes.get(name[8:].partition("|")[0], "other")] += int(remainder[: remainder.index(",")])
     for name, count in own.commands.items():
         counts[classes.get(name, "other")] -= count
     return counts
 
 
-def _refused(lines: Iterable[str]) -> int:
+def _refused_commands(lines: Iterable[str]) -> int:
     """Return the number of commands refused because memory is full. The engine omits the counter before the first one."""
     return next((int(line.removeprefix(_OOM)) for line in lines if line.startswith(_OOM)), 0)
 
@@ -236,4 +248,4 @@ def _keys(lines: Iterable[str]) -> _Keyspace:
     return _Keyspace(float(keys), float(expires), ttl / expires if expires else 0.0)
 
 
-_PLACE = {name: place for place, name in enumerate(SHARD_FIELDS)}
+_FIELD_INDEX = {name: position for position, name in enumerate(SHARD_FIELDS)}

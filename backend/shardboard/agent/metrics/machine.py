@@ -1,5 +1,6 @@
 """Facts and samples of the machine, by psutil."""
 
+import ipaddress
 import os
 import platform
 import socket
@@ -16,6 +17,7 @@ from shardboard.agent.databases.flash import Flash
 from shardboard.agent.settings import AgentSettings
 from shardboard.contract import NODE_FIELDS, NodeFacts
 
+MAX_ADDRESSES = 256
 PRESSURE = Path("/proc/pressure")
 
 
@@ -40,6 +42,7 @@ def facts(settings: AgentSettings, flash: Flash | None = None) -> NodeFacts:
         memtier_version=memtier.version(),
         uptime=int(time.time() - psutil.boot_time()),
         host=host_checks.check(),
+        addresses=_addresses(),
     )
 
 
@@ -56,7 +59,7 @@ class MachineSampler:
         memory = psutil.virtual_memory()
         net = psutil.net_io_counters()
         disk = psutil.disk_io_counters()
-        own = self._process.cpu_times()
+        cpu_times = self._process.cpu_times()
         storage = os.statvfs(self._state_dir)
         values: dict[str, float | None] = {
             "cpu_user": cpu.user + cpu.nice,
@@ -71,7 +74,7 @@ class MachineSampler:
             "disk_write": disk.write_bytes if disk else 0,
             "storage_free": storage.f_bfree * storage.f_frsize,
             "storage_avail": storage.f_bavail * storage.f_frsize,
-            "agent_cpu": own.user + own.system,
+            "agent_cpu": cpu_times.user + cpu_times.system,
             "agent_rss": self._process.memory_info().rss,
             "cpu_nice": cpu.nice,
             "cpu_irqs": cpu.irq + cpu.softirq,
@@ -82,13 +85,23 @@ class MachineSampler:
         return [None if (value := values[name]) is None else float(value) for name in NODE_FIELDS]
 
 
+def _addresses() -> list[str]:
+    """Return the addresses of all interfaces that other machines can see as the source of a connection."""
+    families = (socket.AF_INET, socket.AF_INET6)
+    entries = (entry for entries in psutil.net_if_addrs().values() for entry in entries if entry.family in families)
+    found = (ipaddress.ip_address(entry.address.partition("%")[0]) for entry in entries)
+    return sorted({str(address) for address in found if not (address.is_loopback or address.is_link_local)})[
+        :MAX_ADDRESSES
+    ]
+
+
 def _free(path: str) -> float | None:
     """Return the bytes available to an unprivileged user; None while the disk is unavailable."""
     try:
-        found = os.statvfs(path)
+        usage = os.statvfs(path)
     except OSError:
         return None
-    return float(found.f_bavail * found.f_frsize)
+    return float(usage.f_bavail * usage.f_frsize)
 
 
 def _pressure(resource: str) -> float | None:

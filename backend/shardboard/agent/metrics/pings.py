@@ -31,21 +31,21 @@ class PingSampler:
     async def run(self, shards: Callable[[], Collection[LocalShard]]) -> None:
         """Send PINGs to `shards` repeatedly until cancelled."""
         clock = asyncio.get_running_loop().time
-        due = clock()
+        next_due = clock()
         while True:
             # Agents on one machine must not send at the same instants, so this beat is not aligned to the second.
-            due = max(due + self.send(shards()), clock())
-            await asyncio.sleep(due - clock())
+            next_due = max(next_due + self.send(shards()), clock())
+            await asyncio.sleep(next_due - clock())
 
     def send(self, shards: Collection[LocalShard]) -> float:
         """Send one PING to each connected shard that owes no reply. Return the seconds until the next round."""
         interval = min(max(1 / self._rate.per_second, len(shards) / MAX_PINGS), 1.0)
-        give_up = time.perf_counter() + MAX_WAIT_SECONDS
+        deadline = time.perf_counter() + MAX_WAIT_SECONDS
         for shard in shards:
             connection = shard.connection
             if connection is not None and connection.idle:
-                ask = connection.send_and_wait if time.perf_counter() < give_up else connection.send_packed
-                ask(PING, "ping", self._wait(shard.record.spec.uid).on(connection, interval))
+                send = connection.send_and_wait if time.perf_counter() < deadline else connection.send_packed
+                send(PING, "ping", self._wait(shard.record.spec.uid).on(connection, interval))
         return interval
 
     def has_results(self, uid: int) -> bool:
@@ -59,8 +59,8 @@ class PingSampler:
     def take(self, uid: int) -> list[int]:
         """Return the microseconds of each PING that was answered since the last call."""
         wait = self._wait(uid)
-        taken, wait.taken = wait.taken, []
-        return taken
+        durations, wait.taken = wait.taken, []
+        return durations
 
     def retain(self, uids: Iterable[int]) -> None:
         """Remove all other shards."""

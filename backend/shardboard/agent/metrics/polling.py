@@ -62,23 +62,23 @@ class ShardPoller:
 
     async def poll(self, shards: Sequence[LocalShard], timeout: float) -> list[ReadingOrReason]:
         """Return one outcome per shard, in the same order, after at most `timeout` seconds."""
-        late = f"it did not answer INFO within {timeout} s"
+        reason = f"it did not reply to INFO within {timeout} s"
         self._round += 1
-        every = min(CLUSTER_INFO_SECONDS, RATES[-1] // self._rate.per_second)
+        interval = min(CLUSTER_INFO_SECONDS, RATES[-1] // self._rate.per_second)
         polls = [
             _ShardPoll(
                 shard,
                 self._readers.setdefault(uid, InfoReader()),
                 self.pings,
-                self._states.get(uid) if (self._round + uid) % every else None,
+                self._states.get(uid) if (self._round + uid) % interval else None,
             )
             for shard in shards
             for uid in [shard.record.spec.uid]
         ]
         try:
             async with asyncio.timeout(timeout):
-                fresh = [poll for poll in polls if not self._begin(poll)]
-                await asyncio.gather(*(self._prepare(poll) for poll in fresh))
+                new_polls = [poll for poll in polls if not self._begin(poll)]
+                await asyncio.gather(*(self._prepare(poll) for poll in new_polls))
                 for poll in polls:
                     if not poll.outcome.done():
                         await poll.outcome
@@ -87,7 +87,7 @@ class ShardPoller:
         for uid in self._readers.keys() - {shard.record.spec.uid for shard in shards}:
             del self._readers[uid]
         self.pings.retain(self._readers)
-        outcomes = [poll.result(late) for poll in polls]
+        outcomes = [poll.result(reason) for poll in polls]
         states = {
             shard.record.spec.uid: outcome.values[CLUSTER_DOWN]
             for shard, outcome in zip(shards, outcomes, strict=True)
@@ -152,8 +152,8 @@ class _ShardPoll:
     def _request_info(self) -> None:
         on_flash = self.shard.record.bdb.tier is not None
         self._connection.send_packed(INFO_ON_FLASH if on_flash else INFO, "info", self._on_info)
-        own = self.shard.own_traffic
-        self._own = OwnTrafficCounters(dict(own.commands), own.bytes_sent, own.bytes_received)
+        traffic = self.shard.own_traffic
+        self._own = OwnTrafficCounters(dict(traffic.commands), traffic.bytes_sent, traffic.bytes_received)
 
     def _on_info(self, reply: Any) -> None:
         if self.outcome.done():

@@ -10,6 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator
 from typing import Literal
 
+from shardboard.agent.databases.connection_guard import ConnectionGuard
 from shardboard.agent.databases.probe_rate import ProbeRate
 from shardboard.agent.databases.processes import ShardSupervisor
 from shardboard.agent.databases.proxy import ProxyProcess
@@ -44,6 +45,7 @@ class Sampler:
         self._phase = zlib.crc32(address.encode()) / 2**32
         """Position of this agent among those of its machine, from 0 to 1."""
         self._readings = ShardPoller(rate)
+        self._guard = ConnectionGuard()
         self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_SECONDS)
         """Sequence number and JSON line. Text takes a fifth of the memory of objects and is serialized once for all listeners."""
         self._boot = uuid.uuid4().hex
@@ -89,7 +91,7 @@ class Sampler:
         outages, including those of samples that are no longer in the ring or that the caller received but could not store.
         """
         last = after if boot == self._boot else 0
-        begun = False
+        has_started = False
         while self._listeners != "sent away":
             if self._listeners == "ignored":
                 await asyncio.sleep(PULSE_SECONDS)
@@ -99,8 +101,8 @@ class Sampler:
                 if self._seq <= last:
                     yield PULSE
             for seq, line in [each for each in self._ring if each[0] > last]:
-                yield line if begun else self._with_all_outages(line)
-                last, begun = seq, True
+                yield line if has_started else self._with_all_outages(line)
+                last, has_started = seq, True
 
     def _with_all_outages(self, line: bytes) -> bytes:
         _, outages = self._proxy.outages.since(0)
@@ -112,14 +114,14 @@ class Sampler:
     async def _next(self, timeout: float) -> None:
         """Wait for a sample, for the end, or for `timeout` seconds."""
         loop = asyncio.get_running_loop()
-        waiting = loop.create_future()
-        self._waiting.add(waiting)
-        timer = loop.call_later(timeout, _wake, waiting)
+        future = loop.create_future()
+        self._waiting.add(future)
+        timer = loop.call_later(timeout, _wake, future)
         try:
-            await waiting
+            await future
         finally:
             timer.cancel()
-            self._waiting.discard(waiting)
+            self._waiting.discard(future)
 
     def close(self) -> None:
         """End each `follow`: the agent is stopping, or a drill simulates that."""
@@ -134,26 +136,26 @@ class Sampler:
         self._listeners = "served"
 
     def _wake_all(self) -> None:
-        for waiting in self._waiting:
-            _wake(waiting)
+        for future in self._waiting:
+            _wake(future)
 
     async def _beat(self, second: int) -> None:
         self._supervisor.check()
-        running = {shard.record.spec.uid: shard for shard in self._running()}
+        running_shards = {shard.record.spec.uid: shard for shard in self._running()}
         results, proxy = await asyncio.gather(
-            self._readings.poll(list(running.values()), TIMEOUT), self._proxy.reading(second, PROXY_TIMEOUT)
+            self._readings.poll(list(running_shards.values()), TIMEOUT), self._proxy.reading(second, PROXY_TIMEOUT)
         )
         values: dict[int, list[float | None]] = {}
         pings: dict[int, list[int]] = defaultdict(list)
         tiers: dict[int, list[float | None]] = {}
         missing: dict[int, str] = {}
         died = {uid: shard.detail for uid, shard in self._supervisor.shards.items() if shard.state == "died"}
-        for uid, result in zip(running, results, strict=True):
+        for uid, result in zip(running_shards, results, strict=True):
             if isinstance(result, str):
                 missing[uid] = result
             else:
                 values[uid] = result.values
-                pings[running[uid].record.spec.bdb_uid] += result.pings
+                pings[running_shards[uid].record.spec.bdb_uid] += result.pings
                 if result.tier is not None:
                     tiers[uid] = result.tier
         machine = self._machine.sample()
@@ -169,12 +171,16 @@ class Sampler:
             missing=missing,
             died=died,
             proxy=proxy,
+            proxy_missing="" if proxy is not None else self._proxy.missing_reason(PROXY_TIMEOUT),
+            late_proxy=self._proxy.late_reading(second),
             pings=pings,
             outages=outages,
         )
         self._ring.append((sample.seq, sample.model_dump_json().encode() + b"\n"))
         self._seq, self._outages = sample.seq, newest
         self._wake_all()
+        for uid, row in values.items():
+            self._guard.check(running_shards[uid], row)
 
 
 def next_second(now: float, offset: float, last: int) -> int:

@@ -31,49 +31,49 @@ async def is_supported(ends: MigrationEndpoints) -> bool:
 async def move(ends: MigrationEndpoints, slots: Sequence[int], seconds: float, pace: TransferThrottle) -> None:
     """Move as many slots as possible in about `seconds`, in the given order. Afterwards no job of this source is running."""
     loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-    await _await_jobs(ends, until + seconds)
-    held = await _owned_slots(ends)
-    slot_bytes, slot_keys = await _slot_size(ends, len(held))
-    left = list(slots)
-    while left and loop.time() < until:
-        began = loop.time()
-        at_once = max(1, min(MAX_SLOTS_PER_JOB, pace.job_slots(slot_bytes, slot_keys, fast=ends.request.fast)))
-        chunk = left[:at_once]
-        going = [slot for slot in chunk if slot in held]  # the others have been moved already
+    deadline = loop.time() + seconds
+    await _await_jobs(ends, deadline + seconds)
+    owned = await _owned_slots(ends)
+    slot_bytes, slot_keys = await _slot_size(ends, len(owned))
+    pending = list(slots)
+    while pending and loop.time() < deadline:
+        start = loop.time()
+        batch_size = max(1, min(MAX_SLOTS_PER_JOB, pace.job_slots(slot_bytes, slot_keys, fast=ends.request.fast)))
+        chunk = pending[:batch_size]
+        to_move = [slot for slot in chunk if slot in owned]  # the others have been moved already
         keys = 0
-        if going:
+        if to_move:
             # Concurrently: sequential requests took longer than a small job.
-            counts = (execute(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in going)
+            counts = (execute(ends.source, "CLUSTER", "COUNTKEYSINSLOT", str(slot)) for slot in to_move)
             keys = sum(await asyncio.gather(*counts))
-            ranges = [word for first, last in _runs(going) for word in (str(first), str(last))]
+            ranges = [word for first, last in _runs(to_move) for word in (str(first), str(last))]
             await execute(
                 ends.source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", *ranges, "NODE", ends.request.target_engine_id
             )
             await _await_jobs(ends, loop.time() + 10 * seconds)
-            held = await _owned_slots(ends)
-            if still := [slot for slot in going if slot in held]:
-                raise EngineError(f"slot {still[0]} did not move: {await _reason(ends)}")
+            owned = await _owned_slots(ends)
+            if still_to_move := [slot for slot in to_move if slot in owned]:
+                raise EngineError(f"slot {still_to_move[0]} did not move: {await _reason(ends)}")
         ends.keys += keys
         ends.moved += len(chunk)
-        left = left[at_once:]
+        pending = pending[batch_size:]
         if ends.request.fast:
             continue
-        rest = pace.job_pause(loop.time() - began, len(going), keys, slot_bytes * len(going))
-        if not left or loop.time() + rest > until:
-            ends.pause = rest  # the caller waits, and can change its plan during that time
+        pause = pace.job_pause(loop.time() - start, len(to_move), keys, slot_bytes * len(to_move))
+        if not pending or loop.time() + pause > deadline:
+            ends.pause = pause  # the caller waits, and can change its plan during that time
             return
-        await asyncio.sleep(rest)
+        await asyncio.sleep(pause)
 
 
 async def _await_jobs(ends: MigrationEndpoints, until: float) -> None:
     """Wait for the jobs of this source. Cancel those that are still running at `until`."""
     loop = asyncio.get_running_loop()
-    withdrawn = False
+    is_withdrawn = False
     while any(job["state"] not in FINAL_STATES for job in await _jobs(ends)):
-        if loop.time() > until and not withdrawn:
+        if loop.time() > until and not is_withdrawn:
             await execute(ends.source, "CLUSTER", "CANCELSLOTMIGRATIONS")
-            withdrawn = True
+            is_withdrawn = True
         await asyncio.sleep(POLL_SECONDS)
 
 
@@ -91,10 +91,10 @@ async def _reason(ends: MigrationEndpoints) -> str:
 
 async def _owned_slots(ends: MigrationEndpoints) -> frozenset[int]:
     """Return the slots that the source owns."""
-    own = (await cluster_view(ends.source)).get(ends.engine_id)
+    own_line = (await cluster_view(ends.source)).get(ends.engine_id)
     return (
-        frozenset(slot for first, last in own.slots for slot in range(first, last + 1))
-        if own is not None
+        frozenset(slot for first, last in own_line.slots for slot in range(first, last + 1))
+        if own_line is not None
         else frozenset()
     )
 
@@ -109,13 +109,13 @@ async def _slot_size(ends: MigrationEndpoints, slots: int) -> tuple[float, float
 
 def _runs(slots: Sequence[int]) -> list[tuple[int, int]]:
     """Return the first and last slot of each run of consecutive slots."""
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for slot in slots:
-        if found and found[-1][1] == slot - 1:
-            found[-1] = (found[-1][0], slot)
+        if runs and runs[-1][1] == slot - 1:
+            runs[-1] = (runs[-1][0], slot)
         else:
-            found.append((slot, slot))
-    return found
+            runs.append((slot, slot))
+    return runs
 
 
 def _text(value: Any) -> str:

@@ -32,36 +32,36 @@ class SlotMovers:
             return SlotsMoved(count=0, keys=0, reason=f"shard {request.uid} does not run here")
         async with self._locks[request.uid]:  # a request of a killed console can still be running
             slots = sum(last - first + 1 for first, last in request.slots)
-            ends = MigrationEndpoints(
+            endpoints = MigrationEndpoints(
                 shard, request, max(1, min(MAX_GROUP, slots, shard.record.bdb.maxclients // MOVE_CONNECTION_DIVISOR))
             )
             try:
-                await ends.connect(2)  # one for commands, one for PING
+                await endpoints.connect(2)  # one for commands, one for PING
                 # The flash module does not support native migration: its snapshots do not contain values on flash.
-                own_way = shard.record.bdb.tier is None and await native_slot_migration.is_supported(ends)
-                if not own_way:
-                    await ends.connect(ends.group + 1)
-                await self._move(ends, native_migration=own_way)
+                uses_native = shard.record.bdb.tier is None and await native_slot_migration.is_supported(endpoints)
+                if not uses_native:
+                    await endpoints.connect(endpoints.group + 1)
+                await self._move(endpoints, native_migration=uses_native)
             except EngineError as error:
-                return SlotsMoved(count=ends.moved, keys=ends.keys, reason=str(error))
+                return SlotsMoved(count=endpoints.moved, keys=endpoints.keys, reason=str(error))
             finally:
-                ends.close()
-        return SlotsMoved(count=ends.moved, keys=ends.keys, rest=ends.pause)
+                endpoints.close()
+        return SlotsMoved(count=endpoints.moved, keys=endpoints.keys, pause=endpoints.pause)
 
     async def _move(self, ends: MigrationEndpoints, *, native_migration: bool) -> None:
-        pace, order = self._paces[ends.request.uid], ends.request
+        throttle, request = self._paces[ends.request.uid], ends.request
         await ends.copy_functions()
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        every = [slot for first, last in order.slots for slot in range(first, last + 1)]
-        async with pace.monitored(*ends.ping_connections, fast=order.fast):
+        start = loop.time()
+        all_slots = [slot for first, last in request.slots for slot in range(first, last + 1)]
+        async with throttle.monitored(*ends.ping_connections, fast=request.fast):
             if native_migration:
-                await native_slot_migration.move(ends, every, order.seconds, pace)
+                await native_slot_migration.move(ends, all_slots, request.seconds, throttle)
                 return
-            while every and loop.time() <= began + order.seconds:
-                size = min(ends.group, pace.group(await ends.count(every[:MAX_GROUP]), fast=order.fast))
-                group, every = every[:size], every[size:]
+            while all_slots and loop.time() <= start + request.seconds:
+                size = min(ends.group, throttle.group(await ends.count(all_slots[:MAX_GROUP]), fast=request.fast))
+                group, all_slots = all_slots[:size], all_slots[size:]
                 # Slots with very many keys stay open; the next request continues with them.
-                if not await SlotTransfer(ends, group, pace, until=began + 2 * order.seconds).run():
+                if not await SlotTransfer(ends, group, throttle, until=start + 2 * request.seconds).run():
                     return
-                await pace.pause()
+                await throttle.pause()

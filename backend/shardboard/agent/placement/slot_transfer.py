@@ -18,6 +18,7 @@ from shardboard.agent.databases.engine_client import Connection, EngineError
 from shardboard.agent.databases.shard import LocalShard
 from shardboard.agent.placement.throttle import TransferThrottle
 from shardboard.contract import MoveSlots
+from shardboard.kit.addresses import host_port
 from shardboard.kit.tasks import run_concurrently
 from shardboard.valkey.replies import ClusterLine, cluster_lines
 
@@ -71,13 +72,13 @@ class MigrationEndpoints:
                 if not self._targets:
                     self._seal = await asyncio.to_thread(peer_tls.load_tls_context, self._shard.directory)
                 await run_concurrently(
-                    connecting
+                    connect_call
                     for _ in range(count - len(self._targets))
-                    for connecting in (self._connect_source(), self._connect_target())
+                    for connect_call in (self._connect_source(), self._connect_target())
                 )
         except TimeoutError:
             raise EngineError(
-                f"{self.request.address}:{self.request.port} does not accept connections in time"
+                f"{host_port(self.request.address, self.request.port)} does not accept connections in time"
             ) from None
 
     async def _connect_source(self) -> None:
@@ -87,9 +88,9 @@ class MigrationEndpoints:
         )
 
     async def _connect_target(self) -> None:
-        order, seal = self.request, self._seal
+        request, seal = self.request, self._seal
         self._targets.append(
-            await Connection.open_remote(order.address, order.port, shard_config.ADMIN, self.password, seal)
+            await Connection.open_remote(request.address, request.port, shard_config.ADMIN, self.password, seal)
         )
 
     def close(self) -> None:
@@ -108,8 +109,11 @@ class MigrationEndpoints:
 
     async def copy_functions(self) -> None:
         """Copy function libraries to the target. Each primary needs them, and a new one has none."""
-        known, required = await execute(self.target, "FUNCTION", "LIST"), await execute(self.source, "FUNCTION", "LIST")
-        if len(known) < len(required):
+        existing, required = (
+            await execute(self.target, "FUNCTION", "LIST"),
+            await execute(self.source, "FUNCTION", "LIST"),
+        )
+        if len(existing) < len(required):
             await execute(self.target, "FUNCTION", "RESTORE", await execute(self.source, "FUNCTION", "DUMP"), "REPLACE")
 
 
@@ -125,15 +129,15 @@ class SlotTransfer:
     async def run(self) -> bool:
         """Move the slots. Return False if time ran out before all keys were moved."""
         target = self._ends.request.target_engine_id
-        left = moving = await self._open()
-        while left := await self._filled(left):
-            for slot in left:
+        pending = not_owned = await self._open()
+        while pending := await self._filled(pending):
+            for slot in pending:
                 keys = await execute(self._ends.source, "CLUSTER", "GETKEYSINSLOT", str(slot), str(KEYS_PER_REQUEST))
                 if not await self._send(keys):
                     return False
-        if moving:
-            await self._check_roles(moving)
-            _raise_first_error(await self._ends.set_at_target(moving, "NODE", target))
+        if not_owned:
+            await self._check_roles(not_owned)
+            _raise_first_error(await self._ends.set_at_target(not_owned, "NODE", target))
         _raise_first_error(await self._ends.set_at_source(self._slots, "NODE", target))
         self._ends.moved += len(self._slots)
         return True
@@ -141,26 +145,30 @@ class SlotTransfer:
     async def _open(self) -> list[int]:
         """Open the slots. Return those that do not belong to the target yet."""
         replies = await self._ends.set_at_target(self._slots, "IMPORTING", self._ends.engine_id)
-        moving = _without(self._slots, replies, "already the owner")
+        not_owned = _without_rejected(self._slots, replies, "already the owner")
         _raise_first_error(reply for reply in replies if "already the owner" not in str(reply))
-        replies = await self._ends.set_at_source(moving, "MIGRATING", self._ends.request.target_engine_id)
-        if strange := set(moving) - set(_without(moving, replies, "not the owner")):
-            await self._ends.set_at_target(sorted(strange), "STABLE")
+        replies = await self._ends.set_at_source(not_owned, "MIGRATING", self._ends.request.target_engine_id)
+        if not_movable := set(not_owned) - set(_without_rejected(not_owned, replies, "not the owner")):
+            await self._ends.set_at_target(sorted(not_movable), "STABLE")
         _raise_first_error(replies)
-        return moving
+        return not_owned
 
     async def _check_roles(self, slots: Sequence[int]) -> None:
         """Check that the source is still the owner in the target's view: only then does its emptiness count. If it has been
         replaced and returned as a replica that starts to copy, the keys are with the promoted replica.
         """
         source, target = self._ends.engine_id, self._ends.request.target_engine_id
-        there, here = await cluster_view(self._ends.target), await cluster_view(self._ends.source)
-        seen, own, taker = there.get(source), here.get(source), here.get(target)
-        if not _is_healthy_primary(seen) or not seen.owns(slots):
+        target_view, source_view = await cluster_view(self._ends.target), await cluster_view(self._ends.source)
+        remote_source, local_source, local_target = (
+            target_view.get(source),
+            source_view.get(source),
+            source_view.get(target),
+        )
+        if not _is_healthy_primary(remote_source) or not remote_source.owns(slots):
             raise EngineError("the source has been replaced during the move")
-        if not _is_healthy_primary(taker):
+        if not _is_healthy_primary(local_target):
             raise EngineError("the target has been replaced during the move")
-        if not _is_healthy_primary(own) or any(own.migrating.get(slot) != target for slot in slots):
+        if not _is_healthy_primary(local_source) or any(local_source.migrating.get(slot) != target for slot in slots):
             raise EngineError("the source is no longer migrating these slots")
 
     async def _filled(self, slots: Sequence[int]) -> list[int]:
@@ -170,27 +178,27 @@ class SlotTransfer:
 
     async def _send(self, keys: Sequence[bytes]) -> bool:
         sizes = await _all(self._ends.source, [("MEMORY", "USAGE", key) for key in keys])
-        left: Sequence[tuple[bytes, int]] = [(key, size or 0) for key, size in zip(keys, sizes, strict=True)]
-        while left:
+        pending: Sequence[tuple[bytes, int]] = [(key, size or 0) for key, size in zip(keys, sizes, strict=True)]
+        while pending:
             if asyncio.get_running_loop().time() > self._until:
                 return False
-            batch = self._pace.batch(left)
-            left = left[len(batch) :]
+            batch = self._pace.batch(pending)
+            pending = pending[len(batch) :]
             await self._migrate([key for key, _ in batch], sum(size for _, size in batch))
             await self._pace.pause()
         return True
 
     async def _migrate(self, keys: Sequence[bytes], size: int) -> None:
-        order, patience = self._ends.request, MIGRATE_MS + size // MIN_COPY_RATE
-        where = ("MIGRATE", order.address, str(order.port), "", "0", str(patience), "REPLACE")
+        request, timeout_ms = self._ends.request, MIGRATE_MS + size // MIN_COPY_RATE
+        command_start = ("MIGRATE", request.address, str(request.port), "", "0", str(timeout_ms), "REPLACE")
         login = ("AUTH2", shard_config.ADMIN, self._ends.password)
-        began = time.monotonic()
+        start = time.monotonic()
         try:
-            async with asyncio.timeout(ANSWER_SECONDS + 3 * patience / 1000):
-                await self._ends.source.execute(*where, *login, "KEYS", *keys)
+            async with asyncio.timeout(ANSWER_SECONDS + 3 * timeout_ms / 1000):
+                await self._ends.source.execute(*command_start, *login, "KEYS", *keys)
         except TimeoutError:
-            raise EngineError("no answer to MIGRATE") from None
-        self._pace.adjust(time.monotonic() - began)
+            raise EngineError("no reply to MIGRATE") from None
+        self._pace.adjust(time.monotonic() - start)
         self._ends.keys += len(keys)
 
 
@@ -200,7 +208,7 @@ async def execute(connection: Connection, command: str, *argv: str | bytes) -> A
         async with asyncio.timeout(ANSWER_SECONDS):
             return await connection.execute(command, *argv)
     except TimeoutError:
-        raise EngineError(f"no answer to {command} within {ANSWER_SECONDS:g} s") from None
+        raise EngineError(f"no reply to {command} within {ANSWER_SECONDS:g} s") from None
 
 
 async def cluster_view(connection: Connection) -> Mapping[str, ClusterLine]:
@@ -217,18 +225,18 @@ async def _all(connection: Connection, commands: Sequence[tuple[str | bytes, ...
         async with asyncio.timeout(ANSWER_SECONDS):
             replies = await connection.send_many(commands)
     except TimeoutError:
-        raise EngineError(f"no answer within {ANSWER_SECONDS:g} s") from None
+        raise EngineError(f"no reply within {ANSWER_SECONDS:g} s") from None
     _raise_first_error(replies)
     return replies
 
 
 async def _set_slots(connections: Sequence[Connection], slots: Sequence[int], state: Sequence[str]) -> list[Any]:
     """Send CLUSTER SETSLOT for all slots concurrently. Return replies and errors in their order."""
-    orders = [
+    calls = [
         execute(connection, "CLUSTER", "SETSLOT", str(slot), *state)
         for slot, connection in zip(slots, connections, strict=False)
     ]
-    return await asyncio.gather(*orders, return_exceptions=True)
+    return await asyncio.gather(*calls, return_exceptions=True)
 
 
 def _raise_first_error(replies: Iterable[Any]) -> None:
@@ -238,6 +246,6 @@ def _raise_first_error(replies: Iterable[Any]) -> None:
             raise reply
 
 
-def _without(slots: Sequence[int], replies: Sequence[Any], words: str) -> list[int]:
+def _without_rejected(slots: Sequence[int], replies: Sequence[Any], words: str) -> list[int]:
     """Return the slots whose reply does not contain `words`."""
     return [slot for slot, reply in zip(slots, replies, strict=True) if words not in str(reply)]

@@ -100,20 +100,20 @@ class TransferThrottle:
             self._calm.append(await _ping(shards))
             await asyncio.sleep(CALM_EVERY)
         if self._busy:
-            slow = self._exceeds_tolerance(self._busy)
+            is_slow = self._exceeds_tolerance(self._busy)
             self._pause_factor = (
                 min(MAX_PAUSE_FACTOR, self._pause_factor * PAUSE_GROWTH)
-                if slow
+                if is_slow
                 else max(MIN_PAUSE_FACTOR, self._pause_factor * PAUSE_SHRINK)
             )
-        watching = asyncio.create_task(self._watch(shards))
+        watcher = asyncio.create_task(self._watch(shards))
         self._paused_at = time.monotonic()
         try:
             yield
         finally:
-            watching.cancel()
+            watcher.cancel()
             with contextlib.suppress(asyncio.CancelledError, EngineError):
-                await watching
+                await watcher
 
     async def _watch(self, shards: Sequence[Connection]) -> None:
         while True:
@@ -130,8 +130,8 @@ class TransferThrottle:
 
     def _excess(self, answers: Sequence[float]) -> float:
         """Return the share of late replies beyond twice that of calm moments; negative if there are fewer."""
-        late = LATE * median(self._calm) + UNNOTICED
-        return _share(answers, late) - 2 * _share(self._calm, late)
+        limit = LATE * median(self._calm) + UNNOTICED
+        return _share(answers, limit) - 2 * _share(self._calm, limit)
 
     def group(self, counts: Sequence[int], *, fast: bool) -> int:
         """Return how many of the next slots, given by their numbers of keys, to open together."""
@@ -139,18 +139,18 @@ class TransferThrottle:
             factor = SMALLER if self._stalled() else GROUP_GROWTH
             self._group = max(INITIAL_GROUP, min(MAX_GROUP, self._group * factor))
             self._group_answers.clear()
-        taken = keys = 0
+        slot_count = keys = 0
         for count in counts[: MAX_GROUP if fast else int(self._group)]:
             keys += count
-            if taken >= (FAST_GROUP if fast else 1) and keys > GROUP_KEYS:
+            if slot_count >= (FAST_GROUP if fast else 1) and keys > GROUP_KEYS:
                 break
-            taken += 1
-        return max(1, taken)
+            slot_count += 1
+        return max(1, slot_count)
 
     def _stalled(self) -> bool:
         """Return whether closing slots together stalls shards for too long."""
-        late = LATE * median(self._calm) + GROUP_STALL
-        return _share(self._group_answers, late) > 2 * _share(self._calm, late) + GROUP_TOLERATED
+        limit = LATE * median(self._calm) + GROUP_STALL
+        return _share(self._group_answers, limit) > 2 * _share(self._calm, limit) + GROUP_TOLERATED
 
     def job_slots(self, slot_bytes: float, slot_keys: float, *, fast: bool) -> int:
         """Return how many slots the next native migration job moves, given the average size of a slot."""
@@ -167,16 +167,16 @@ class TransferThrottle:
         desired = self._excess(self._job_answers) / JOB_TOLERATED - 1 if self._job_answers else INITIAL_JOB_PAUSE_FACTOR
         factor = LARGER if desired < MIN_JOB_PAUSE_FACTOR else SMALLER
         self._job = max(INITIAL_JOB_BYTES, min(MAX_JOB_BYTES, self._job * factor))
-        worth = min(slots / GENTLE_SLOTS, keys / GENTLE_KEYS + size / GENTLE_BYTES) - seconds
-        return min(max(seconds * MAX_JOB_PAUSE_FACTOR, worth), seconds * max(MIN_JOB_PAUSE_FACTOR, desired))
+        seconds_needed = min(slots / GENTLE_SLOTS, keys / GENTLE_KEYS + size / GENTLE_BYTES) - seconds
+        return min(max(seconds * MAX_JOB_PAUSE_FACTOR, seconds_needed), seconds * max(MIN_JOB_PAUSE_FACTOR, desired))
 
     def batch(self, keys: Sequence[tuple[bytes, int]]) -> Sequence[tuple[bytes, int]]:
         """Return the first of `keys`, given with their sizes, to send together. A large key is sent alone."""
         total = 0
-        for taken, (_, size) in enumerate(keys):
+        for count, (_, size) in enumerate(keys):
             total += size
-            if taken and (taken >= self._keys or total > self._bytes):
-                return keys[:taken]
+            if count and (count >= self._keys or total > self._bytes):
+                return keys[:count]
         return keys
 
     def adjust(self, seconds: float) -> None:
@@ -200,10 +200,10 @@ def _share(answers: Sequence[float], late: float) -> float:
 
 async def _ping(shards: Sequence[Connection]) -> float:
     """Return the seconds until the slowest shard has replied."""
-    began = time.monotonic()
+    start = time.monotonic()
     try:
         async with asyncio.timeout(PING_SECONDS):
             await asyncio.gather(*(shard.execute("PING") for shard in shards))
     except TimeoutError:
-        raise EngineError(f"a shard does not answer within {PING_SECONDS:g} s") from None
-    return time.monotonic() - began
+        raise EngineError(f"a shard did not respond within {PING_SECONDS:g} s") from None
+    return time.monotonic() - start

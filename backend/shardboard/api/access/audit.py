@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from shardboard.api.alerting.events import TimeParameter, parse_time
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.errors import Conflict
@@ -17,7 +18,7 @@ from shardboard.schemas.access import audit as schema
 from shardboard.state.access import audit
 from shardboard.store.db import Store
 
-router = APIRouter(prefix="/audit", tags=["audit"])
+router = ApiRouter(prefix="/v1/audit", tags=["audit"])
 
 MAX_PAGE = 1_000
 MEDIA_TYPE = "application/x-ndjson"
@@ -45,7 +46,7 @@ async def list_audit_lines(
     Lines from `stime` (inclusive) to `etime` (exclusive) that match all filters are returned. The audit log contains changes,
     rejected requests and reads of secrets; it does not contain other reads. Required role: `admin`.
     """
-    found = await audit.page(
+    audit_page = await audit.page(
         session,
         limit=limit,
         before=before,
@@ -55,7 +56,7 @@ async def list_audit_lines(
         outcome=outcome,
         text=text.replace("\0", ""),
     )
-    return JSONResponse([schema.render(line) for line in found])
+    return JSONResponse([schema.render(line) for line in audit_page])
 
 
 @router.get("/check", response_model=schema.AuditCheck, responses=error_responses(409))

@@ -1,22 +1,22 @@
 """Endpoints of the LDAP settings (`/v1/cluster/ldap` of the Redis Enterprise REST API)."""
 
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession, UserManager
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.login_throttle import recheck_logins
-from shardboard.api.http.parameters import DryRun, is_flag_set
+from shardboard.api.http.login_throttle import login_change
+from shardboard.api.http.parameters import DryRun
 from shardboard.domain.access import ldap
 from shardboard.domain.access.ldap import Directory, DirectoryUnavailable
 from shardboard.errors import NotAcceptable
 from shardboard.services.access import ldap as service
 from shardboard.state.cluster import cluster
 
-router = APIRouter(prefix="/cluster/ldap", tags=["users"])
+router = ApiRouter(prefix="/v1/cluster/ldap", tags=["users"])
 
 Text = Annotated[str, Field(max_length=ldap.MAX_LENGTH)]
 
@@ -30,9 +30,13 @@ class LdapQuery(BaseModel):
 
 
 class NewLdapSettings(BaseModel):
-    """Omitted fields keep their values. `cba_…` fields are accepted without effect: certificate logins are not supported."""
+    """Omitted fields keep their values. `cba_…` fields (authentication by certificate) are accepted without effect."""
 
     model_config = ConfigDict(strict=True)
+
+    WITHOUT_EFFECT: ClassVar = dict.fromkeys(
+        ("cba_user_dn_template", "cba_user_dn_query", "cba_dn_group_attr", "cba_dn_group_query")
+    )
 
     uris: Annotated[
         list[Text] | None,
@@ -59,7 +63,7 @@ class NewLdapSettings(BaseModel):
         Field(ge=0, le=86_400, description="Seconds for which a correct password is cached."),
     ] = None
     user_dn_template: Annotated[
-        Text | None, Field(description="DN of users, with %u as the user name. Replaces `user_dn_query`.")
+        Text | None, Field(description="DN of users, with %u as the username. Replaces `user_dn_query`.")
     ] = None
     user_dn_query: LdapQuery | None = None
     dn_group_attr: Annotated[
@@ -107,9 +111,7 @@ async def get_ldap_settings(_manager: UserManager, session: ReadSession) -> Ldap
 
 
 @router.put("", summary="Set LDAP settings", responses=error_responses(406), response_model_exclude_none=True)
-async def set_ldap_settings(
-    admin: Admin, console: ConsoleDep, body: NewLdapSettings, dry_run: DryRun = None
-) -> LdapOut:
+async def set_ldap_settings(admin: Admin, console: ConsoleDep, body: NewLdapSettings, dry_run: DryRun) -> LdapOut:
     """Change the LDAP settings. If `control_plane` is on, the console first checks that the directory works with them.
 
     Returns 406 `ldap_unavailable` if the check fails. Required role: `admin`.
@@ -122,19 +124,17 @@ async def set_ldap_settings(
             await console.ldap.check(directory)
         except DirectoryUnavailable as reason:
             raise NotAcceptable("ldap_unavailable", str(reason), field="uris") from reason
-    if not is_flag_set(dry_run):
-        async with console.store.begin() as session:
+    if not dry_run:
+        async with login_change(console.store) as session:
             directory = await service.configure(session, payload, admin)
-        recheck_logins(console.store)
     return _render(directory)
 
 
 @router.delete("", summary="Remove LDAP settings", responses=error_responses(404))
-async def remove_ldap_settings(admin: Admin, console: ConsoleDep) -> dict[str, str]:
+async def remove_ldap_settings(admin: Admin, console: ConsoleDep, dry_run: DryRun) -> dict[str, str]:
     """Remove the LDAP directory. Its users are signed out and cannot sign in, but are not deleted. Required role: `admin`."""
-    async with console.store.begin() as session:
+    async with login_change(console.store, dry_run=dry_run) as session:
         await service.remove(session, admin)
-    recheck_logins(console.store)
     return {}
 
 

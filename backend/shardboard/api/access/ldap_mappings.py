@@ -1,19 +1,21 @@
 """Endpoints of LDAP mappings, which assign roles to groups (`/v1/ldap_mappings` of the Redis Enterprise REST API)."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from fastapi import APIRouter
+from fastapi import Depends
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ReadSession, UserManager, WriteSession
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.parameters import DryRun, Uid, is_flag_set
+from shardboard.api.http.lists import ListQuery, list_query_of
+from shardboard.api.http.parameters import Uid
 from shardboard.services.access import ldap as service
 from shardboard.state.access import ldap_mappings as state
 from shardboard.state.access.ldap_mappings import LdapMapping
-from shardboard.store.db import roll_back
 
-router = APIRouter(prefix="/ldap_mappings", tags=["users"])
+router = ApiRouter(prefix="/v1/ldap_mappings", tags=["users"])
 
 MappingName = Annotated[str, Field(max_length=service.MAX_NAME_LENGTH)]
 Dn = Annotated[str, Field(max_length=1_000, description="DN of the group.")]
@@ -28,6 +30,8 @@ class MappingChanges(BaseModel):
     """Omitted fields keep their values. `…email_alerts` fields are accepted without effect."""
 
     model_config = ConfigDict(strict=True)
+
+    WITHOUT_EFFECT: ClassVar = {"email_alerts": False, "bdbs_email_alerts": [], "cluster_email_alerts": False}
 
     name: MappingName | None = None
     dn: Dn | None = None
@@ -50,22 +54,23 @@ class MappingOut(BaseModel):
     email: str
 
 
-@router.get("", summary="List LDAP mappings", responses=error_responses())
-async def list_mappings(_manager: UserManager, session: ReadSession) -> list[MappingOut]:
+MappingList = Annotated[ListQuery, Depends(list_query_of(MappingOut))]
+
+
+@router.get("", summary="List LDAP mappings", response_model=list[MappingOut], responses=error_responses())
+async def list_mappings(_manager: UserManager, session: ReadSession, query: MappingList) -> JSONResponse:
     """Return all LDAP mappings by uid. The first mapping whose group contains a user defines the user's role.
 
     Required role: `admin` or `user_manager`.
     """
-    return [_render(row) for row in await state.list_all(session)]
+    return query.reply([_render(row).model_dump() for row in await state.list_all(session)])
 
 
 @router.post("", summary="Create LDAP mapping", responses=error_responses(406, 409))
-async def create_mapping(
-    manager: UserManager, session: WriteSession, body: NewMapping, dry_run: DryRun = None
-) -> MappingOut:
+async def create_mapping(manager: UserManager, session: WriteSession, body: NewMapping) -> MappingOut:
     """Add an LDAP mapping. Required role: `admin` or `user_manager`."""
     row = await service.create_mapping(session, body.name, body.dn, body.role_uids[0], body.email, manager)
-    return await _result(session, row, dry_run)
+    return _render(row)
 
 
 @router.get("/{uid}", summary="Get LDAP mapping", responses=error_responses(404))
@@ -75,30 +80,20 @@ async def get_mapping(_manager: UserManager, session: ReadSession, uid: Uid) -> 
 
 
 @router.put("/{uid}", summary="Update LDAP mapping", responses=error_responses(404, 406, 409))
-async def update_mapping(
-    manager: UserManager, session: WriteSession, uid: Uid, body: MappingChanges, dry_run: DryRun = None
-) -> MappingOut:
-    """Change an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`."""
+async def update_mapping(manager: UserManager, session: WriteSession, uid: Uid, body: MappingChanges) -> MappingOut:
+    """Change an LDAP mapping. The change applies to a user at the next sign-in. Required role: `admin` or `user_manager`."""
     role_uid = body.role_uids[0] if body.role_uids else None
     row = await service.change_mapping(
         session, uid, manager, name=body.name, dn=body.dn, role_uid=role_uid, email=body.email
     )
-    return await _result(session, row, dry_run)
+    return _render(row)
 
 
 @router.delete("/{uid}", summary="Delete LDAP mapping", responses=error_responses(404))
 async def delete_mapping(manager: UserManager, session: WriteSession, uid: Uid) -> dict[str, Any]:
-    """Delete an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`."""
+    """Delete an LDAP mapping. The change applies to a user at the next sign-in. Required role: `admin` or `user_manager`."""
     await service.remove_mapping(session, uid, manager)
     return {}
-
-
-async def _result(session: WriteSession, row: LdapMapping, dry_run: str | None) -> MappingOut:
-    """Return the mapping, and roll back in a dry run."""
-    shown = _render(row)
-    if is_flag_set(dry_run):
-        await roll_back(session)
-    return shown
 
 
 def _render(row: LdapMapping) -> MappingOut:

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
 from shardboard.api.access.two_factor import SecondFactorSecret
 from shardboard.api.http import credentials
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import ConsoleDep, CurrentLogin, Principal, ReadSession
 from shardboard.api.http.error_handlers import ERROR_REPLIES
@@ -25,7 +26,7 @@ from shardboard.state.access.users import User
 from shardboard.state.cluster import cluster
 from shardboard.state.cluster.cluster import Cluster
 
-router = APIRouter(prefix="/session", tags=["session"], responses=ERROR_REPLIES)
+router = ApiRouter(prefix="/v1/session", tags=["session"], responses=ERROR_REPLIES)
 
 
 class UserCredentials(BaseModel):
@@ -36,9 +37,7 @@ class UserCredentials(BaseModel):
 class LoginForm(UserCredentials):
     code: Annotated[
         str | None,
-        Field(
-            max_length=64, repr=False, description="Second factor: a code of the authenticator app, or a recovery code."
-        ),
+        Field(max_length=64, repr=False, description="Code from the authenticator app, or a recovery code."),
     ] = None
     secret: Annotated[
         str | None,
@@ -82,43 +81,43 @@ class SessionInfo(BaseModel):
 
 
 @router.post("", summary="Sign in")
-async def sign_in(form: LoginForm, request: Request, response: Response, console: ConsoleDep) -> SessionInfo:
+async def sign_in(body: LoginForm, request: Request, response: Response, console: ConsoleDep) -> SessionInfo:
     """Sign in. The session lasts 12 hours.
 
     Returns 401 `second_factor_required` if `code` is missing, 401 `password_expired` if `new_password` is required, and 401
     `second_factor_missing` if a `secret` and its `code` are required. A request is executed completely or not at all. Authenticated
     by the credentials in the body.
     """
-    source, new_password = credentials.source_address_of(request), form.new_password
+    source, new_password = credentials.source_address_of(request), body.new_password
     if new_password is not None:
-        await credentials.check_new_password(console.store, new_password, form.username, form.password)
-    found = await credentials.verify_lasting_login(
+        await credentials.check_new_password(console.store, new_password, body.username, body.password)
+    login = await credentials.verify_lasting_login(
         console,
-        form.username,
-        form.password,
+        body.username,
+        body.password,
         source,
-        code=form.code,
+        code=body.code,
         allow_expired=new_password is not None,
-        allow_missing_second_factor=form.secret is not None,
+        allow_missing_second_factor=body.secret is not None,
     )
-    if form.secret is not None:
-        await _check_new_factor(console, found.user, form.secret, form.code or "")
+    if body.secret is not None:
+        await _check_new_factor(console, login.user, body.secret, body.code or "")
     password = None
     if new_password is not None:
-        before = found.user.password_hashes
+        previous_hashes = login.user.password_hashes
         password = await credentials.hash_new_password(
-            console.store, new_password, found.user.email, rejected_hashes=before
+            console.store, new_password, login.user.email, rejected_hashes=previous_hashes
         )
     async with console.store.begin() as session:
         await cluster.load_for_update(session)  # changes of users lock the cluster row first
-        found, codes = await _complete_login(session, found, source, form, password)
+        login, codes = await _complete_login(session, login, source, body, password)
         browser = request.headers.get("user-agent", "")
-        token = await sessions.start(session, found.user, found.password, source, browser)
-        shown = await _render(session, found.user)
+        token = await sessions.start(session, login.user, login.password, source, browser)
+        reply = await _render(session, login.user)
     if password is not None or codes is not None:
         recheck_logins(console.store)
     credentials.set_cookie(response, token, sessions.SESSION_SECONDS)
-    return shown.model_copy(update={"recovery_codes": codes})
+    return reply.model_copy(update={"recovery_codes": codes})
 
 
 async def _check_new_factor(console: Console, user: User, secret: str, code: str) -> None:
@@ -129,7 +128,9 @@ async def _check_new_factor(console: Console, user: User, secret: str, code: str
     """
     if user.totp_secret is not None:
         raise Conflict(
-            "second_factor_is_on", f"{user.email} already has a second factor. Sign in with its code.", field="secret"
+            "second_factor_is_on",
+            f"{user.email} already uses two-factor authentication. Sign in with a code.",
+            field="secret",
         )
     async with console.store.read() as session:
         await _require_enrollment(session, user)
@@ -139,10 +140,10 @@ async def _check_new_factor(console: Console, user: User, secret: str, code: str
 async def _require_enrollment(session: AsyncSession, user: User) -> Cluster:
     cluster_row = await cluster.load(session)
     if not logins.lacks_second_factor(user, cluster_row.rules):
-        sentence = (
+        message = (
             "This user does not have to turn on two-factor authentication at sign-in. Turn it on in the user menu."
         )
-        raise NotAcceptable("config_error", sentence, field="secret")
+        raise NotAcceptable("config_error", message, field="secret")
     return cluster_row
 
 
@@ -153,32 +154,34 @@ async def _complete_login(
     form: LoginForm,
     password: user_accounts.PasswordHashes | None,
 ) -> tuple[VerifiedUser, list[str] | None]:
-    """Record the login and apply its changes. Returns the user, and the recovery codes of a new second factor."""
-    user, by, codes = found.user, Principal(found.user.email, found.user.role), None
+    """Record the login and apply its changes. Return the user, and recovery codes if two-factor authentication was turned on."""
+    user, principal, codes = found.user, Principal(found.user.email, found.user.role), None
     found = await credentials.record_login(session, found, source, code=form.code if form.secret is None else None)
     if password is not None:
-        changed = await user_accounts.change(session, user.uid, user_accounts.AccountChanges(password=password), by)
+        changed = await user_accounts.change(
+            session, user.uid, user_accounts.AccountChanges(password=password), principal
+        )
         found = VerifiedUser(changed, changed.passwords[0])
     if form.secret is not None:
-        codes = await user_accounts.enable_second_factor(session, user.uid, form.secret, form.code or "", by)
+        codes = await user_accounts.enable_second_factor(session, user.uid, form.secret, form.code or "", principal)
         found = VerifiedUser(found.user, found.user.password_of(found.password.hash))
     return found, codes
 
 
-@router.post("/second_factor", summary="Create second-factor secret at sign-in")
-async def create_sign_in_secret(form: UserCredentials, request: Request, console: ConsoleDep) -> SecondFactorSecret:
-    """Return a new secret for the authenticator app of a user who cannot sign in without a second factor.
+@router.post("/second_factor", summary="Create two-factor secret at sign-in")
+async def create_sign_in_secret(body: UserCredentials, request: Request, console: ConsoleDep) -> SecondFactorSecret:
+    """Return a new secret for the authenticator app of a user who cannot sign in without two-factor authentication.
 
-    Nothing changes until the secret is sent back with a code. Authenticated by the user name and password in the body.
+    Nothing changes until the secret is sent back with a code. Authenticated by the username and password in the body.
     """
     source = credentials.source_address_of(request)
-    found = await credentials.verify_lasting_login(
-        console, form.username, form.password, source, code=None, allow_expired=True, allow_missing_second_factor=True
+    login = await credentials.verify_lasting_login(
+        console, body.username, body.password, source, code=None, allow_expired=True, allow_missing_second_factor=True
     )
     async with console.store.read() as session:
-        cluster_row = await _require_enrollment(session, found.user)
+        cluster_row = await _require_enrollment(session, login.user)
     secret = second_factor.new_secret()
-    return SecondFactorSecret(secret=secret, uri=second_factor.uri(secret, found.user.email, cluster_row.name))
+    return SecondFactorSecret(secret=secret, uri=second_factor.uri(secret, login.user.email, cluster_row.name))
 
 
 @router.get("", summary="Get session")

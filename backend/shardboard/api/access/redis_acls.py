@@ -1,34 +1,37 @@
 """Endpoints of Redis ACLs, which databases assign to roles."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Depends
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import ReadSession, UserManager, WriteSession
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.parameters import DryRun, Fields, Uid, is_flag_set, select_fields
+from shardboard.api.http.lists import FieldSelection, ListQuery, fields_of, list_query_of
+from shardboard.api.http.parameters import Uid
 from shardboard.domain.access.acl_rules import Acl
 from shardboard.schemas.access import roles_and_acls as schema
 from shardboard.services.access import roles_and_acls as service
-from shardboard.store.db import roll_back
 
-router = APIRouter(prefix="/redis_acls", tags=["redis_acls"])
+router = ApiRouter(prefix="/v1/redis_acls", tags=["redis_acls"])
+
+
+AclList = Annotated[ListQuery, Depends(list_query_of(schema.Acl))]
+AclFields = Annotated[FieldSelection, Depends(fields_of(schema.Acl))]
 
 
 @router.get("", summary="List Redis ACLs", response_model=list[schema.Acl], responses=error_responses())
-async def list_redis_acls(_: AnyViewer, session: ReadSession, fields: Fields = "") -> JSONResponse:
+async def list_redis_acls(_: AnyViewer, session: ReadSession, query: AclList) -> JSONResponse:
     """Return all ACLs, the built-in ones first."""
-    return JSONResponse([select_fields(_render(each), fields) for each in await service.list_acls(session)])
+    return query.reply([_render(each) for each in await service.list_acls(session)])
 
 
 @router.post("", summary="Create Redis ACL", response_model=schema.Acl, responses=error_responses(406, 409))
-async def create_acl(
-    manager: UserManager, session: WriteSession, body: schema.NewAcl, dry_run: DryRun = None
-) -> JSONResponse:
+async def create_acl(manager: UserManager, session: WriteSession, body: schema.NewAcl) -> JSONResponse:
     """Add an ACL. Required role: `admin` or `user_manager`."""
-    return await _result(session, await service.create_acl(session, body.name, body.acl, manager), dry_run)
+    return JSONResponse(_render(await service.create_acl(session, body.name, body.acl, manager)))
 
 
 @router.post("/validate", summary="Validate Redis ACL", response_model=schema.Rules, responses=error_responses(406))
@@ -38,20 +41,18 @@ async def validate_acl(_: AnyViewer, body: schema.Rules) -> JSONResponse:
 
 
 @router.get("/{uid}", summary="Get Redis ACL", response_model=schema.Acl, responses=error_responses(404))
-async def get_acl(_: AnyViewer, session: ReadSession, uid: Uid, fields: Fields = "") -> JSONResponse:
+async def get_acl(_: AnyViewer, session: ReadSession, uid: Uid, fields: AclFields) -> JSONResponse:
     """Return an ACL."""
-    return JSONResponse(select_fields(_render(await service.get_acl(session, uid)), fields))
+    return JSONResponse(fields.apply(_render(await service.get_acl(session, uid))))
 
 
 @router.put("/{uid}", summary="Update Redis ACL", response_model=schema.Acl, responses=error_responses(404, 406, 409))
-async def update_acl(
-    manager: UserManager, session: WriteSession, uid: Uid, body: schema.AclUpdate, dry_run: DryRun = None
-) -> JSONResponse:
+async def update_acl(manager: UserManager, session: WriteSession, uid: Uid, body: schema.AclUpdate) -> JSONResponse:
     """Change an ACL that is not built in. The databases apply the change within seconds.
 
     Required role: `admin` or `user_manager`.
     """
-    return await _result(session, await service.change_acl(session, uid, body.name, body.acl, manager), dry_run)
+    return JSONResponse(_render(await service.change_acl(session, uid, body.name, body.acl, manager)))
 
 
 @router.delete("/{uid}", summary="Delete Redis ACL", responses=error_responses(404, 409))
@@ -59,13 +60,6 @@ async def delete_acl(manager: UserManager, session: WriteSession, uid: Uid) -> d
     """Delete an ACL that is not built in and that no database uses. Required role: `admin` or `user_manager`."""
     await service.remove_acl(session, uid, manager)
     return {}
-
-
-async def _result(session: WriteSession, row: Acl, dry_run: str | None) -> JSONResponse:
-    """Return the ACL, and roll back in a dry run."""
-    if is_flag_set(dry_run):
-        await roll_back(session)
-    return JSONResponse(_render(row))
 
 
 def _render(row: Acl) -> dict[str, Any]:

@@ -3,28 +3,31 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import Depends
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.api.http.dependencies import ConsoleDep, ReadSession, UserManager, WriteSession
+from shardboard.api.http.api_router import ApiRouter
+from shardboard.api.http.dependencies import ConsoleDep, ReadSession, UserManager, WriteSessionWithoutDryRun
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.login_throttle import recheck_logins
-from shardboard.api.http.parameters import Uid
-from shardboard.domain.access.roles import ManagementRole, uid_of
+from shardboard.api.http.lists import ListQuery, list_query_of
+from shardboard.api.http.login_throttle import login_change
+from shardboard.api.http.parameters import DryRun, Uid
+from shardboard.domain.access.roles import AnyManagementRole, uid_of
 from shardboard.errors import NotAcceptable
 from shardboard.schemas.timestamps import iso
 from shardboard.services.access import roles_and_acls
 from shardboard.services.access import service_tokens as service
 from shardboard.state.access.service_tokens import ServiceToken
 
-router = APIRouter(prefix="/service_tokens", tags=["users"])
+router = ApiRouter(prefix="/v1/service_tokens", tags=["users"])
 
 
 class NewServiceToken(BaseModel):
     model_config = ConfigDict(strict=True)
 
     name: Annotated[str, Field(min_length=1, max_length=64, description="Purpose of the token. Names are unique.")]
-    role: Annotated[ManagementRole | None, Field(description="Management role. Alternative to `role_uids`.")] = None
+    role: Annotated[AnyManagementRole | None, Field(description="Management role. Alternative to `role_uids`.")] = None
     role_uids: Annotated[list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles.")] = None
     ttl: Annotated[
         int | None,
@@ -59,15 +62,18 @@ class CreatedServiceToken(ServiceTokenOut):
     ]
 
 
-@router.get("", responses=error_responses())
-async def list_service_tokens(_: UserManager, session: ReadSession) -> list[ServiceTokenOut]:
+TokenList = Annotated[ListQuery, Depends(list_query_of(ServiceTokenOut))]
+
+
+@router.get("", response_model=list[ServiceTokenOut], responses=error_responses())
+async def list_service_tokens(_: UserManager, session: ReadSession, query: TokenList) -> JSONResponse:
     """Return all service tokens, by name. Required role: `admin` or `user_manager`."""
-    return [ServiceTokenOut(**_render(row)) for row in await service.list_all(session)]
+    return query.reply([_render(row) for row in await service.list_all(session)])
 
 
 @router.post("", responses=error_responses(406, 409))
 async def create_service_token(
-    manager: UserManager, session: WriteSession, body: NewServiceToken
+    manager: UserManager, session: WriteSessionWithoutDryRun, body: NewServiceToken
 ) -> CreatedServiceToken:
     """Create a service token for a program. Only administrators can create tokens with the role `admin`.
 
@@ -81,14 +87,13 @@ async def create_service_token(
 
 
 @router.delete("/{uid}", responses=error_responses(404))
-async def delete_service_token(manager: UserManager, console: ConsoleDep, uid: Uid) -> dict[str, str]:
+async def delete_service_token(manager: UserManager, console: ConsoleDep, uid: Uid, dry_run: DryRun) -> dict[str, str]:
     """Delete a service token. Requests and event streams with the token are rejected immediately.
 
     Required role: `admin` or `user_manager`.
     """
-    async with console.store.begin() as session:
+    async with login_change(console.store, dry_run=dry_run) as session:
         await service.remove(session, uid, manager)
-    recheck_logins(console.store)
     return {}
 
 

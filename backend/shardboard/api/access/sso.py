@@ -4,15 +4,17 @@ from dataclasses import asdict
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api.http import audit_middleware, credentials
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.login_throttle import get_login_state, recheck_logins
-from shardboard.api.http.parameters import DryRun, is_flag_set
+from shardboard.api.http.login_throttle import get_login_state, login_change, recheck_logins
+from shardboard.api.http.parameters import DryRun
+from shardboard.api.http.query_check import accept_any_query
 from shardboard.console import Console
 from shardboard.domain.access import oidc
 from shardboard.domain.access.oidc import Provider, SignInAttempt, SignInRefused, SsoIdentity
@@ -24,7 +26,7 @@ from shardboard.state.access import audit
 from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster
 
-router = APIRouter(tags=["session"])
+router = ApiRouter(prefix="/v1", tags=["session"])
 
 Text = Annotated[str, Field(max_length=500)]
 COOKIE = "__Host-shardboard_sso"
@@ -52,7 +54,7 @@ class OidcSettings(BaseModel):
     ]
     client_id: Annotated[str, Field(min_length=1, max_length=500)]
     scope: Text = "openid profile email"
-    username_claim: Annotated[str, Field(min_length=1, max_length=100, description="Claim with the user name.")] = (
+    username_claim: Annotated[str, Field(min_length=1, max_length=100, description="Claim with the username.")] = (
         "email"
     )
     groups_claim: Annotated[str, Field(min_length=1, max_length=100)] = "groups"
@@ -115,7 +117,7 @@ async def get_oidc_settings(_admin: Admin, session: ReadSession, request: Reques
 
 @router.put("/cluster/oidc", summary="Set single sign-on settings", responses=error_responses(406))
 async def set_oidc_settings(
-    admin: Admin, console: ConsoleDep, request: Request, body: NewOidcSettings, dry_run: DryRun = None
+    admin: Admin, console: ConsoleDep, request: Request, body: NewOidcSettings, dry_run: DryRun
 ) -> OidcOut:
     """Replace all settings of single sign-on. Unless `enabled` is false, the console first checks that the provider responds.
 
@@ -127,24 +129,22 @@ async def set_oidc_settings(
     if provider.enabled:
         try:
             await console.oidc.check(provider)
-        except SignInRefused as refused:
-            raise NotAcceptable(refused.code, refused.message, field="issuer") from refused
-    if not is_flag_set(dry_run):
-        async with console.store.begin() as session:
+        except SignInRefused as error:
+            raise NotAcceptable(error.code, error.message, field="issuer") from error
+    if not dry_run:
+        async with login_change(console.store) as session:
             provider = await service.configure(session, payload, admin)
-        recheck_logins(console.store)
     return _render(provider, request)
 
 
 @router.delete("/cluster/oidc", summary="Remove single sign-on settings", responses=error_responses(404))
-async def remove_oidc_settings(admin: Admin, console: ConsoleDep) -> dict[str, str]:
+async def remove_oidc_settings(admin: Admin, console: ConsoleDep, dry_run: DryRun) -> dict[str, str]:
     """Remove single sign-on. Its users are signed out and can no longer sign in, but are not deleted.
 
     Required role: `admin`.
     """
-    async with console.store.begin() as session:
+    async with login_change(console.store, dry_run=dry_run) as session:
         await service.remove(session, admin)
-    recheck_logins(console.store)
     return {}
 
 
@@ -163,19 +163,19 @@ async def get_sso_status(session: ReadSession) -> SsoStatus:
 async def start_sso(
     console: ConsoleDep,
     request: Request,
-    then: Annotated[str, Query(alias="next", description="Path of the web UI to open after the sign-in.")] = "/",
+    return_path: Annotated[str, Query(alias="next", description="Path of the web UI to open after the sign-in.")] = "/",
 ) -> RedirectResponse:
     """Redirect the browser to the provider. No credentials are required."""
     _require_navigation(request)
-    attempt = SignInAttempt(_redirect_uri(request), then if _is_ui_path(then) else "/")
+    attempt = SignInAttempt(_redirect_uri(request), return_path if _is_ui_path(return_path) else "/")
     try:
         async with console.store.read() as session:
             provider, cluster_row = await service.enabled_provider(session), await cluster.load(session)
         url = await console.oidc.authorization_url(provider, attempt)
-    except SignInRefused as refused:
-        return await _redirect_to_login(console, request, attempt.then, refused.code, refused.message)
+    except SignInRefused as error:
+        return await _redirect_to_login(console, request, attempt.return_path, error.code, error.message)
     except ApiError as refusal:
-        return await _redirect_to_login(console, request, attempt.then, refusal.code, refusal.description)
+        return await _redirect_to_login(console, request, attempt.return_path, refusal.code, refusal.description)
     reply = RedirectResponse(url, 303)
     # Lax: the provider sends the browser back.
     reply.set_cookie(
@@ -194,16 +194,17 @@ async def start_sso(
     summary="Finish single sign-on",
     responses={303: {"description": "Redirect to the web UI, signed in or with the error."}},
 )
+@accept_any_query
 async def finish_sso(console: ConsoleDep, request: Request) -> RedirectResponse:
     """Complete the sign-in after the provider has redirected the browser back."""
     _require_navigation(request)
-    source, then, identity = credentials.source_address_of(request), "/", None
+    source, return_path, identity = credentials.source_address_of(request), "/", None
     params = {name: value for name, value in request.query_params.items() if len(value) <= MAX_PARAMETER_LENGTH}
     try:
         async with console.store.read() as session:
             provider, cluster_row = await service.enabled_provider(session), await cluster.load(session)
         attempt = service.read_attempt(cluster_row, request.cookies.get(COOKIE, ""))
-        then = attempt.then
+        return_path = attempt.return_path
         if not credentials.equal_in_constant_time(params.get("state", ""), attempt.state):
             raise SignInRefused("too_late", "Another sign-in was started in this browser. Start again.")
         if "error" in params or "code" not in params:
@@ -215,37 +216,37 @@ async def finish_sso(console: ConsoleDep, request: Request) -> RedirectResponse:
             claims = await console.oidc.claims(provider, attempt, params)
         identity = oidc.identity(provider, claims)
         audit_middleware.record_claimed_user(logins.printable_name(identity.username))
-        async with console.store.begin() as session:
+        async with login_change(console.store) as session:
             user = await service.sign_in(session, provider, identity, source)
             audit_middleware.record_authenticated_user(user.email, "single sign-on")
             browser = request.headers.get("user-agent", "")
             token = await sessions.start(session, user, user.passwords[0], source, browser)
-    except SignInRefused as refused:
-        return await _redirect_to_login(console, request, then, refused.code, refused.message)
+    except SignInRefused as error:
+        return await _redirect_to_login(console, request, return_path, error.code, error.message)
     except ApiError as refusal:
         if identity is not None and refusal.code == "no_role":
             await _sign_out(console, identity)
-        return await _redirect_to_login(console, request, then, refusal.code, refusal.description)
-    reply = RedirectResponse(then, 303)
+        return await _redirect_to_login(console, request, return_path, refusal.code, refusal.description)
+    reply = RedirectResponse(return_path, 303)
     credentials.set_cookie(reply, token, sessions.SESSION_SECONDS)
     _delete_attempt_cookie(reply)
     return reply
 
 
 async def _redirect_to_login(
-    console: Console, request: Request, then: str, code: str, message: str
+    console: Console, request: Request, return_path: str, code: str, message: str
 ) -> RedirectResponse:
     """Redirect to the sign-in page of the web UI, which explains the code, and record the message as an event."""
     audit_middleware.record_rejection(code, message)
-    listed, unlisted = get_login_state(console.store).sso_audit.try_record()
-    if listed:
-        description = f"Login with single sign-on from {credentials.source_address_of(request)} failed: {message}"
-        if unlisted:
-            description += f" {unlisted} more failures since the last recorded one."
-        async with console.store.begin() as session:
+    is_recorded, suppressed = get_login_state(console.store).sso_audit.try_record()
+    if is_recorded:
+        description = f"Sign-in with single sign-on from {credentials.source_address_of(request)} failed: {message}"
+        if suppressed:
+            description += f" {suppressed} more failures since the last recorded one."
+        async with login_change(console.store) as session:
             audit.without_audit(session)
             events.record(session, "authentication_err", description, source="cluster", severity="WARNING")
-    query = {"refused": code, **({"next": then} if then != "/" else {})}
+    query = {"refused": code, **({"next": return_path} if return_path != "/" else {})}
     reply = RedirectResponse(f"/login?{urlencode(query)}", 303)
     _delete_attempt_cookie(reply)
     return reply

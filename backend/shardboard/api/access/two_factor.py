@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api.http import credentials
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ConsoleDep, CurrentLogin, ReadSession, UserManager
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.login_throttle import recheck_logins
-from shardboard.api.http.parameters import Uid
+from shardboard.api.http.login_throttle import login_change
+from shardboard.api.http.parameters import DryRun, Uid
 from shardboard.console import Console
 from shardboard.errors import Forbidden, NotAcceptable, Unauthorized
 from shardboard.services.access import sessions, users
@@ -18,7 +19,7 @@ from shardboard.services.access.authorization import Principal, get_user
 from shardboard.state.access.users import User, by_email
 from shardboard.state.cluster import cluster
 
-router = APIRouter(prefix="/users", tags=["users"])
+router = ApiRouter(prefix="/v1/users", tags=["users"])
 
 
 class SecondFactorSecret(BaseModel):
@@ -29,7 +30,7 @@ class SecondFactorSecret(BaseModel):
 
 
 class SecondFactorCode(BaseModel):
-    """Password and second factor of the user, so that an open browser session or a stolen password alone is not sufficient."""
+    """Password and authentication code of the user: an open browser session or a stolen password alone is not sufficient."""
 
     model_config = ConfigDict(strict=True)
 
@@ -39,7 +40,7 @@ class SecondFactorCode(BaseModel):
         Field(
             max_length=64,
             repr=False,
-            description="Code of the current second factor: from the authenticator app, or a recovery code.",
+            description="Current code from the authenticator app, or a recovery code.",
         ),
     ] = None
 
@@ -56,7 +57,7 @@ class RecoveryCodes(BaseModel):
     """Returned only once. Each code can be used once instead of a code of the authenticator app."""
 
 
-@router.post("/second_factor", summary="Create second-factor secret", responses=error_responses(406))
+@router.post("/second_factor", summary="Create two-factor secret", responses=error_responses(406))
 async def create_second_factor_secret(login: CurrentLogin, session: ReadSession) -> SecondFactorSecret:
     """Return a new secret for the authenticator app of the signed-in user. Nothing changes yet."""
     user = _local_user(await by_email(session, login.principal.username), login.principal)
@@ -73,12 +74,11 @@ async def turn_on_second_factor(
     Ends the user's tokens, and all sessions except the current one. HTTP Basic is rejected afterwards; programs use service tokens.
     """
     user = await _reauthenticate(console, login.principal, body, credentials.source_address_of(request))
-    async with console.store.begin() as session:
+    async with login_change(console.store) as session:
         await users.use_second_factor(session, user.uid, body.present_code)
-        made = await users.enable_second_factor(session, user.uid, body.secret, body.code, login.principal)
+        enabled = await users.enable_second_factor(session, user.uid, body.secret, body.code, login.principal)
         await sessions.revalidate(session, login.session_uid, await get_user(session, user.uid))
-    recheck_logins(console.store)
-    return RecoveryCodes(recovery_codes=made)
+    return RecoveryCodes(recovery_codes=enabled)
 
 
 @router.delete("/second_factor", summary="Turn off two-factor authentication", responses=error_responses(406))
@@ -90,10 +90,11 @@ async def turn_off_second_factor(
     async with console.store.begin() as session:
         await users.use_second_factor(session, user.uid, body.present_code)
         if (await cluster.load(session)).rules.second_factor_required:
-            sentence = (
-                "The policy requires a second factor. To use another authenticator app, turn it on again with that app."
+            message = (
+                "The policy requires two-factor authentication. To use another authenticator app, set up two-factor "
+                "authentication again with that app."
             )
-            raise NotAcceptable("second_factor_wanted", sentence)
+            raise NotAcceptable("second_factor_wanted", message)
         await users.disable_second_factor(session, user.uid, login.principal)
     return {}
 
@@ -101,23 +102,24 @@ async def turn_off_second_factor(
 @router.delete(
     "/{uid}/second_factor", summary="Turn off two-factor authentication of user", responses=error_responses(404)
 )
-async def turn_off_second_factor_of_user(manager: UserManager, console: ConsoleDep, uid: Uid) -> dict[str, str]:
+async def turn_off_second_factor_of_user(
+    manager: UserManager, console: ConsoleDep, uid: Uid, dry_run: DryRun
+) -> dict[str, str]:
     """Turn off two-factor authentication for another user, who has lost the authenticator app and the recovery codes.
 
     Required role: `admin` or `user_manager`.
     """
-    async with console.store.begin() as session:
+    async with login_change(console.store, dry_run=dry_run) as session:
         if (await get_user(session, uid)).email == manager.username:
-            raise Forbidden("unauthorized_action", "Turn off your own second factor with your password instead.")
+            raise Forbidden("unauthorized_action", "To turn off your own two-factor authentication, use your password.")
         await users.disable_second_factor(session, uid, manager)
-    recheck_logins(console.store)
     return {}
 
 
-async def _reauthenticate(console: Console, by: Principal, body: SecondFactorCode, source: str) -> User:
-    """Return the signed-in user after checking the password and, if enabled, the second factor. Failures count as failed logins."""
+async def _reauthenticate(console: Console, principal: Principal, body: SecondFactorCode, source: str) -> User:
+    """Return the signed-in user after checking the password and, if enabled, the code. Failures count as failed sign-ins."""
     async with console.store.read() as session:
-        user = _local_user(await by_email(session, by.username), by)
+        user = _local_user(await by_email(session, principal.username), principal)
     if await credentials.match_password(console, user.email, body.password, source) is None:
         raise Forbidden("invalid_credentials", credentials.WRONG_CREDENTIALS)
     if user.totp_secret is not None:
@@ -130,8 +132,11 @@ async def _reauthenticate(console: Console, by: Principal, body: SecondFactorCod
     return user
 
 
-def _local_user(user: User | None, by: Principal) -> User:
+def _local_user(user: User | None, principal: Principal) -> User:
     if user is None:
-        raise Forbidden("unauthorized_action", f"{by.username} is not a user. Service tokens have no second factor.")
+        raise Forbidden(
+            "unauthorized_action",
+            f"{principal.username} is not a user. Service tokens do not use two-factor authentication.",
+        )
     users.require_local_password(user)
     return user

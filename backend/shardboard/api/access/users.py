@@ -1,21 +1,28 @@
 """Endpoints of users, their passwords, and tokens for scripts."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
-from fastapi import APIRouter, Request
+from fastapi import Depends, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api.http import audit_middleware, credentials
-from shardboard.api.http.dependencies import ConsoleDep, CurrentLogin, LoginOrError, ReadSession, UserManager
+from shardboard.api.http.api_router import ApiRouter
+from shardboard.api.http.dependencies import (
+    ConsoleDep,
+    CurrentLogin,
+    LoginOrError,
+    ReadSession,
+    UserManager,
+    WriteSession,
+)
 from shardboard.api.http.error_handlers import ERROR_REPLIES
-from shardboard.api.http.login_throttle import recheck_logins
-from shardboard.api.http.parameters import DryRun, Fields, Uid, is_flag_set, select_fields
-from shardboard.domain.access.roles import ManagementRole, uid_of
+from shardboard.api.http.lists import FieldSelection, ListQuery, fields_of, list_query_of
+from shardboard.api.http.login_throttle import login_change
+from shardboard.api.http.parameters import DryRun, Uid
+from shardboard.domain.access.roles import AnyManagementRole, ManagementRole, uid_of
 from shardboard.errors import ApiError, Forbidden, NotFound, Unauthorized
 from shardboard.schemas.timestamps import epoch, iso
 from shardboard.services.access import authorization as services
@@ -23,9 +30,8 @@ from shardboard.services.access import logins, roles_and_acls, sessions, tokens,
 from shardboard.services.access.authorization import Principal
 from shardboard.state.access.users import REGULAR, User, by_email
 from shardboard.state.cluster import cluster
-from shardboard.store.db import roll_back
 
-router = APIRouter(prefix="/users", tags=["users"], responses=ERROR_REPLIES)
+router = ApiRouter(prefix="/v1/users", tags=["users"], responses=ERROR_REPLIES)
 
 
 class TokenRequest(BaseModel):
@@ -42,7 +48,7 @@ class TokenCredentials(TokenRequest):
         Field(
             max_length=64,
             repr=False,
-            description="Second factor: a code of the authenticator app, or a recovery code (extension).",
+            description="Code from the authenticator app, or a recovery code (extension).",
         ),
     ] = None
 
@@ -55,14 +61,26 @@ class Authorization(AccessToken):
     jwt: Annotated[str, Field(repr=False, description="Same as `access_token`, for other clients.")]
 
 
+_WITHOUT_EFFECT: dict[str, Any] = {
+    "email_alerts": False,
+    "bdbs_email_alerts": [],
+    "cluster_email_alerts": False,
+    "certificate_subject_line": "",
+    "account_id": None,
+}
+"""Fields of the Redis Enterprise REST API that have no effect, with their values in replies."""
+
+
 class UserChanges(BaseModel):
     """Omitted fields keep their values. Unimplemented fields of the Redis Enterprise REST API are accepted without effect."""
 
     model_config = ConfigDict(strict=True)
 
+    WITHOUT_EFFECT: ClassVar = _WITHOUT_EFFECT
+
     email: Annotated[
         str | None,
-        Field(max_length=254, description="User name. It cannot be changed: omit it or send the current value."),
+        Field(max_length=254, description="Username. It cannot be changed: omit it or send the current value."),
     ] = None
     auth_method: Annotated[
         Literal["regular", "sso", "ldap"] | None,
@@ -72,14 +90,14 @@ class UserChanges(BaseModel):
     ] = None
     name: Annotated[str | None, Field(max_length=254)] = None
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
-    role: ManagementRole | None = None
+    role: AnyManagementRole | None = None
     role_uids: Annotated[
         list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles. Alternative to `role`.")
     ] = None
 
 
 class NewUser(UserChanges):
-    email: Annotated[str, Field(max_length=254, description="User name to sign in with.")]
+    email: Annotated[str, Field(max_length=254, description="Username to sign in with.")]
     name: Annotated[str, Field(max_length=254)] = ""
     password: Annotated[
         str | None, Field(max_length=256, repr=False, description="Required unless `auth_method` is `sso`.")
@@ -88,25 +106,25 @@ class NewUser(UserChanges):
     @model_validator(mode="after")
     def _check_auth_method(self) -> "NewUser":
         if self.auth_method == "ldap":
-            what = "must not be ldap for a new user. LDAP users are created when they sign in"
-            raise PydanticCustomError("field", "{field} {what}", {"field": "auth_method", "what": what})
+            message = "must not be ldap for a new user. LDAP users are created when they sign in"
+            raise PydanticCustomError("field", "{field} {what}", {"field": "auth_method", "what": message})
         if (self.password is None) != (self.auth_method == "sso"):
-            what = "is missing" if self.password is None else "must be omitted for users of single sign-on"
-            raise PydanticCustomError("field", "{field} {what}", {"field": "password", "what": what})
+            message = "is missing" if self.password is None else "must be omitted for users of single sign-on"
+            raise PydanticCustomError("field", "{field} {what}", {"field": "password", "what": message})
         return self
 
 
 class NewPasswordRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    username: Annotated[str | None, Field(max_length=254, description="User name. Default: the signed-in user.")] = None
+    username: Annotated[str | None, Field(max_length=254, description="Username. Default: the signed-in user.")] = None
     new_password: Annotated[str, Field(max_length=256, repr=False)]
 
 
 class PasswordRemovalRequest(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    username: Annotated[str | None, Field(max_length=254, description="User name. Default: the signed-in user.")] = None
+    username: Annotated[str | None, Field(max_length=254, description="Username. Default: the signed-in user.")] = None
     old_password: Annotated[str, Field(max_length=256, repr=False)]
 
 
@@ -137,26 +155,26 @@ class UserOut(BaseModel):
 async def create_token(
     request: Request, console: ConsoleDep, login_or_error: LoginOrError, body: TokenCredentials | None = None
 ) -> Authorization:
-    """Create a token for scripts. Requires a user name and password, by HTTP Basic or in the body; the body takes precedence."""
-    requested, source = body or TokenCredentials(), credentials.source_address_of(request)
-    if requested.username is not None or requested.password is not None:
-        username, password = requested.username or "", requested.password or ""
+    """Create a token for scripts. Requires a username and password, by HTTP Basic or in the body; the body takes precedence."""
+    token_request, source = body or TokenCredentials(), credentials.source_address_of(request)
+    if token_request.username is not None or token_request.password is not None:
+        username, password = token_request.username or "", token_request.password or ""
     elif isinstance(login_or_error, ApiError):
         raise login_or_error
     elif login_or_error.password is None:
         raise Unauthorized(
-            "unauthorized", "A new token requires a user name and password. Use refresh_jwt to renew a token."
+            "unauthorized", "A new token requires a username and password. Use refresh_jwt to renew a token."
         )
     else:
         username, password = audit_middleware.parse_basic_credentials(
             request.headers["authorization"].partition(" ")[2]
         )
     # Verify again: a token lasts, so it requires a password that is valid now, not one from the cache.
-    found = await credentials.verify_login(console, username, password, source, code=requested.code, audit=True)
+    login = await credentials.verify_login(console, username, password, source, code=token_request.code, audit=True)
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
-    mark = tokens.password_mark(secret, found.password)
-    token = tokens.issue(secret, found.user.email, mark, requested.ttl)
+    fingerprint = tokens.password_fingerprint(secret, login.password)
+    token = tokens.issue(secret, login.user.email, fingerprint, token_request.ttl)
     return Authorization(access_token=token, jwt=token)
 
 
@@ -167,167 +185,155 @@ async def renew_token(session: ReadSession, login: CurrentLogin, body: TokenRequ
         raise Unauthorized("unauthorized", "Send the token to renew as Authorization: JWT <token>.")
     user = await by_email(session, login.principal.username)
     if user is not None and user.auth_method != REGULAR:
-        sentence = "Tokens of this user cannot be renewed, because another system authenticates it. Create a new token."
-        raise Forbidden("not_renewable", sentence)
+        message = "Tokens of this user cannot be renewed, because another system authenticates it. Create a new token."
+        raise Forbidden("not_renewable", message)
     secret, options = (await cluster.load(session)).jwt_secret, body or TokenRequest()
-    username, mark = login.principal.username, login.claims.password_mark
+    username, fingerprint = login.principal.username, login.claims.password_fingerprint
     audit_middleware.record_secret_access("A token was renewed.")
-    return AccessToken(access_token=tokens.issue(secret, username, mark, options.ttl))
+    return AccessToken(access_token=tokens.issue(secret, username, fingerprint, options.ttl))
+
+
+UserList = Annotated[ListQuery, Depends(list_query_of(UserOut))]
+UserFields = Annotated[FieldSelection, Depends(fields_of(UserOut))]
 
 
 @router.get("", response_model=list[UserOut])
-async def list_users(session: ReadSession, _: UserManager, fields: Fields = "") -> JSONResponse:
+async def list_users(session: ReadSession, _: UserManager, query: UserList) -> JSONResponse:
     """Return all users. Required role: `admin` or `user_manager`."""
-    standing = await logins.load_login_status(session)
-    return JSONResponse([_projected(user, standing, fields) for user in await services.list_all(session)])
+    login_status = await logins.load_login_status(session)
+    return query.reply([_render(user, login_status).model_dump() for user in await services.list_all(session)])
+
+
+async def new_user_password(console: ConsoleDep, _manager: UserManager, body: NewUser) -> users.PasswordHashes | None:
+    """Hash the password of a new user before the transaction starts, because this takes time."""
+    if body.password is None:
+        return None
+    return await credentials.hash_new_password(console.store, body.password, body.email)
+
+
+NewUserPassword = Annotated[users.PasswordHashes | None, Depends(new_user_password)]
 
 
 @router.post("")
-async def create_user(console: ConsoleDep, manager: UserManager, body: NewUser, dry_run: DryRun = None) -> UserOut:
+async def create_user(manager: UserManager, password: NewUserPassword, session: WriteSession, body: NewUser) -> UserOut:
     """Create a user. The default role is `db_viewer`. Required role: `admin` or `user_manager`."""
-    password = (
-        await credentials.hash_new_password(console.store, body.password, body.email)
-        if body.password is not None
-        else None
+    role = await roles_and_acls.requested_role(session, body.role, body.role_uids) or users.RoleAssignment(
+        ManagementRole.DB_VIEWER
     )
-    async with console.store.begin() as session:
-        role = await roles_and_acls.requested_role(session, body.role, body.role_uids) or users.RoleAssignment(
-            "db_viewer"
-        )
-        user = await users.create(session, body.email, body.name, password, role, manager)
-        made = _render(user, await logins.load_login_status(session))
-        if is_flag_set(dry_run):
-            await roll_back(session)
-    return made
+    user = await users.create(session, body.email, body.name, password, role, manager)
+    return _render(user, await logins.load_login_status(session))
 
 
 @router.put("/password")
 async def replace_passwords(
-    console: ConsoleDep, login: CurrentLogin, body: NewPasswordRequest, dry_run: DryRun = None
+    console: ConsoleDep, login: CurrentLogin, body: NewPasswordRequest, dry_run: DryRun
 ) -> dict[str, str]:
     """Replace all passwords of the signed-in user or, for administrators, of another user.
 
     Ends the user's tokens, and all sessions except the current one.
     """
-    by = login.principal
-    user = await _find_user(console, body, by)
-    before = _rejected_hashes(user, by)
-    password = await credentials.hash_new_password(console.store, body.new_password, user.email, rejected_hashes=before)
-    async with _passwords_change(console, dry_run) as session:
-        changed = await users.change(session, user.uid, users.AccountChanges(password=password), by)
+    principal = login.principal
+    user = await _find_user(console, body, principal)
+    rejected_hashes = _rejected_hashes(user, principal)
+    password = await credentials.hash_new_password(
+        console.store, body.new_password, user.email, rejected_hashes=rejected_hashes
+    )
+    async with login_change(console.store, dry_run=dry_run) as session:
+        changed = await users.change(session, user.uid, users.AccountChanges(password=password), principal)
         await sessions.revalidate(session, login.session_uid, changed)
     return {}
 
 
 @router.post("/password")
 async def add_password(
-    console: ConsoleDep, login: CurrentLogin, body: NewPasswordRequest, dry_run: DryRun = None
+    console: ConsoleDep, login: CurrentLogin, body: NewPasswordRequest, dry_run: DryRun
 ) -> dict[str, str]:
-    """Add a password. A user can have up to five. Logins with the other passwords stay valid.
+    """Add a password. A user can have up to five. Sessions and tokens of the other passwords stay valid.
 
     To change a password without an interruption, add the new password, update all programs and remove the old password.
     """
     user = await _find_user(console, body, login.principal)
     users.require_local_password(user)
-    beside = user.password_hash
-    password = await credentials.hash_new_password(console.store, body.new_password, user.email, salt_of=beside)
-    async with _passwords_change(console, dry_run) as session:
-        await users.add_password(session, user.uid, password, beside, login.principal)
+    password_hash = user.password_hash
+    password = await credentials.hash_new_password(console.store, body.new_password, user.email, salt_of=password_hash)
+    async with login_change(console.store, dry_run=dry_run) as session:
+        await users.add_password(session, user.uid, password, password_hash, login.principal)
     return {}
 
 
 @router.delete("/password")
 async def remove_password(
-    console: ConsoleDep, login: CurrentLogin, request: Request, body: PasswordRemovalRequest, dry_run: DryRun = None
+    console: ConsoleDep, login: CurrentLogin, request: Request, body: PasswordRemovalRequest, dry_run: DryRun
 ) -> dict[str, str]:
     """Remove a password, unless it is the only one. Ends the sessions and tokens that were created with it.
 
-    A wrong password counts as a failed login.
+    A wrong password counts as a failed sign-in.
     """
     user = await _find_user(console, body, login.principal)
     users.require_local_password(user)
     source = credentials.source_address_of(request)
     password = await credentials.match_password(console, user.email, body.old_password, source)
     if password is None:
-        sentence = f"This is not a password of {user.email}. After several failed attempts, wait before you try again."
-        raise NotFound("password_not_found", sentence, field="old_password")
-    async with _passwords_change(console, dry_run) as session:
+        message = f"This is not a password of {user.email}. After several failed attempts, wait before you try again."
+        raise NotFound("password_not_found", message, field="old_password")
+    async with login_change(console.store, dry_run=dry_run) as session:
         await users.remove_password(session, user.uid, password.hash, login.principal)
     return {}
 
 
-def _rejected_hashes(user: User, by: Principal) -> Sequence[str]:
+def _rejected_hashes(user: User, principal: Principal) -> Sequence[str]:
     """Return the hashes that a new password must not match.
 
     Empty for the passwords of another user, so that they cannot be guessed with this check. Also empty for a user with several
     passwords, because one of them may become the only one.
     """
-    return user.password_hashes if user.email == by.username and len(user.passwords) == 1 else ()
+    return user.password_hashes if user.email == principal.username and len(user.passwords) == 1 else ()
 
 
-async def _find_user(console: ConsoleDep, body: NewPasswordRequest | PasswordRemovalRequest, by: Principal) -> User:
+async def _find_user(
+    console: ConsoleDep, body: NewPasswordRequest | PasswordRemovalRequest, principal: Principal
+) -> User:
     async with console.store.read() as session:
-        return await users.find_for_password_change(session, body.username or by.username, by)
-
-
-@asynccontextmanager
-async def _passwords_change(console: ConsoleDep, dry_run: str | None) -> AsyncIterator[AsyncSession]:
-    async with console.store.begin() as session:
-        yield session
-        if is_flag_set(dry_run):
-            await roll_back(session)
-            return
-    recheck_logins(console.store)
+        return await users.find_for_password_change(session, body.username or principal.username, principal)
 
 
 @router.get("/{uid}", response_model=UserOut)
-async def get_user(uid: int, session: ReadSession, _: UserManager, fields: Fields = "") -> JSONResponse:
+async def get_user(uid: int, session: ReadSession, _: UserManager, fields: UserFields) -> JSONResponse:
     """Return a user. Required role: `admin` or `user_manager`."""
-    return JSONResponse(
-        _projected(await services.get_user(session, uid), await logins.load_login_status(session), fields)
-    )
+    user = await services.get_user(session, uid)
+    return JSONResponse(fields.apply(_render(user, await logins.load_login_status(session)).model_dump()))
 
 
 @router.put("/{uid}")
 async def change_user(
-    console: ConsoleDep, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun = None
+    console: ConsoleDep, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun
 ) -> UserOut:
     """Change a user. A new password ends the user's tokens, and all sessions except the current one.
 
     Users can change their own name and password. For other users, requires the role `admin` or `user_manager`.
     """
-    by, password = login.principal, None
+    principal, password = login.principal, None
     if body.password is not None:
         async with console.store.read() as session:
             user = await services.get_user(session, uid)
         password = await credentials.hash_new_password(
-            console.store, body.password, user.email, rejected_hashes=_rejected_hashes(user, by)
+            console.store, body.password, user.email, rejected_hashes=_rejected_hashes(user, principal)
         )
-    async with console.store.begin() as session:
+    async with login_change(console.store, dry_run=dry_run) as session:
         role = await roles_and_acls.requested_role(session, body.role, body.role_uids)
-        requested = users.AccountChanges(body.email, body.name, password, role, body.auth_method)
-        user = await users.change(session, uid, requested, by)
+        account_changes = users.AccountChanges(body.email, body.name, password, role, body.auth_method)
+        user = await users.change(session, uid, account_changes, principal)
         if password is not None:
             await sessions.revalidate(session, login.session_uid, user)
-        changed = _render(user, await logins.load_login_status(session))
-        if is_flag_set(dry_run):
-            await roll_back(session)
-            return changed
-    recheck_logins(console.store)
-    return changed
+        return _render(user, await logins.load_login_status(session))
 
 
 @router.delete("/{uid}")
-async def delete_user(console: ConsoleDep, manager: UserManager, uid: Uid) -> dict[str, str]:
+async def delete_user(console: ConsoleDep, manager: UserManager, uid: Uid, dry_run: DryRun) -> dict[str, str]:
     """Delete a user with its sessions and tokens. Required role: `admin` or `user_manager`."""
-    async with console.store.begin() as session:
+    async with login_change(console.store, dry_run=dry_run) as session:
         await users.remove(session, uid, manager)
-    recheck_logins(console.store)
     return {}
-
-
-def _projected(user: User, login_status: logins.LoginStatus, fields: str) -> dict[str, Any]:
-    return select_fields(_render(user, login_status).model_dump(), fields)
 
 
 def _render(user: User, login_status: logins.LoginStatus) -> UserOut:

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, BdbEditor, BdbViewer
 from shardboard.api.http.dependencies import ReadSession, WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lookups import get_bdb_or_404, get_node_or_404
-from shardboard.api.http.parameters import DryRun, Uid, is_flag_set
+from shardboard.api.http.parameters import Uid
 from shardboard.domain.alerting import alert_settings
 from shardboard.errors import NotFound
 from shardboard.schemas.alerting import alerts as schema
@@ -20,7 +21,7 @@ from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
 
-router = APIRouter(tags=["alerts"])
+router = ApiRouter(prefix="/v1", tags=["alerts"])
 
 AlertName = Annotated[str, Path(max_length=64)]
 IgnoreSettings = Annotated[
@@ -51,13 +52,13 @@ async def get_bdb_alert(
     _viewer: BdbViewer, session: ReadSession, uid: Uid, alert: AlertName, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return an alert of a database."""
-    found = await _bdb_alerts(session, [await get_bdb_or_404(session, uid)])
-    return JSONResponse(_find_alert(found[str(uid)], alert))
+    bdb_alerts = await _bdb_alerts(session, [await get_bdb_or_404(session, uid)])
+    return JSONResponse(_find_alert(bdb_alerts[str(uid)], alert))
 
 
 @router.post("/bdbs/alerts/{uid}", response_model=schema.Alerts, responses=error_responses(404, 406))
 async def set_bdb_alerts(
-    editor: BdbEditor, session: WriteSession, uid: Uid, body: schema.BdbAlertSettings, dry_run: DryRun = None
+    editor: BdbEditor, session: WriteSession, uid: Uid, body: schema.BdbAlertSettings
 ) -> JSONResponse:
     """Enable or disable alerts of a database and set their thresholds. Omitted alerts and fields keep their values.
 
@@ -66,7 +67,7 @@ async def set_bdb_alerts(
     # Lock the cluster row: concurrent requests that change different alerts must not overwrite each other.
     await cluster.load_for_update(session)
     bdb = await get_bdb_or_404(session, uid)
-    service.update_settings(session, bdb, body.settings_by_name(), editor, dry_run=is_flag_set(dry_run))
+    service.update_settings(session, bdb, body.settings_by_name(), editor)
     return JSONResponse((await _bdb_alerts(session, [bdb]))[str(uid)])
 
 
@@ -91,8 +92,8 @@ async def get_node_alert(
     _viewer: AnyViewer, session: ReadSession, uid: Uid, alert: AlertName, ignore_settings: IgnoreSettings = None
 ) -> JSONResponse:
     """Return an alert of a node."""
-    found = await _node_alerts(session, [await get_node_or_404(session, uid)])
-    return JSONResponse(_find_alert(found[str(uid)], alert))
+    node_alerts = await _node_alerts(session, [await get_node_or_404(session, uid)])
+    return JSONResponse(_find_alert(node_alerts[str(uid)], alert))
 
 
 @router.get("/cluster/alerts", response_model=schema.Alerts, responses=error_responses())
@@ -112,8 +113,8 @@ async def get_cluster_alert(
 
 
 async def _bdb_alerts(session: ReadSession, rows: Sequence[Bdb]) -> dict[str, Any]:
-    only = rows[0].uid if len(rows) == 1 else None
-    newest_events = await service.newest_events(session, alert_settings.BDB_DEFAULTS, bdb_uid=only)
+    single_uid = rows[0].uid if len(rows) == 1 else None
+    newest_events = await service.newest_events(session, alert_settings.BDB_DEFAULTS, bdb_uid=single_uid)
     return {
         str(bdb.uid): schema.render_all(
             alert_settings.settings_for_bdb(bdb.alert_settings),

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyLogViewer
 from shardboard.api.http.dependencies import Principal, ReadSession, require_full_access
 from shardboard.api.http.error_replies import error_responses
@@ -14,7 +15,7 @@ from shardboard.schemas.alerting import events as schema
 from shardboard.services.access.authorization import LOG_VIEWERS
 from shardboard.state.alerting import events
 
-router = APIRouter(tags=["log"])
+router = ApiRouter(prefix="/v1", tags=["log"])
 
 MAX_PAGE = 10_000
 LogViewer = Annotated[Principal, Depends(require_full_access(LOG_VIEWERS))]
@@ -43,7 +44,7 @@ async def list_events(
 
     Users whose role is limited to some databases get only events of these. Required role: any role except `none` and `db_viewer`.
     """
-    found = await events.page(
+    events_page = await events.page(
         session,
         newest_first=order == "desc",
         limit=limit,
@@ -57,7 +58,7 @@ async def list_events(
         bdb_uids=viewer.bdbs,
         node_uid=node_uid,
     )
-    return JSONResponse([schema.render(event) for event in found])
+    return JSONResponse([schema.render(event) for event in events_page])
 
 
 def parse_time(text: str | None, field: str) -> datetime | None:
@@ -74,10 +75,10 @@ def parse_time(text: str | None, field: str) -> datetime | None:
 
 
 def _choices(text: str, allowed: tuple[str, ...], field: str) -> list[str]:
-    chosen = [word.strip() for word in text.split(",") if word.strip()]
-    unknown = next((word for word in chosen if word not in allowed), None)
+    choices = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = next((word for word in choices if word not in allowed), None)
     if unknown is not None:
         raise BadRequest(
             "bad_request", f"`{field}` must be a comma-separated list of {', '.join(allowed)}.", field=field
         )
-    return chosen
+    return choices

@@ -1,28 +1,33 @@
 """Endpoints of webhooks, which receive alarms and events."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Depends
 from fastapi.responses import JSONResponse
 
 from shardboard.api.http import audit_middleware
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession, WriteSession
 from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.lists import ListQuery, list_query_of
 from shardboard.api.http.parameters import Uid
 from shardboard.schemas.alerting import webhooks as schema
 from shardboard.services.alerting import webhooks as service
 from shardboard.state.alerting import webhooks
 
-router = APIRouter(prefix="/webhooks", tags=["webhooks"])
+router = ApiRouter(prefix="/v1/webhooks", tags=["webhooks"])
+
+
+WebhookList = Annotated[ListQuery, Depends(list_query_of(schema.Webhook))]
 
 
 @router.get("", response_model=list[schema.Webhook], responses=error_responses())
-async def list_webhooks(_admin: Admin, session: ReadSession) -> JSONResponse:
+async def list_webhooks(_admin: Admin, session: ReadSession, query: WebhookList) -> JSONResponse:
     """Return all webhooks, without their secrets. Required role: `admin`."""
     rows = await webhooks.list_all(session)
     if rows:
-        audit_middleware.record_secret_access("The reply contained the addresses of webhooks.")
-    return JSONResponse([schema.render(row) for row in rows])
+        audit_middleware.record_secret_access("The response contained the addresses of webhooks.")
+    return query.reply([schema.render(row) for row in rows])
 
 
 @router.post("", response_model=schema.Webhook, responses=error_responses(406, 409))
@@ -38,7 +43,7 @@ async def create_webhook(admin: Admin, session: WriteSession, body: schema.NewWe
 async def get_webhook(_admin: Admin, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return a webhook without its secret. Required role: `admin`."""
     row = await service.get_webhook(session, uid)
-    audit_middleware.record_secret_access("The reply contained the address of a webhook.")
+    audit_middleware.record_secret_access("The response contained the address of a webhook.")
     return JSONResponse(schema.render(row))
 
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse, Response
 
 from shardboard.api.benchmarks.benchmark_runs import load_series, render_runs
 from shardboard.api.failures.timeline import MAX_EVENTS, TYPES
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, RunViewer, database_of_run, require_access_to_each
 from shardboard.api.http.dependencies import ReadSession
 from shardboard.api.http.error_replies import error_responses
@@ -28,7 +29,7 @@ from shardboard.state.alerting import events
 from shardboard.state.alerting.events import Event
 from shardboard.state.benchmarks import benchmark_runs
 
-router = APIRouter(tags=["benchmarks"])
+router = ApiRouter(prefix="/v1", tags=["benchmarks"])
 
 MAX_COMPARED = 6
 MARGIN = timedelta(seconds=5)
@@ -42,17 +43,17 @@ async def compare_benchmarks(
     uids: Annotated[str, Query(description="Comma-separated uids of 2 to 6 runs. The first is the baseline.")],
 ) -> JSONResponse:
     """Compare 2 to 6 runs. Differences smaller than the variation between repetitions are not reported as differences."""
-    words = [word.strip() for word in uids.split(",")]
-    if not 2 <= len(words) <= MAX_COMPARED or not all(
-        word.isascii() and word.isdigit() and len(word) < 10 for word in words
+    parts = [word.strip() for word in uids.split(",")]
+    if not 2 <= len(parts) <= MAX_COMPARED or not all(
+        word.isascii() and word.isdigit() and len(word) < 10 for word in parts
     ):
         raise BadRequest(
             "bad_request", f"`uids` must be a comma-separated list of 2 to {MAX_COMPARED} runs.", field="uids"
         )
-    await require_access_to_each(session, viewer, database_of_run, map(int, words))
-    rows = [await service.get_run(session, int(word)) for word in words]
-    shown = {run["uid"]: run for run in await render_runs(session, rows)}
-    return JSONResponse(compare_schema.render([shown[row.uid] for row in rows]))
+    await require_access_to_each(session, viewer, database_of_run, map(int, parts))
+    rows = [await service.get_run(session, int(word)) for word in parts]
+    rendered_runs = {run["uid"]: run for run in await render_runs(session, rows)}
+    return JSONResponse(compare_schema.render([rendered_runs[row.uid] for row in rows]))
 
 
 Scale = Annotated[
@@ -127,18 +128,20 @@ async def get_benchmark_activity(
     for topic, uids, names in (("bdbs", {row.bdb_uid}, meanwhile_schema.BDB), ("nodes", None, meanwhile_schema.NODE)):
         span = int((first - MARGIN).timestamp()), int((last + MARGIN).timestamp()) + 1
         now = int(datetime.now(UTC).timestamp())
-        found = await metric_history.history(session, topic, uids, names, *span, max_points, now)
-        columns[topic] = meanwhile_schema.columns(found.first, found.step, found.count, names, found.uids, found.series)
+        history = await metric_history.history(session, topic, uids, names, *span, max_points, now)
+        columns[topic] = meanwhile_schema.columns(
+            history.first, history.step, history.count, names, history.uids, history.series
+        )
     return JSONResponse({"uid": uid, "events": [logs.render(event) for event in event_rows], **columns})
 
 
 async def _memtier(session: ReadSession, uid: int) -> Response:
     loads = await benchmark_runs.list_loads(session, [uid])
-    kept = await benchmark_runs.reports(session, [load.uid for load in loads])
-    last = next((load for load in reversed(loads) if load.uid in kept), None)
+    reports = await benchmark_runs.reports(session, [load.uid for load in loads])
+    last = next((load for load in reversed(loads) if load.uid in reports), None)
     if last is None:
         raise NotFound("report_not_found", f"No load generator of benchmark {uid} has saved a report.")
-    return _file(kept[last.uid], "application/json", uid, "memtier.json")
+    return _file(reports[last.uid], "application/json", uid, "memtier.json")
 
 
 def _file(text: str, kind: str, uid: int, ending: str) -> Response:

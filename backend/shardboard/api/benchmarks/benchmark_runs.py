@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyEditor, AnyViewer, RunEditor, RunViewer
 from shardboard.api.http.dependencies import ConsoleDep, ReadSession, WriteSession
 from shardboard.api.http.error_replies import error_responses
@@ -18,7 +19,7 @@ from shardboard.services.benchmarks import benchmark_runs as service
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.benchmarks.benchmark_runs import Benchmark
 
-router = APIRouter(tags=["benchmarks"])
+router = ApiRouter(prefix="/v1", tags=["benchmarks"])
 
 MAX_PAGE = 200
 
@@ -34,9 +35,9 @@ async def list_benchmarks(
     """Return benchmark runs, newest first."""
     if bdb_uid is not None:
         viewer.require_database_access(bdb_uid)
-    chosen = viewer.bdbs if bdb_uid is None else {bdb_uid}
+    bdb_uids = viewer.bdbs if bdb_uid is None else {bdb_uid}
     return JSONResponse(
-        await render_runs(session, await benchmark_runs.page(session, bdb_uids=chosen, limit=limit, offset=offset))
+        await render_runs(session, await benchmark_runs.page(session, bdb_uids=bdb_uids, limit=limit, offset=offset))
     )
 
 
@@ -80,8 +81,10 @@ async def preflight(
 )
 async def parse_command_line(_viewer: AnyViewer, body: CommandLine) -> JSONResponse:
     """Convert a memtier_benchmark command line to a workload. Nothing is stored."""
-    found = service.parse_command_line(body.command_line)
-    return JSONResponse({"workload": found.workload, "repetitions": found.repetitions, "ignored": found.ignored})
+    command_line = service.parse_command_line(body.command_line)
+    return JSONResponse(
+        {"workload": command_line.workload, "repetitions": command_line.repetitions, "ignored": command_line.ignored}
+    )
 
 
 @router.get("/benchmarks/{uid}", response_model=schema.Benchmark, responses=error_responses(404))
@@ -152,12 +155,12 @@ async def load_series(
     since: int = 0,
 ) -> list[dict[str, Any]]:
     """Return the measurements per second of each step (phase and repetition)."""
-    chosen: dict[benchmark_plan.PlanStep, list[str]] = {}
+    load_uids: dict[benchmark_plan.PlanStep, list[str]] = {}
     for load in await benchmark_runs.list_loads(session, [row.uid]):
         if phase in (None, load.phase) and repetition in (None, load.repetition):
-            chosen.setdefault(benchmark_plan.PlanStep(load.phase, load.repetition), []).append(load.uid)
+            load_uids.setdefault(benchmark_plan.PlanStep(load.phase, load.repetition), []).append(load.uid)
     parts = []
-    for step, uids in sorted(chosen.items()):
+    for step, uids in sorted(load_uids.items()):
         # Each second is one line; the line of the start of the load comes before them.
         lines = await benchmark_runs.seconds(session, uids, after=max(0, since - 1))
         if lines:

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyEditor, AnyViewer, BdbViewer
 from shardboard.api.http.dependencies import Principal, ReadSession, WriteSession
 from shardboard.api.http.error_replies import error_responses
@@ -16,8 +16,8 @@ from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import bdbs
 
-router = APIRouter(tags=["actions"])
-router_v2 = APIRouter(tags=["actions"])
+router = ApiRouter(prefix="/v1", tags=["actions"])
+router_v2 = ApiRouter(prefix="/v2", tags=["actions"])
 
 
 @router.get("/actions", summary="List actions", response_model=schema.Actions, responses=error_responses())
@@ -29,10 +29,10 @@ async def list_actions_v1(viewer: AnyViewer, session: ReadSession) -> JSONRespon
 @router.get("/actions/bdb/{uid}", response_model=schema.Actions, responses=error_responses(404))
 async def list_bdb_actions(_viewer: BdbViewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return the running and past actions of a database, newest first."""
-    found = await actions.list_for_bdb(session, uid)
-    if not found and await bdbs.by_uid(session, uid) is None:
+    actions_of_bdb = await actions.list_for_bdb(session, uid)
+    if not actions_of_bdb and await bdbs.by_uid(session, uid) is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    return JSONResponse(schema.render_v1_list(found, datetime.now(UTC)))
+    return JSONResponse(schema.render_v1_list(actions_of_bdb, datetime.now(UTC)))
 
 
 @router.get(
@@ -66,9 +66,9 @@ async def get_action(viewer: AnyViewer, session: ReadSession, action_uid: str) -
     return JSONResponse(schema.render_v2(await _find(session, action_uid, viewer)))
 
 
-async def _find(session: ReadSession, uid: str, by: Principal) -> Action:
+async def _find(session: ReadSession, uid: str, principal: Principal) -> Action:
     # Query the store only for printable text: PostgreSQL rejects text with a NUL character.
     action = await actions.by_uid(session, uid) if uid.isprintable() and len(uid) <= 64 else None
-    if action is None or not await service.is_visible_to(session, action, by):
+    if action is None or not await service.is_visible_to(session, action, principal):
         raise NotFound("not_found", "The action does not exist. Finished actions are kept for a limited time only.")
     return action

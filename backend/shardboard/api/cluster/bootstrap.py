@@ -7,10 +7,11 @@ console's machine makes every client look local.
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import (
     ConsoleDep,
     LoginOrError,
@@ -28,10 +29,10 @@ from shardboard.services.cluster import cluster as service
 from shardboard.state.cluster import cluster
 from shardboard.store.db import roll_back
 
-router = APIRouter(tags=["cluster"])
+router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 CREDENTIALS_REQUIRED = (
-    "Send the user name and password of the initial administrator (HTTP Basic). The console prints the generated password once, at "
+    "Send the username and password of the initial administrator (HTTP Basic). The console prints the generated password once, at "
     "its first start. `shardboard reset-admin-password` sets a new one."
 )
 
@@ -55,10 +56,10 @@ Creator = Annotated[Principal, Depends(require_initial_admin)]
 async def get_bootstrap(login_or_error: LoginOrError, session: ReadSession, console: ConsoleDep) -> JSONResponse:
     """Return the state of the setup. Authenticated users also get a description of the console's machine."""
     row = await cluster.load(session)
-    described = {}
+    info = {}
     if not isinstance(login_or_error, ApiError):
-        described = await run_in_threadpool(machine.describe, str(console.settings.state_dir))
-    return JSONResponse(schema.render(row, described))
+        info = await run_in_threadpool(machine.describe, str(console.settings.state_dir))
+    return JSONResponse(schema.render(row, info))
 
 
 @router.post("/bootstrap/create_cluster", response_model=schema.BootstrapState, responses=error_responses(406, 409))
@@ -83,8 +84,8 @@ async def create_cluster(admin: Creator, session: WriteSession, body: schema.Cre
 async def bootstrap(admin: Creator, session: WriteSession, body: schema.Bootstrap) -> JSONResponse:
     """Run the action that the body names. Only `create_cluster` is supported. Required role: `admin`."""
     if body.action != "create_cluster":
-        sentence = "`action` must be `create_cluster`. To add a node, run `shardboard agent --join` on it."
-        raise NotAcceptable("config_error", sentence, field="action")
+        message = "`action` must be `create_cluster`. To add a node, run `shardboard agent --join` on it."
+        raise NotAcceptable("config_error", message, field="action")
     return await create_cluster(admin, session, body)
 
 
@@ -98,6 +99,6 @@ async def validate_bootstrap(
     admin: Creator, session: WriteSession, action: str, body: schema.CreateCluster
 ) -> JSONResponse:
     """Validate an action without running it. Required role: `admin`."""
-    found = await bootstrap(admin, session, schema.Bootstrap(action=action, **body.model_dump()))
+    errors = await bootstrap(admin, session, schema.Bootstrap(action=action, **body.model_dump()))
     await roll_back(session)
-    return found
+    return errors

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession, Viewer, WriteSession
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.parameters import DryRun, is_flag_set
+from shardboard.api.http.parameters import DryRun
 from shardboard.console import Console
 from shardboard.errors import BadRequest, Forbidden, NotFound
 from shardboard.pki import server_certificate
@@ -18,7 +19,7 @@ from shardboard.services.access.authorization import Principal
 from shardboard.services.cluster import certificates as service
 from shardboard.state.databases import bdbs
 
-router = APIRouter(tags=["cluster"])
+router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 ROTATABLE_NAMES = ("", "data_internode_encryption")
 
@@ -26,18 +27,18 @@ ROTATABLE_NAMES = ("", "data_internode_encryption")
 @router.get("/cluster/certificates", response_model=schema.Certificates, responses=error_responses())
 async def get_certificates(_viewer: Viewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
     """Return the certificates of the console and of the databases. Private keys are never returned."""
-    of_bdbs = [
+    bdb_certificates = [
         (bdb.uid, ShardCertificates.read(bdb.shard_certificates))
         for bdb in await bdbs.list_all(session)
         if bdb.shard_certificates is not None
     ]
-    own = console.certificate
-    return JSONResponse(schema.render(own.source, own.identity, console.ca.ca_pem, of_bdbs))
+    identity = console.certificate
+    return JSONResponse(schema.render(identity.source, identity.identity, console.ca.ca_pem, bdb_certificates))
 
 
 @router.put("/cluster/certificates", response_model=schema.ConsoleCertificate, responses=error_responses(406, 409))
 async def install_certificates(
-    admin: Admin, console: ConsoleDep, body: schema.NewCertificates, dry_run: DryRun = None
+    admin: Admin, console: ConsoleDep, body: schema.NewCertificates, dry_run: DryRun
 ) -> JSONResponse:
     """Install the certificate of the web UI and the REST API. New connections use it. A dry run returns the contents.
 
@@ -53,7 +54,7 @@ async def install_certificates(
     responses=error_responses(406, 409),
 )
 async def install_certificate(
-    admin: Admin, console: ConsoleDep, body: schema.NewCertificate, dry_run: DryRun = None
+    admin: Admin, console: ConsoleDep, body: schema.NewCertificate, dry_run: DryRun
 ) -> JSONResponse:
     """Install the certificate of the web UI and the REST API, in the older request format of Redis Enterprise.
 
@@ -90,14 +91,14 @@ async def rotate_certificates(
     """
     name = body.name if body is not None else ""
     if name not in ROTATABLE_NAMES:
-        sentence = f"`name` must be `data_internode_encryption`, the certificates of databases, or empty; not {name}."
-        raise Forbidden("not_supported", sentence, field="name")
+        message = f"`name` must be `data_internode_encryption`, the certificates of databases, or empty; not {name}."
+        raise Forbidden("not_supported", message, field="name")
     replace = service.replace_cas if body is not None and body.authority else service.rotate
     return JSONResponse({"databases": await replace(session, admin)})
 
 
 async def _install(
-    console: Console, admin: Principal, requested: Sequence[schema.NewCertificate], dry_run: str | None
+    console: Console, admin: Principal, requested: Sequence[schema.NewCertificate], dry_run: bool
 ) -> JSONResponse:
     for each in requested:
         if each.name not in schema.CONSOLE_CERTIFICATE_NAMES:
@@ -109,7 +110,7 @@ async def _install(
         message = f"{names} share one certificate. Send the same certificate and key for each."
         raise BadRequest("invalid_certificate", message, field="certificates")
     identity = server_certificate.validate_identity(requested[0].certificate, requested[0].key)
-    if not is_flag_set(dry_run):
+    if not dry_run:
         async with console.store.begin() as session:
             service.record_installation(session, identity, admin)
             console.certificate.install(identity)

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import Admin, ConsoleDep, Principal, ReadSession, WriteSession
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.login_throttle import recheck_logins
-from shardboard.api.http.parameters import DryRun, is_flag_set
+from shardboard.api.http.login_throttle import login_change
+from shardboard.api.http.parameters import DryRun
 from shardboard.api.metrics.intervals import frame_values, newest_frame
 from shardboard.domain.metrics import machine
 from shardboard.schemas.alerting import alarms as health_schema
@@ -21,7 +21,7 @@ from shardboard.state.cluster import cluster, nodes
 from shardboard.state.cluster.cluster import Cluster
 from shardboard.state.databases import bdbs, shards
 
-router = APIRouter(tags=["cluster"])
+router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 
 @router.get("/cluster", response_model=schema.ClusterOverview, responses=error_responses())
@@ -32,10 +32,10 @@ async def get_cluster(viewer: AnyViewer, session: ReadSession, console: ConsoleD
 
 @router.put("/cluster", response_model=schema.ClusterOverview, responses=error_responses())
 async def update_cluster(
-    admin: Admin, session: WriteSession, console: ConsoleDep, body: schema.ClusterUpdate, dry_run: DryRun = None
+    admin: Admin, session: WriteSession, console: ConsoleDep, body: schema.ClusterUpdate
 ) -> JSONResponse:
     """Change cluster settings. Read-only and unknown settings are ignored. Required role: `admin`."""
-    changed = await service.update(session, body.changes(), admin, dry_run=is_flag_set(dry_run))
+    changed = await service.update(session, body.changes(), admin)
     return JSONResponse(await _full_cluster(session, console, changed, admin))
 
 
@@ -46,12 +46,10 @@ async def get_policy(_viewer: AnyViewer, session: ReadSession) -> JSONResponse:
 
 
 @router.put("/cluster/policy", response_model=schema.Policy, responses=error_responses())
-async def update_policy(admin: Admin, console: ConsoleDep, body: schema.PolicyUpdate) -> JSONResponse:
+async def update_policy(admin: Admin, console: ConsoleDep, body: schema.PolicyUpdate, dry_run: DryRun) -> JSONResponse:
     """Change rules of the policy. Unknown rules are ignored. Required role: `admin`."""
-    async with console.store.begin() as session:
-        reply = schema.render_policy(await service.update_policy(session, body.changes(), admin))
-    recheck_logins(console.store)
-    return JSONResponse(reply)
+    async with login_change(console.store, dry_run=dry_run) as session:
+        return JSONResponse(schema.render_policy(await service.update_policy(session, body.changes(), admin)))
 
 
 @router.put("/cluster/policy/restore_default", response_model=schema.Policy, responses=error_responses())
@@ -63,8 +61,8 @@ async def restore_policy(admin: Admin, session: WriteSession) -> JSONResponse:
 @router.get("/cluster/health", response_model=health_schema.Health, responses=error_responses())
 async def get_health(viewer: AnyViewer, session: ReadSession) -> JSONResponse:
     """Return the active alarms, the most severe first."""
-    raised = [alarm for alarm in await events.list_open_alarms(session) if viewer.can_see_alarm(alarm)]
-    return JSONResponse(health_schema.render(raised))
+    open_alarms = [alarm for alarm in await events.list_open_alarms(session) if viewer.can_see_alarm(alarm)]
+    return JSONResponse(health_schema.render(open_alarms))
 
 
 def render_cluster(row: Cluster, settings: Settings) -> dict[str, Any]:
@@ -75,15 +73,15 @@ def render_cluster(row: Cluster, settings: Settings) -> dict[str, Any]:
 async def _full_cluster(session: ReadSession, console: ConsoleDep, row: Cluster, viewer: Principal) -> dict[str, Any]:
     """Return the cluster with its nodes, databases and capacity."""
     node_rows, shard_rows = await nodes.list_all(session), await shards.list_all(session)
-    counted = machine.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in node_rows)
+    machines = machine.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in node_rows)
     _, frame = newest_frame(console, "cluster")
-    used = dict(frame_values(frame, 0)).get("used_memory", 0.0) if frame is not None else 0.0
-    every = {
+    used_memory = dict(frame_values(frame, 0)).get("used_memory", 0.0) if frame is not None else 0.0
+    common = {
         "status": "active",
         "nodes": [node.uid for node in node_rows],
         "databases": [bdb.uid for bdb in await bdbs.list_all(session) if viewer.can_access_database(bdb.uid)],
         "total_shards": len(shard_rows),
-        "total_memory": sum(int(node.facts.get("total_memory", 0)) for node in node_rows if node.uid in counted),
-        "used_memory": round(used) if used == used else 0,
+        "total_memory": sum(int(node.facts.get("total_memory", 0)) for node in node_rows if node.uid in machines),
+        "used_memory": round(used_memory) if used_memory == used_memory else 0,
     }
-    return {**render_cluster(row, console.settings), **every}
+    return {**render_cluster(row, console.settings), **common}

@@ -4,14 +4,21 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession, Viewer, WriteSession
+from shardboard.api.http.api_router import ApiRouter
+from shardboard.api.http.dependencies import (
+    Admin,
+    ConsoleDep,
+    ReadSession,
+    Viewer,
+    WriteSession,
+    WriteSessionWithoutDryRun,
+)
 from shardboard.api.http.error_handlers import ERROR_REPLIES
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.parameters import DryRun, is_flag_set
+from shardboard.api.http.parameters import DryRun
 from shardboard.console import Console
 from shardboard.errors import BadRequest
 from shardboard.schemas.cluster import console_ca as schema
@@ -22,7 +29,7 @@ log = logging.getLogger(__name__)
 CONFIRM_TIMEOUT_SECONDS = 10
 """Time that agents have to confirm that they trust the next CA."""
 
-router = APIRouter(tags=["cluster"])
+router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 
 @router.get(
@@ -31,7 +38,7 @@ router = APIRouter(tags=["cluster"])
 async def get_ca_bundle(console: ConsoleDep) -> str:
     """Return all CA certificates (PEM) that browsers and clients of TLS endpoints have to trust.
 
-    While the console's CA is being replaced, these are the previous and the next one. For a CA that an external CA has signed, the
+    While the console CA is being replaced, these are the previous and the next one. For a CA that an external CA has signed, the
     bundle also contains the certificates above it, including the root if it is known. No credentials are required.
     """
     return console.ca.bundle
@@ -55,15 +62,15 @@ async def get_console_ca(_viewer: Viewer, session: ReadSession, console: Console
     responses=error_responses(409, 503),
 )
 async def create_ca_request(
-    admin: Admin, session: WriteSession, console: ConsoleDep, body: schema.NewCaRequest | None = None
+    admin: Admin, session: WriteSessionWithoutDryRun, console: ConsoleDep, body: schema.NewCaRequest | None = None
 ) -> JSONResponse:
     """Create a certificate signing request for an external CA. It replaces an open request.
 
     The private key stays in the console's state directory. Required role: `admin`.
     """
     body = body or schema.NewCaRequest()
-    made = await service.create_signing_request(session, console.ca, admin, body.common_name, body.organization)
-    return JSONResponse(schema.render_ca_request(made))
+    request = await service.create_signing_request(session, console.ca, admin, body.common_name, body.organization)
+    return JSONResponse(schema.render_ca_request(request))
 
 
 @router.post(
@@ -76,8 +83,8 @@ async def announce_ca(
     admin: Admin,
     session: WriteSession,
     console: ConsoleDep,
+    dry_run: DryRun,
     body: schema.AnnounceCaRequest | None = None,
-    dry_run: DryRun = None,
 ) -> JSONResponse:
     """Announce the next CA (first of two steps). Agents trust it from now on, but no certificates of it are served yet.
 
@@ -85,7 +92,7 @@ async def announce_ca(
     the contents of a certificate. Required role: `admin`.
     """
     chain = (body.certificate or "") if body else ""
-    if is_flag_set(dry_run):
+    if dry_run:
         if not chain:
             raise BadRequest("invalid_certificate", "`certificate` is required in a dry run.", field="certificate")
         return JSONResponse(schema.render_ca(await service.check_certificate(session, console.ca, chain)))
@@ -127,7 +134,7 @@ async def switch_ca(admin: Admin, console: ConsoleDep) -> JSONResponse:
     response_model=schema.ConsoleCaState,
     responses=error_responses(409, 503),
 )
-async def withdraw_ca(admin: Admin, session: WriteSession, console: ConsoleDep) -> JSONResponse:
+async def withdraw_ca(admin: Admin, session: WriteSessionWithoutDryRun, console: ConsoleDep) -> JSONResponse:
     """Withdraw the announced CA or the open request. After `switch`, this is no longer possible.
 
     To return to another CA after `switch`, replace the CA again when the previous one has been removed. Required role: `admin`.

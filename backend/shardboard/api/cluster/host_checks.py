@@ -1,28 +1,18 @@
 """Endpoint that checks the settings of a node's machine."""
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
 from shardboard.errors import NotFound
 from shardboard.queries.cluster import host_checks as service
+from shardboard.schemas.cluster.host_checks import MachineCheck, render
 from shardboard.state.cluster import nodes
 
-router = APIRouter(tags=["nodes"])
-
-
-class MachineCheck(BaseModel):
-    """A setting of the machine and whether it is good."""
-
-    name: str
-    value: str
-    good: bool
-    costs: str = Field(description="Effect of a wrong value.")
-    mends: str = Field(description="Command that fixes the setting.")
+router = ApiRouter(prefix="/v1", tags=["nodes"])
 
 
 @router.get(
@@ -36,4 +26,4 @@ async def list_host_checks(_viewer: AnyViewer, session: ReadSession, uid: Uid) -
     node = await nodes.by_uid(session, uid)
     if node is None:
         raise NotFound("node_not_found", f"Node {uid} does not exist.")
-    return JSONResponse((await service.checks(session, [node]))[uid])
+    return JSONResponse([render(each) for each in (await service.checks(session, [node]))[uid]])

@@ -4,21 +4,22 @@ import shlex
 import socket
 from typing import Annotated
 
-from fastapi import APIRouter, BackgroundTasks, Request
+from fastapi import BackgroundTasks, Request
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, Field
 
 from shardboard.api.http import audit_middleware
-from shardboard.api.http.dependencies import Admin, ConsoleDep, WriteSession
+from shardboard.api.http.api_router import ApiRouter
+from shardboard.api.http.dependencies import Admin, ConsoleDep, WriteSessionWithoutDryRun
 from shardboard.api.http.error_handlers import ERROR_REPLIES
 from shardboard.console import Console
 from shardboard.contract import NodeFacts, Port, protocol
 from shardboard.errors import NotAcceptable
-from shardboard.pki.tls import normal_name
+from shardboard.kit.addresses import host_port, normal_name
 from shardboard.schemas.timestamps import iso
 from shardboard.services.cluster import join as services
 
-router = APIRouter(tags=["join"], responses=ERROR_REPLIES)
+router = ApiRouter(prefix="/v1", tags=["join"], responses=ERROR_REPLIES)
 
 
 class JoinTokenRequest(BaseModel):
@@ -51,9 +52,18 @@ class JoinReply(BaseModel):
     cluster_name: str
 
 
+class JoinConflict(BaseModel):
+    token: Annotated[str, Field(max_length=256, repr=False)]
+    addr: Annotated[str, Field(max_length=253)]
+
+
 @router.post("/join_tokens")
 async def create_join_token(
-    request: Request, console: ConsoleDep, session: WriteSession, admin: Admin, body: JoinTokenRequest | None = None
+    request: Request,
+    console: ConsoleDep,
+    session: WriteSessionWithoutDryRun,
+    admin: Admin,
+    body: JoinTokenRequest | None = None,
 ) -> JoinTokenOut:
     """Create a join token, with which one agent can join once, until the token expires. Required role: `admin`."""
     body = body or JoinTokenRequest()
@@ -61,13 +71,13 @@ async def create_join_token(
         session, console.ca, originator=admin.username, ttl=body.ttl, addr=body.address
     )
     command = ["shardboard", "agent", "--join", _url(console, request), "--token", token]
-    command += ["--address", body.address or "ADDRESS-OF-THE-NODE"]
+    command += ["--address", normal_name(body.address) if body.address else "ADDRESS-OF-THE-NODE"]
     return JoinTokenOut(token=token, expires_at=iso(expires_at), command=shlex.join(command))
 
 
 @router.get("/ca", summary="Get CA certificate", response_class=PlainTextResponse)
 async def get_ca_certificate(console: ConsoleDep) -> str:
-    """Return the console's CA certificate (PEM). Compare its fingerprint with the one in the join token before you trust it.
+    """Return the certificate of the console CA (PEM). Compare its fingerprint with the one in the join token before you trust it.
 
     No credentials are required.
     """
@@ -76,18 +86,18 @@ async def get_ca_certificate(console: ConsoleDep) -> str:
 
 @router.post("/bootstrap/join", summary="Join node")
 async def join_node(
-    request: Request, body: JoinRequest, console: ConsoleDep, session: WriteSession, after: BackgroundTasks
+    request: Request, body: JoinRequest, console: ConsoleDep, session: WriteSessionWithoutDryRun, after: BackgroundTasks
 ) -> JoinReply:
     """Admit an agent that has a join token. Its release must be at most one release older or newer than the console's.
 
     Authenticated by the join token in the body.
     """
-    if apart := protocol.incompatibility(
+    if incompatibility := protocol.incompatibility(
         protocol.protocol_from_header(request.headers.get(protocol.HEADER)), "the agent"
     ):
-        raise NotAcceptable("wrong_release", f"{apart[0].upper()}{apart[1:]}.")
+        raise NotAcceptable("wrong_release", f"{incompatibility[0].upper()}{incompatibility[1:]}.")
     audit_middleware.record_claimed_user(f"agent of {body.addr}")
-    applicant = services.JoinRequest(
+    join_request = services.JoinRequest(
         token=body.token,
         csr=body.csr,
         addr=body.addr,
@@ -95,7 +105,7 @@ async def join_node(
         facts=body.facts.model_dump(),
         renews_certificates=body.renews,
     )
-    admission = await services.accept(session, console.ca, applicant)
+    admission = await services.accept(session, console.ca, join_request)
     audit_middleware.record_authenticated_user(f"agent of {body.addr}", "join token")
     after.add_task(console.bus.publish, "nodes", admission.node_uid)
     return JoinReply(
@@ -106,10 +116,22 @@ async def join_node(
     )
 
 
+@router.post("/bootstrap/join_conflict", summary="Report join conflict")
+async def report_join_conflict(body: JoinConflict, session: WriteSessionWithoutDryRun) -> dict[str, str]:
+    """Record that an agent ignores its join token because it belongs to another console.
+
+    Authenticated by the join token in the body, which remains valid.
+    """
+    audit_middleware.record_claimed_user(f"agent of {body.addr}")
+    await services.report_conflict(session, body.token, body.addr)
+    audit_middleware.record_authenticated_user(f"agent of {body.addr}", "join token")
+    return {}
+
+
 def _url(console: Console, request: Request) -> str:
     """Return the console's URL. Uses the host name of the request if the console's certificate is valid for it."""
     host = normal_name(request.url.hostname or "")
-    known = {*console.ca.names, *console.certificate.identity.names}
-    if console.certificate.source != "settings" and host not in known:
+    names = {*console.ca.names, *console.certificate.identity.names}
+    if console.certificate.source != "settings" and host not in names:
         host = socket.gethostname()
-    return f"https://{f'[{host}]' if ':' in host else host}:{console.settings.https_port}"
+    return f"https://{host_port(host, console.settings.https_port)}"

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.error_replies import error_responses
 from shardboard.domain import rule_schemas
@@ -16,7 +17,7 @@ from shardboard.schemas.benchmarks.benchmark_requests import BenchmarkCreate
 from shardboard.schemas.cluster.nodes import NodeUpdate
 from shardboard.schemas.databases.bdb_requests import BdbCreate
 
-router = APIRouter(tags=["cluster"])
+router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 OBJECTS: dict[str, Callable[[], dict[str, Any]]] = {
     "bdb": BdbCreate.model_json_schema,

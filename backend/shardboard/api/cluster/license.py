@@ -1,8 +1,8 @@
 """Endpoints of the license, for scripts that query it."""
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import Admin, ReadSession, WriteSession
 from shardboard.api.http.error_replies import error_responses
@@ -11,7 +11,7 @@ from shardboard.services.cluster import cluster as service
 from shardboard.state.cluster import cluster
 from shardboard.state.databases import bdbs, shards
 
-router = APIRouter(tags=["cluster"])
+router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 
 @router.get("/license", response_model=schema.License, responses=error_responses())

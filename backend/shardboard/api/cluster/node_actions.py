@@ -1,14 +1,16 @@
 """Endpoints of actions on nodes (maintenance, failover of all primaries, removal) and of snapshots."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, ReadSession, Viewer, WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
+from shardboard.domain.cluster.actions import OPEN_STATUSES
 from shardboard.errors import NotFound
 from shardboard.schemas.cluster import node_actions as schema
 from shardboard.schemas.placement import plans
@@ -17,10 +19,10 @@ from shardboard.services.cluster import actions as action_service
 from shardboard.services.cluster import node_actions as service
 from shardboard.services.placement import placement_snapshots as snapshot_service
 from shardboard.state.cluster import actions, nodes
-from shardboard.state.cluster.actions import OPEN_STATUSES, Action
+from shardboard.state.cluster.actions import Action
 from shardboard.state.placement import placement_snapshots
 
-router = APIRouter(tags=["nodes"])
+router = ApiRouter(prefix="/v1", tags=["nodes"])
 
 NameInPath = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9_.:-]+$")]
 
@@ -29,6 +31,8 @@ class MaintenanceOnRequest(BaseModel):
     """Body of a request to start maintenance, as in the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="ignore")
+
+    WITHOUT_EFFECT: ClassVar = {"evict_active_active_replica": True}
 
     overwrite_snapshot: bool = Field(default=False, description="Replace the snapshot of an earlier maintenance start.")
     evict_ha_replica: bool = Field(default=True, description="Move replicas to other nodes with enough free memory.")
@@ -53,6 +57,8 @@ class MaintenanceOffRequest(BaseModel):
 class RemovalRequest(BaseModel):
     """Body of a request to remove a node, as in the Redis Enterprise REST API."""
 
+    WITHOUT_EFFECT: ClassVar = {"wait_for_persistence": None}
+
     wait_for_persistence: bool | None = Field(
         default=None, description="Accepted without effect: moved shards are always complete."
     )
@@ -64,7 +70,7 @@ class RemovalRequest(BaseModel):
 async def start_maintenance(
     admin: Admin, session: WriteSession, uid: Uid, body: MaintenanceOnRequest | None = None
 ) -> schema.Queued:
-    """Start maintenance of a node: its primaries fail over, its replicas move to other nodes, and it gets no new shards.
+    """Start maintenance of a node: its primaries are switched over, its replicas move to other nodes, and it gets no new shards.
 
     Required role: `admin`.
     """
@@ -99,11 +105,11 @@ async def end_maintenance(
 
 @router.post(
     "/nodes/{uid}/actions/enslave_node",
-    summary="Fail over all primaries of node",
+    summary="Switch over all primaries of node",
     responses=error_responses(404, 406, 409),
 )
 async def switch_over_node(admin: Admin, session: WriteSession, uid: Uid) -> schema.Queued:
-    """Fail over all primaries of the node to their replicas on other nodes. Required role: `admin`."""
+    """Switch all primaries of the node over to their replicas on other nodes. Required role: `admin`."""
     return schema.render_queued(await service.switch_over_primaries(session, uid, admin))
 
 
@@ -132,16 +138,16 @@ async def list_node_address_changes(
 @router.get("/nodes/actions", response_model=schema.NodeActions, responses=error_responses())
 async def list_all_actions(_viewer: Viewer, session: ReadSession) -> JSONResponse:
     """Return the running and past actions of all nodes, newest first."""
-    found = await actions.list_for_object(session, "node")
-    return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
+    node_actions = await actions.list_for_object(session, "node")
+    return JSONResponse({"actions": [schema.render(action) for action in node_actions if action.name in schema.NAMES]})
 
 
 @router.get("/nodes/{uid}/actions", response_model=schema.NodeActions, responses=error_responses(404))
 async def list_actions(_viewer: Viewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return the running and past actions of a node, newest first."""
     await _require_node(session, uid)
-    found = await actions.list_for_object(session, "node", uid)
-    return JSONResponse({"actions": [schema.render(action) for action in found if action.name in schema.NAMES]})
+    node_actions = await actions.list_for_object(session, "node", uid)
+    return JSONResponse({"actions": [schema.render(action) for action in node_actions if action.name in schema.NAMES]})
 
 
 @router.get("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=error_responses(404))
@@ -153,12 +159,12 @@ async def get_action(_viewer: Viewer, session: ReadSession, uid: Uid, action: Na
 @router.delete("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=error_responses(404, 409))
 async def cancel_action(admin: Admin, session: WriteSession, uid: Uid, action: NameInPath) -> JSONResponse:
     """Cancel a running action, or delete the result of a finished one. Required role: `admin`."""
-    found = await _newest(session, uid, action)
-    if found.status in OPEN_STATUSES:
-        await action_service.cancel(session, found, admin)
+    action_row = await _newest(session, uid, action)
+    if action_row.status in OPEN_STATUSES:
+        await action_service.cancel(session, action_row, admin)
     else:
-        await session.delete(found)
-    return JSONResponse(schema.render(found))
+        await session.delete(action_row)
+    return JSONResponse(schema.render(action_row))
 
 
 @router.get("/nodes/{uid}/snapshots", response_model=list[schema.Snapshot], responses=error_responses(404))
@@ -187,8 +193,8 @@ async def delete_snapshot(admin: Admin, session: WriteSession, uid: Uid, name: N
 
 async def _newest(session: Any, uid: int, name: str) -> Action:
     state_machine = schema.STATE_MACHINES.get(name)
-    found = await actions.list_for_object(session, "node", uid)
-    newest = next((action for action in found if action.name == state_machine), None)
+    matching = await actions.list_for_object(session, "node", uid)
+    newest = next((action for action in matching if action.name == state_machine), None)
     if newest is None:
         raise NotFound("not_found", f"Node {uid} does not have an action {name}.")
     return newest

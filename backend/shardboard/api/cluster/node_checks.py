@@ -1,23 +1,25 @@
 """Endpoints that check the health and the setup of nodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lookups import get_node_or_404
 from shardboard.api.http.parameters import Uid
+from shardboard.contract import HostCheck
+from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.queries.cluster import host_checks
 from shardboard.schemas.optional_fields import OptionalStr, without_none
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
 
-router = APIRouter(tags=["nodes"])
+router = ApiRouter(prefix="/v1", tags=["nodes"])
 
 
 class NodeResult(BaseModel):
@@ -47,9 +49,9 @@ async def check_cluster(_viewer: AnyViewer, session: ReadSession) -> JSONRespons
     """
     machines = await nodes.list_all(session)
     settings = await host_checks.checks(session, machines)
-    found = [_result(node, settings[node.uid]) for node in machines]
-    shown = [{**each, "node_uid": str(each["node_uid"])} for each in found]
-    return JSONResponse({"cluster_test_result": all(each["result"] for each in found), "nodes": shown})
+    checks = [_result(node, settings[node.uid]) for node in machines]
+    rendered_checks = [{**each, "node_uid": str(each["node_uid"])} for each in checks]
+    return JSONResponse({"cluster_test_result": all(each["result"] for each in checks), "nodes": rendered_checks})
 
 
 @router.get("/nodes/check/{uid}", response_model=NodeResult, responses=error_responses(404))
@@ -59,16 +61,16 @@ async def check_node(_viewer: AnyViewer, session: ReadSession, uid: Uid) -> JSON
     return JSONResponse(_result(node, (await host_checks.checks(session, [node]))[uid]))
 
 
-def _result(node: Node, settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _result(node: Node, settings: Sequence[HostCheck]) -> dict[str, Any]:
     error = next(_problems(node, settings), None)
     return {"node_uid": node.uid, "result": error is None, **without_none(error=error)}
 
 
-def _problems(node: Node, settings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if node.health == "down":
+def _problems(node: Node, settings: Sequence[HostCheck]) -> Iterator[str]:
+    if node.health == NodeHealth.DOWN:
         yield "The console cannot reach the node's agent."
     if node.proxy.get("state") == "died":  # a proxy without endpoints is stopped, which is not a problem
         yield "The node's proxy is not running."
     for setting in settings:
-        if not setting["good"]:
-            yield f"{setting['name']} is {setting['value']}: {setting['costs']} {setting['mends']}"
+        if not setting.good:
+            yield f"{setting.name} is {setting.value}: {setting.impact} {setting.remedy}"

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Depends
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession, WriteSession
 from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.lists import FieldSelection, ListQuery, fields_of, list_query_of
 from shardboard.api.http.lookups import get_node_or_404
-from shardboard.api.http.parameters import Fields, Uid, select_fields
+from shardboard.api.http.parameters import Uid
 from shardboard.console import Console
+from shardboard.domain.databases.shard_status import DesiredState
 from shardboard.schemas.cluster import nodes as schema
 from shardboard.services.cluster import nodes as service
 from shardboard.state.cluster import nodes
@@ -21,32 +24,33 @@ from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.shards import Shard
 from shardboard.state.placement import placement_snapshots
 
-router = APIRouter(tags=["nodes"])
+router = ApiRouter(prefix="/v1", tags=["nodes"])
+
+
+NodeList = Annotated[ListQuery, Depends(list_query_of(schema.Node))]
+NodeFields = Annotated[FieldSelection, Depends(fields_of(schema.Node))]
 
 
 @router.get("/nodes", response_model=list[schema.Node], responses=error_responses())
-async def list_nodes(
-    _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, fields: Fields = ""
-) -> JSONResponse:
+async def list_nodes(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: NodeList) -> JSONResponse:
     """Return all nodes."""
-    shown = await render_nodes(session, await nodes.list_all(session), console)
-    return JSONResponse([select_fields(node, fields) for node in shown])
+    return query.reply(await render_nodes(session, await nodes.list_all(session), console))
 
 
 @router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=error_responses())
 async def list_node_statuses(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
     """Return the memory and the shards of all nodes, by node uid."""
-    found = await render_node_statuses(session, await nodes.list_all(session), console)
-    return JSONResponse({str(uid): status for uid, status in found.items()})
+    statuses = await render_node_statuses(session, await nodes.list_all(session), console)
+    return JSONResponse({str(uid): status for uid, status in statuses.items()})
 
 
 @router.get("/nodes/{uid}", response_model=schema.Node, responses=error_responses(404))
 async def get_node(
-    _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: Uid, fields: Fields = ""
+    _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: Uid, fields: NodeFields
 ) -> JSONResponse:
     """Return a node."""
-    shown = await render_nodes(session, [await get_node_or_404(session, uid)], console)
-    return JSONResponse(select_fields(shown[0], fields))
+    rendered_nodes = await render_nodes(session, [await get_node_or_404(session, uid)], console)
+    return JSONResponse(fields.apply(rendered_nodes[0]))
 
 
 @router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=error_responses(404))
@@ -82,22 +86,22 @@ async def render_node_statuses(
     session: ReadSession, machines: Sequence[Node], console: Console
 ) -> dict[int, dict[str, Any]]:
     """Return the status of these nodes by uid. The number of queries does not depend on the number of nodes."""
-    promises = {bdb.uid: bdb.shard_memory for bdb in await bdbs.list_all(session)}
+    memory_by_bdb = {bdb.uid: bdb.shard_memory for bdb in await bdbs.list_all(session)}
     all_shards = await shards.list_occupying(session)
-    kept = await placement_snapshots.newest_by_node(session, "maintenance")
+    snapshots = await placement_snapshots.newest_by_node(session, "maintenance")
     leader = min((node.uid for node in await nodes.list_all(session)), default=None)
-    found = {}
+    statuses = {}
     for node in machines:
-        own = _shards_of(node, all_shards)
-        found[node.uid] = schema.render_status(
+        node_rows = _shards_of(node, all_shards)
+        statuses[node.uid] = schema.render_status(
             node,
-            [shard for shard in own if shard.desired == "running"],
+            [shard for shard in node_rows if shard.desired == DesiredState.RUNNING],
             console.live.latest("nodes", str(node.uid)),
-            promised=[promises[shard.bdb_uid] for shard in own if shard.bdb_uid in promises],
+            promised=[memory_by_bdb[shard.bdb_uid] for shard in node_rows if shard.bdb_uid in memory_by_bdb],
             leader=node.uid == leader,
-            snapshot=kept.get(node.uid),
+            snapshot=snapshots.get(node.uid),
         )
-    return found
+    return statuses
 
 
 def _shards_of(node: Node, rows: Iterable[Shard]) -> list[Shard]:

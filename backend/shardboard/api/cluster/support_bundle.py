@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 from fastapi.responses import StreamingResponse
 
 from shardboard.api.cluster import support_bundle_contents
 from shardboard.api.cluster.support_bundle_contents import BundleScope
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ConsoleDep, Principal, require_full_access
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lookups import get_bdb_or_404, get_node_or_404
@@ -23,7 +24,7 @@ from shardboard.errors import Conflict, Unavailable
 from shardboard.services.access.authorization import DEBUGGERS
 from shardboard.services.cluster import support_bundle as service
 
-router = APIRouter(tags=["cluster"])
+router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 MEDIA_TYPE = "application/x-gzip"
 CHUNK_BYTES = 64 * 1024
@@ -90,7 +91,7 @@ async def get_debuginfo_of_bdb(debugger: Debugger, console: ConsoleDep, uid: Uid
     return await _reply(console, BundleScope(bdb_uid=uid), debugger)
 
 
-async def _reply(console: Console, scope: BundleScope, by: Principal) -> StreamingResponse:
+async def _reply(console: Console, scope: BundleScope, principal: Principal) -> StreamingResponse:
     if console.bundle_lock.locked():
         raise Conflict("busy", "Another support bundle is being created. Try again when it is complete.")
     now = datetime.now(UTC)
@@ -102,14 +103,14 @@ async def _reply(console: Console, scope: BundleScope, by: Principal) -> Streami
             file = await asyncio.to_thread(_temporary, console.settings.state_dir)
             await support_bundle_contents.write_bundle(console, scope, file, name, now)
             async with console.store.begin() as session:
-                service.record(session, str(scope), by)
+                service.record(session, str(scope), principal)
         except BaseException as error:
             if file is not None:
                 with suppress(OSError):
                     file.close()
             if isinstance(error, OSError) and error.errno in DISK_ERRNOS:
-                sentence = f"Cannot write the bundle to {console.settings.state_dir}: {error.strerror}. Check the disk."
-                raise Unavailable("no_room", sentence) from error
+                message = f"Cannot write the bundle to {console.settings.state_dir}: {error.strerror}. Check the disk."
+                raise Unavailable("no_room", message) from error
             raise
     size = file.tell()
     file.seek(0)

@@ -24,6 +24,7 @@ from shardboard.queries.cluster import host_checks
 from shardboard.schemas.alerting import events as logs_schema
 from shardboard.schemas.cluster import actions as actions_schema
 from shardboard.schemas.cluster import cluster as cluster_schema
+from shardboard.schemas.cluster import host_checks as host_check_schema
 from shardboard.schemas.databases import proxies as proxies_schema
 from shardboard.schemas.timestamps import iso
 from shardboard.services.cluster import support_bundle as service
@@ -78,8 +79,8 @@ class _State:
 async def write_bundle(console: Console, scope: BundleScope, file: IO[bytes], name: str, now: datetime) -> None:
     """Write the bundle. `missing.txt` lists what could not be collected. Raises OSError if the disk is full."""
     async with console.store.read() as session:
-        found = await _collect(console, session, scope, now)
-    scrub = Scrubber(found.secrets | console.settings.secrets())
+        content = await _collect(console, session, scope, now)
+    scrub = Scrubber(content.secrets | console.settings.secrets())
     missing = []
     with closing(SupportBundle(file, name, now)) as bundle:
 
@@ -87,9 +88,9 @@ async def write_bundle(console: Console, scope: BundleScope, file: IO[bytes], na
             await asyncio.to_thread(lambda: bundle.add(path, make(content)))
 
         await add("README.txt", str, README.format(version=__version__, what=scope, made=iso(now)))
-        for path, value in found.values.items():
+        for path, value in content.values.items():
             await add(path, scrub.json, value)
-        await add("events.ndjson", lambda log: "".join(f"{scrub.json(each)}\n" for each in log), found.log)
+        await add("events.ndjson", lambda log: "".join(f"{scrub.json(each)}\n" for each in log), content.log)
         for topic in service.MAX_POINTS:
             path = f"metrics/{topic}.csv"
             try:
@@ -100,7 +101,7 @@ async def write_bundle(console: Console, scope: BundleScope, file: IO[bytes], na
             else:
                 await add(path, str, text)
         await add("logs/console.log", scrub.text, log_buffer.text())
-        async for uid, collected in console.node_logs.read(found.logs_of):
+        async for uid, collected in console.node_logs.read(content.logs_of):
             if isinstance(collected, str):
                 missing.append(f"logs/node-{uid}: {collected}")
                 continue
@@ -138,14 +139,15 @@ async def _collect(console: Console, session: AsyncSession, scope: BundleScope, 
         "actions.json": [actions_schema.render_v2(each) for each in action_rows],
         "nodes.json": await nodes_api.render_nodes(session, machines, console),
         "checks.json": {
-            str(uid): collected for uid, collected in (await host_checks.checks(session, machines)).items()
+            str(uid): [host_check_schema.render(each) for each in checks]
+            for uid, checks in (await host_checks.checks(session, machines)).items()
         },
         "databases.json": await bdbs_api.render_bdbs(session, rows),
         "shards.json": await shards_api.render_shards(session, parts, console),
         "proxies.json": [proxies_schema.render(node, readings.get(node.uid)) for node in machines],
     }
-    concerned = {node.uid for node in machines if scope.node_uid in (None, node.uid)}
+    node_uids = {node.uid for node in machines if scope.node_uid in (None, node.uid)}
     if scope.bdb_uid is not None:
-        concerned &= {part.node_uid for part in parts} | {uid for row in rows for uid in row.endpoint_nodes}
-    logs_of = {uid: [part.uid for part in parts if part.node_uid == uid] for uid in concerned}
+        node_uids &= {part.node_uid for part in parts} | {uid for row in rows for uid in row.endpoint_nodes}
+    logs_of = {uid: [part.uid for part in parts if part.node_uid == uid] for uid in node_uids}
     return _State(values, [logs_schema.render(each) for each in log], await service.secrets(session), logs_of)

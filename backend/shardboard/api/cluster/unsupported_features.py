@@ -6,9 +6,9 @@ Clients that check these features before they continue get an empty or constant 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, BdbViewer
 from shardboard.api.http.dependencies import ReadSession
 from shardboard.api.http.error_replies import error_responses
@@ -16,17 +16,17 @@ from shardboard.api.http.lookups import get_bdb_or_404
 from shardboard.api.http.parameters import Uid
 from shardboard.errors import NotAcceptable, NotFound
 
-router = APIRouter(tags=["absent"])
+router = ApiRouter(prefix="/v1", tags=["absent"])
 
-_HOURLY, _OFTEN = "0 * * * *", "*/5 * * * *"
+_HOURLY, _EVERY_FIVE_MINUTES = "0 * * * *", "*/5 * * * *"
 _JOBS: dict[str, dict[str, Any]] = {
-    "backup": {"cron_expression": _OFTEN},
+    "backup": {"cron_expression": _EVERY_FIVE_MINUTES},
     "bdb_usage_report": {"cron_expression": _HOURLY, "file_retention_days": 1},
     "cert_rotation": {"cron_expression": _HOURLY, "expiry_days_before_rotation": 30},
-    "log_rotation": {"cron_expression": _OFTEN},
+    "log_rotation": {"cron_expression": _EVERY_FIVE_MINUTES},
     "node_checks": {"cron_expression": _HOURLY},
     "redis_cleanup": {"cron_expression": _HOURLY},
-    "rotate_ccs": {"cron_expression": _OFTEN, "file_suffix": "5min", "rotate_max_num": 1},
+    "rotate_ccs": {"cron_expression": _EVERY_FIVE_MINUTES, "file_suffix": "5min", "rotate_max_num": 1},
 }
 _RUNNING = ("alert_mgr", "cm_server", "ldap_agent_mgr", "stats_archiver")
 _NOT_RUNNING = (
@@ -40,7 +40,7 @@ _NOT_RUNNING = (
 )
 
 REPLIES: dict[str, tuple[str, Any]] = {
-    "/modules": ("Return an empty list. Modules cannot be uploaded; the agents install the flash tier.", []),
+    "/modules": ("Return an empty list. Modules cannot be uploaded; the agents install the flash module.", []),
     "/crdbs": ("Return an empty list. Active-Active databases are not supported.", {"crdbs": []}),
     "/crdb_tasks": ("Return an empty list. Active-Active databases are not supported.", []),
     "/bdb_groups": ("Return an empty list. Databases cannot share a memory limit.", {"bdb_groups": []}),

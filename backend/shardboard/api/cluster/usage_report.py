@@ -3,10 +3,10 @@
 from collections import defaultdict
 from datetime import UTC, datetime
 
-from fastapi import APIRouter
 from fastapi.responses import Response
 
 from shardboard.api.cluster import license  # noqa: A004 - name in the Redis Enterprise REST API
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ConsoleDep, ReadSession, Viewer
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.metrics.intervals import frame_values, newest_frame
@@ -15,7 +15,7 @@ from shardboard.state.cluster import cluster
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.shards import Shard
 
-router = APIRouter(tags=["cluster"])
+router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 
 @router.get(
@@ -32,6 +32,8 @@ async def get_usage_report(_viewer: Viewer, session: ReadSession, console: Conso
     shards_by_bdb: dict[int, list[Shard]] = defaultdict(list)
     for row in await shards.list_all(session):
         shards_by_bdb[row.bdb_uid].append(row)
-    found = [(bdb, shards_by_bdb[bdb.uid], values_by_bdb.get(bdb.uid, {})) for bdb in await bdbs.list_all(session)]
-    report = schema.render(await cluster.load(session), await license.render_license(session), found, datetime.now(UTC))
+    bdb_values = [(bdb, shards_by_bdb[bdb.uid], values_by_bdb.get(bdb.uid, {})) for bdb in await bdbs.list_all(session)]
+    report = schema.render(
+        await cluster.load(session), await license.render_license(session), bdb_values, datetime.now(UTC)
+    )
     return Response(report, media_type="application/x-ndjson")

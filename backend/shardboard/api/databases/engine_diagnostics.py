@@ -4,10 +4,11 @@ import heapq
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import ShardEditor, ShardViewer
 from shardboard.api.http.dependencies import ConsoleDep
 from shardboard.api.http.error_replies import error_responses
@@ -16,7 +17,7 @@ from shardboard.domain.databases import engine_diagnostics
 from shardboard.domain.databases.engine_diagnostics import SlowCommand
 from shardboard.errors import Conflict
 
-router = APIRouter(tags=["shards"])
+router = ApiRouter(prefix="/v1", tags=["shards"])
 
 MAX_SLOW_ENTRIES = 128
 MAX_CLIENTS = 1000
@@ -110,9 +111,9 @@ async def list_shard_clients(
     limit: Annotated[int, Query(ge=1, le=MAX_CLIENTS, description="Maximum number of clients.")] = 100,
 ) -> JSONResponse:
     """Return the client connections of a shard. Returns 409 if the shard does not respond."""
-    found = engine_diagnostics.clients(await console.shard_query_cache.query(uid, "CLIENT", "LIST"))
-    first = heapq.nlargest(limit, found, key=lambda each: (each.memory_bytes, -each.id))
-    return JSONResponse({"shard_uid": str(uid), "total": len(found), "clients": [asdict(each) for each in first]})
+    clients = engine_diagnostics.clients(await console.shard_query_cache.query(uid, "CLIENT", "LIST"))
+    first = heapq.nlargest(limit, clients, key=lambda each: (each.memory_bytes, -each.id))
+    return JSONResponse({"shard_uid": str(uid), "total": len(clients), "clients": [asdict(each) for each in first]})
 
 
 def _entry(each: SlowCommand) -> dict[str, Any]:
@@ -128,5 +129,5 @@ def _entry(each: SlowCommand) -> dict[str, Any]:
 
 def _threshold(reply: str) -> int:
     """Return the threshold in a reply to CONFIG GET, which can be a list or a map."""
-    digits = "".join(letter for letter in reply.rpartition("than")[2] if letter.isdigit() or letter == "-")
+    digits = "".join(character for character in reply.rpartition("than")[2] if character.isdigit() or character == "-")
     return int(digits or 0)

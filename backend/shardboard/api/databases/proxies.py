@@ -1,11 +1,15 @@
 """Endpoints of proxies. Each node has one proxy, which serves all databases with an endpoint on the node."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import Depends
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, BdbViewer
 from shardboard.api.http.dependencies import ConsoleDep, ReadSession, UserManager, WriteSession
 from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.lists import ListQuery, list_query_of
 from shardboard.api.http.parameters import Uid
 from shardboard.errors import NotFound
 from shardboard.schemas.databases import proxies as schema
@@ -14,14 +18,17 @@ from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs
 
-router = APIRouter(tags=["endpoints"])
+router = ApiRouter(prefix="/v1", tags=["endpoints"])
+
+
+ProxyList = Annotated[ListQuery, Depends(list_query_of(schema.Proxy))]
 
 
 @router.get("/proxies", response_model=list[schema.Proxy], responses=error_responses())
-async def list_proxies(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
+async def list_proxies(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: ProxyList) -> JSONResponse:
     """Return the proxies of all nodes."""
     readings = console.live.endpoints.newest()
-    return JSONResponse([schema.render(node, readings.get(node.uid)) for node in await nodes.list_all(session)])
+    return query.reply([schema.render(node, readings.get(node.uid)) for node in await nodes.list_all(session)])
 
 
 @router.get("/proxies/{uid}", response_model=schema.Proxy, responses=error_responses(404))

@@ -2,19 +2,20 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import BdbEditor
 from shardboard.api.http.dependencies import WriteSession
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.parameters import DryRun, Uid, is_flag_set
+from shardboard.api.http.parameters import DryRun, Uid
 from shardboard.schemas.databases.bdb_requests import Placement
 from shardboard.schemas.placement.plans import BlueprintPair
 from shardboard.services.databases import bdbs as service
 
-router = APIRouter(tags=["databases"])
+router = ApiRouter(prefix="/v1", tags=["databases"])
 
 
 class RevampRequest(BaseModel):
@@ -49,21 +50,21 @@ async def revamp_bdb(
     session: WriteSession,
     uid: Uid,
     body: RevampRequest,
-    dry_run: DryRun = None,
+    dry_run: DryRun,
     pause_persistence: Annotated[str | None, Query(description="Accepted without effect.")] = None,
 ) -> JSONResponse:
     """Change the shape of a database, and distribute the slots evenly.
 
-    A dry run returns the blueprint: the nodes and slots of each shard pair after the change. Required role: `admin`,
+    A dry run returns the blueprint: the nodes and slots of each replication pair after the change. Required role: `admin`,
     `cluster_member` or `db_member`.
     """
     changes = body.model_dump(exclude_unset=True, exclude={"avoid_nodes"})
-    bdb, blueprint = await service.revamp(session, uid, changes, body.avoid_nodes, editor, dry_run=is_flag_set(dry_run))
-    if is_flag_set(dry_run):
+    bdb, blueprint = await service.revamp(session, uid, changes, body.avoid_nodes, editor, dry_run=dry_run)
+    if dry_run:
         return JSONResponse(blueprint)
     return JSONResponse(_reply(bdb.action_uid, bdb.name))
 
 
 def _reply(action_uid: str | None, name: str) -> dict[str, Any]:
-    done = f"Database {name} is being changed." if action_uid else f"Database {name} has this shape already."
-    return RevampReply(action_uid=action_uid, description=done).model_dump()
+    message = f"Database {name} is being changed." if action_uid else f"Database {name} has this shape already."
+    return RevampReply(action_uid=action_uid, description=message).model_dump()

@@ -1,14 +1,16 @@
 """Endpoints of shards."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import Depends
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, BdbViewer, ShardViewer
 from shardboard.api.http.dependencies import ConsoleDep, ReadSession
 from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.lists import ListQuery, list_query_of
 from shardboard.api.http.parameters import Uid
 from shardboard.console import Console
 from shardboard.errors import NotFound
@@ -17,14 +19,17 @@ from shardboard.state.cluster import nodes
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.shards import Shard
 
-router = APIRouter(tags=["shards"])
+router = ApiRouter(prefix="/v1", tags=["shards"])
+
+
+ShardList = Annotated[ListQuery, Depends(list_query_of(schema.Shard))]
 
 
 @router.get("/shards", response_model=list[schema.Shard], responses=error_responses())
-async def list_shards(viewer: AnyViewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
+async def list_shards(viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: ShardList) -> JSONResponse:
     """Return the shards of all databases."""
     rows = [shard for shard in await shards.list_all(session) if viewer.can_access_database(shard.bdb_uid)]
-    return JSONResponse(await render_shards(session, rows, console))
+    return query.reply(await render_shards(session, rows, console))
 
 
 @router.get("/shards/{uid}", response_model=schema.Shard, responses=error_responses(404))
@@ -37,11 +42,13 @@ async def get_shard(_viewer: ShardViewer, session: ReadSession, console: Console
 
 
 @router.get("/bdbs/{uid}/shards", response_model=list[schema.Shard], responses=error_responses(404))
-async def list_bdb_shards(_viewer: BdbViewer, session: ReadSession, console: ConsoleDep, uid: Uid) -> JSONResponse:
+async def list_bdb_shards(
+    _viewer: BdbViewer, session: ReadSession, console: ConsoleDep, uid: Uid, query: ShardList
+) -> JSONResponse:
     """Return the shards of a database."""
     if await bdbs.by_uid(session, uid) is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    return JSONResponse(await render_shards(session, await shards.list_for_bdb(session, uid), console))
+    return query.reply(await render_shards(session, await shards.list_for_bdb(session, uid), console))
 
 
 async def render_shards(session: ReadSession, rows: Sequence[Shard], console: Console) -> list[dict[str, Any]]:

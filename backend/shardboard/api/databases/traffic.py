@@ -1,8 +1,8 @@
 """Endpoints that stop and resume the traffic of a database."""
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import BdbEditor
 from shardboard.api.http.dependencies import WriteSession
 from shardboard.api.http.error_replies import error_responses
@@ -10,7 +10,7 @@ from shardboard.api.http.parameters import Uid
 from shardboard.services.databases import traffic as service
 from shardboard.state.cluster.actions import Action
 
-router = APIRouter(tags=["databases"])
+router = ApiRouter(prefix="/v1", tags=["databases"])
 
 
 class TrafficReply(BaseModel):

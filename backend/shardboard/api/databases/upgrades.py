@@ -1,26 +1,28 @@
 """Endpoints that upgrade the engine of a database, or of all databases with shards on a node."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api.databases.bdbs import render_bdb
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import BdbEditor
 from shardboard.api.http.dependencies import Editor, WriteSession
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.parameters import DryRun, Uid, is_flag_set
+from shardboard.api.http.parameters import DryRun, Uid
 from shardboard.schemas.databases import bdbs as schema
 from shardboard.services.databases import upgrades as service
 
-router = APIRouter()
+router = ApiRouter(prefix="/v1")
 
 
 class UpgradeRequest(BaseModel):
     """Body of an upgrade request, as in the Redis Enterprise REST API."""
 
     model_config = ConfigDict(strict=True)
+
+    WITHOUT_EFFECT: ClassVar = {"preserve_roles": False, "may_discard_data": False, "force_discard": False}
 
     redis_version: str = Field(
         default="",
@@ -61,7 +63,7 @@ class UpgradePlan(BaseModel):
     """Reply to a dry run."""
 
     description: str
-    steps: list[str] = Field(description="Steps of each shard pair, in order. Pairs are upgraded in parallel.")
+    steps: list[str] = Field(description="Steps of each replication pair, in order. Pairs are upgraded in parallel.")
 
 
 @router.post(
@@ -72,7 +74,7 @@ class UpgradePlan(BaseModel):
     tags=["databases"],
 )
 async def upgrade_bdb(
-    editor: BdbEditor, session: WriteSession, uid: Uid, body: UpgradeRequest | None = None, dry_run: DryRun = None
+    editor: BdbEditor, session: WriteSession, uid: Uid, dry_run: DryRun, body: UpgradeRequest | None = None
 ) -> JSONResponse:
     """Upgrade the shards of a database to the engine version that is installed on their nodes. Replicas are upgraded first.
 
@@ -80,9 +82,9 @@ async def upgrade_bdb(
     `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member` or `db_member`.
     """
     request = body or UpgradeRequest()
-    at_once = 0 if request.parallel_shards_upgrade == "all" else max(1, request.parallel_shards_upgrade)
-    options = service.UpgradeOptions(request.redis_version, request.force_restart, at_once)
-    if is_flag_set(dry_run):
+    max_parallel = 0 if request.parallel_shards_upgrade == "all" else max(1, request.parallel_shards_upgrade)
+    options = service.UpgradeOptions(request.redis_version, request.force_restart, max_parallel)
+    if dry_run:
         plan = await service.preview(session, uid, options)
         plan_reply = UpgradePlan(description=plan.description, steps=[move.title for move in plan.moves])
         return JSONResponse(plan_reply.model_dump())
@@ -92,14 +94,14 @@ async def upgrade_bdb(
 
 
 @router.post("/nodes/{uid}/upgrade", responses=error_responses(404), tags=["nodes"])
-async def upgrade_node(editor: Editor, session: WriteSession, uid: Uid, dry_run: DryRun = None) -> NodeUpgrades:
+async def upgrade_node(editor: Editor, session: WriteSession, uid: Uid, dry_run: DryRun) -> NodeUpgrades:
     """Upgrade all databases that have a shard on the node (extension). Databases that cannot be upgraded now have a reason.
 
     Required role: `admin`, `cluster_member` or `db_member`, not limited to some databases.
     """
     forecasts = (
         await service.preview_for_node(session, uid)
-        if is_flag_set(dry_run)
+        if dry_run
         else await service.schedule_for_node(session, uid, editor)
     )
     return NodeUpgrades(databases=[_render(each) for each in forecasts])

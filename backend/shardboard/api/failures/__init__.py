@@ -1,1 +1,13 @@
 """Endpoints for node failures, failover, incidents and drills."""
+
+from shardboard.api.failures import availability, drills, failover, incidents, repair, shard_restart, timeline
+
+ROUTERS = (
+    availability.router,
+    drills.router,
+    failover.router,
+    incidents.router,
+    repair.router,
+    shard_restart.router,
+    timeline.router,
+)

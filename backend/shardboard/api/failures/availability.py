@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.cluster import nodes as node_api
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, BdbViewer
 from shardboard.api.http.dependencies import ConsoleDep, LoginOrError, ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lookups import get_bdb_or_404
 from shardboard.api.http.parameters import Uid, is_flag_set
+from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.failures import availability
 from shardboard.domain.failures.availability import AvailabilityFault
 from shardboard.errors import ApiError, Unavailable
@@ -23,7 +25,7 @@ from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
 
-router = APIRouter(tags=["health"])
+router = ApiRouter(tags=["health"])
 
 _CODES: dict[AvailabilityFault, str] = {
     "shard_unreachable": "bdb_unavailable_shard_unreachable",
@@ -46,11 +48,11 @@ async def get_availability(
     """Return 200 if clients can read and write all slots of the database, and 503 with the reason otherwise."""
     bdb = await get_bdb_or_404(session, uid)
     rows = await shards.list_for_bdb(session, uid)
-    found = _faults(bdb, rows, await nodes.list_all(session))
-    if found:
-        raise Unavailable(_CODES[found[0]], " ".join(availability.MESSAGES[each] for each in found))
+    bdb_faults = _faults(bdb, rows, await nodes.list_all(session))
+    if bdb_faults:
+        raise Unavailable(_CODES[bdb_faults[0]], " ".join(availability.MESSAGES[each] for each in bdb_faults))
     if extend_check == "lag" and (pairs := availability.pairs_out_of_sync(schema.copies(rows))):
-        raise Unavailable("bdb_unavailable", f"A replica of shard pair {pairs[0]} is not in sync.")
+        raise Unavailable("bdb_unavailable", f"The replica of replication pair {pairs[0]} is not in sync.")
     return {}
 
 
@@ -87,20 +89,20 @@ async def get_cluster_health(
 ) -> JSONResponse:
     """Return the health of nodes and databases, and the active alarms of the cluster."""
     machines, rows = await nodes.list_all(session), await shards.list_all(session)
-    found = []
+    faults = []
     for bdb in await bdbs.list_all(session):
         if not viewer.can_access_database(bdb.uid):
             continue
-        own = [row for row in rows if row.bdb_uid == bdb.uid]
-        found.append((bdb, own, _faults(bdb, own, machines)))
+        bdb_rows = [row for row in rows if row.bdb_uid == bdb.uid]
+        faults.append((bdb, bdb_rows, _faults(bdb, bdb_rows, machines)))
     report = schema.cluster(
         await cluster.load(session),
         machines,
         await node_api.render_node_statuses(session, machines, console),
-        found,
+        faults,
         [alarm for alarm in await events.list_open_alarms(session) if viewer.can_see_alarm(alarm)],
-        on_flash=sum(len(own) for bdb, own, _ in found if bdb.on_flash),
-        issues_only=is_flag_set(issues_only),
+        on_flash=sum(len(bdb_rows) for bdb, bdb_rows, _ in faults if bdb.on_flash),
+        issues_only=is_flag_set(issues_only, "issues_only"),
     )
     return JSONResponse(report)
 
@@ -110,23 +112,23 @@ async def get_cluster_health(
 async def get_database_health(_viewer: BdbViewer, session: ReadSession, uid: Uid) -> JSONResponse:
     """Return the health of a database: its shards, and the reasons why clients cannot use it."""
     bdb, rows = await get_bdb_or_404(session, uid), await shards.list_for_bdb(session, uid)
-    found = _faults(bdb, rows, await nodes.list_all(session))
-    return JSONResponse(schema.database(bdb, rows, found, await events.list_open_alarms(session)))
+    bdb_faults = _faults(bdb, rows, await nodes.list_all(session))
+    return JSONResponse(schema.database(bdb, rows, bdb_faults, await events.list_open_alarms(session)))
 
 
 def _faults(bdb: Bdb, rows: Sequence[Shard], machines: Sequence[Node]) -> list[AvailabilityFault]:
-    return availability.faults(schema.copies(rows), bound=any(_listens(node, bdb) for node in machines))
+    return availability.faults(schema.copies(rows), bound=any(_is_listening(node, bdb) for node in machines))
 
 
-def _listens(node: Node, bdb: Bdb) -> bool:
+def _is_listening(node: Node, bdb: Bdb) -> bool:
     """Return whether the node's proxy serves the endpoint, according to the last report of its agent.
 
     Proxy statistics are not used: a console that has just started has not received any yet.
     """
-    running = node.health != "down" and node.proxy.get("state") == "running"
+    is_running = node.health != NodeHealth.DOWN and node.proxy.get("state") == "running"
     return (
         not bdb.traffic_stopped
         and node.uid in bdb.endpoint_nodes
-        and running
+        and is_running
         and str(bdb.uid) not in node.proxy.get("failures", {})
     )

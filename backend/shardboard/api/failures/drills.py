@@ -2,15 +2,16 @@
 
 from typing import Literal
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
+from shardboard.domain.cluster.actions import ActionStatus
 from shardboard.services.failures import drills as service
 
-router = APIRouter(tags=["nodes"])
+router = ApiRouter(prefix="/v1", tags=["nodes"])
 
 
 class DrillRequest(BaseModel):
@@ -33,7 +34,7 @@ class DrillRequest(BaseModel):
 
 class QueuedDrill(BaseModel):
     action_uid: str
-    status: str = "queued"
+    status: str = ActionStatus.QUEUED
 
 
 @router.post("/nodes/{uid}/actions/drill", summary="Start drill", responses=error_responses(403, 404, 406))

@@ -1,8 +1,8 @@
 """Endpoints that request failovers of shards."""
 
-from fastapi import APIRouter
 from pydantic import BaseModel, Field, StrictInt
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyEditor, ShardEditor, database_of_shard, require_access_to_each
 from shardboard.api.http.dependencies import WriteSession
 from shardboard.api.http.error_replies import error_responses
@@ -10,7 +10,7 @@ from shardboard.api.http.parameters import Uid
 from shardboard.services.failures import failover as service
 from shardboard.state.cluster.actions import Action
 
-router = APIRouter(tags=["shards"])
+router = ApiRouter(prefix="/v1", tags=["shards"])
 
 
 ShardUids = list[str | StrictInt]
@@ -37,10 +37,10 @@ class FailoverReply(BaseModel):
 
 
 @router.post(
-    "/shards/actions/failover", summary="Fail over several shards", responses=error_responses(400, 404, 406, 409)
+    "/shards/actions/failover", summary="Switch over several shards", responses=error_responses(400, 404, 406, 409)
 )
 async def fail_over_shards(editor: AnyEditor, session: WriteSession, body: MultiFailoverRequest) -> FailoverReply:
-    """Fail over several primaries of one database to their replicas.
+    """Switch several primaries of one database over to their replicas.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
@@ -49,22 +49,26 @@ async def fail_over_shards(editor: AnyEditor, session: WriteSession, body: Multi
     return _reply(await service.schedule(session, uids, editor, force=body.force, dry_run=body.dry_run))
 
 
-@router.post("/shards/{uid}/actions/failover", summary="Fail over shard", responses=error_responses(400, 404, 406, 409))
+@router.post(
+    "/shards/{uid}/actions/failover", summary="Switch over shard", responses=error_responses(400, 404, 406, 409)
+)
 async def fail_over_shard(
     editor: ShardEditor, session: WriteSession, uid: Uid, body: FailoverRequest | None = None
 ) -> FailoverReply:
-    """Fail over a primary to its replica.
+    """Switch a primary over to its replica.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    given = body or FailoverRequest()
-    return _reply(await service.schedule(session, [uid], editor, force=given.force, dry_run=given.dry_run))
+    failover_request = body or FailoverRequest()
+    return _reply(
+        await service.schedule(session, [uid], editor, force=failover_request.force, dry_run=failover_request.dry_run)
+    )
 
 
 def parse_shard_uids(uids: ShardUids) -> list[int]:
     """Return the uids as numbers. A text that cannot be a uid becomes 0, the uid of no shard."""
-    texts = [str(uid) for uid in uids]
-    return [int(uid) if uid.isascii() and uid.isdigit() and len(uid) < 10 else 0 for uid in texts]
+    shard_uids = [str(uid) for uid in uids]
+    return [int(uid) if uid.isascii() and uid.isdigit() and len(uid) < 10 else 0 for uid in shard_uids]
 
 
 def _reply(action: Action | None) -> FailoverReply:

@@ -3,11 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import JSONResponse, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api.alerting.events import LogViewer, parse_time
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
@@ -18,7 +19,7 @@ from shardboard.schemas.failures import incidents as schema
 from shardboard.state.cluster import cluster
 from shardboard.state.databases import bdbs
 
-router = APIRouter(tags=["log"])
+router = ApiRouter(prefix="/v1", tags=["log"])
 
 DEFAULT_LIMIT = 20
 
@@ -37,9 +38,9 @@ async def list_incidents(
     """
     now = datetime.now(UTC)
     last = parse_time(to, "to") or now + timedelta(seconds=1)
-    found = await service.page(session, parse_time(from_, "from") or service.EARLIEST_TIME, last, limit, now)
+    incidents = await service.page(session, parse_time(from_, "from") or service.EARLIEST_TIME, last, limit, now)
     names = await _names(session)
-    return JSONResponse([schema.render(each, names) for each in found])
+    return JSONResponse([schema.render(each, names) for each in incidents])
 
 
 @router.get("/incidents/{uid}", response_model=schema.IncidentWithEvents, responses=error_responses(404))
@@ -48,8 +49,8 @@ async def get_incident(_viewer: LogViewer, session: ReadSession, uid: Uid) -> JS
 
     Required role: any role except `none` and `db_viewer`.
     """
-    found = await service.get_incident(session, uid, datetime.now(UTC))
-    return JSONResponse(schema.render_with_events(found, await _names(session)))
+    incident = await service.get_incident(session, uid, datetime.now(UTC))
+    return JSONResponse(schema.render_with_events(incident, await _names(session)))
 
 
 @router.get(
@@ -64,15 +65,15 @@ async def get_report(_viewer: LogViewer, session: ReadSession, request: Request,
     Required role: any role except `none` and `db_viewer`.
     """
     now = datetime.now(UTC)
-    found = await service.get_incident(session, uid, now)
+    incident = await service.get_incident(session, uid, now)
     report = incident_report.markdown(
-        found,
+        incident,
         cluster=(await cluster.load(session)).name,
         names=await _names(session),
-        url=f"{request.base_url}timeline/incident/{found.start.uid}",
+        url=f"{request.base_url}timeline/incident/{incident.start.uid}",
         now=ms(now),
     )
-    name = f'attachment; filename="incident-{found.start.uid}.md"'
+    name = f'attachment; filename="incident-{incident.start.uid}.md"'
     return Response(report, media_type="text/markdown; charset=utf-8", headers={"Content-Disposition": name})
 
 

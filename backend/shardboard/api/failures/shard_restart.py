@@ -1,14 +1,14 @@
 """Endpoint that restarts a shard that is down."""
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
 from shardboard.services.failures import shard_restart as service
 
-router = APIRouter(tags=["shards"])
+router = ApiRouter(prefix="/v1", tags=["shards"])
 
 
 class RestartRequest(BaseModel):

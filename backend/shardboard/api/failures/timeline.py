@@ -3,17 +3,18 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.alerting.events import UidFilter, parse_time
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyLogViewer
 from shardboard.api.http.dependencies import ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.schemas.alerting import events as schema
 from shardboard.state.alerting import events
 
-router = APIRouter(tags=["log"])
+router = ApiRouter(prefix="/v1", tags=["log"])
 
 MAX_EVENTS = 5000
 DEFAULT_SPAN = timedelta(hours=1)
@@ -99,7 +100,7 @@ async def list_timeline(
     """
     last = parse_time(to, "to") or datetime.now(UTC) + timedelta(seconds=1)
     first = parse_time(from_, "from") or last - DEFAULT_SPAN
-    found = await events.list_overlapping(
+    overlapping = await events.list_overlapping(
         session,
         TYPES,
         first,
@@ -110,4 +111,4 @@ async def list_timeline(
         node_uid=node_uid,
         limit=MAX_EVENTS,
     )
-    return JSONResponse([schema.render(event) for event in found])
+    return JSONResponse([schema.render(event) for event in overlapping])

@@ -13,9 +13,10 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, QueryParams
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shardboard.api.http.parameters import is_flag_set
+from shardboard.api.http.parameters import is_dry_run
 from shardboard.console import Console
 from shardboard.domain.access.audit import RequestOutcome
+from shardboard.errors import BadRequest
 from shardboard.net.client_address import source_of
 from shardboard.services.access.logins import AuditRateLimit
 from shardboard.state.access import audit
@@ -37,7 +38,7 @@ def source_address(scope: Scope) -> str:
 
 
 def basic_user_name(headers: Headers) -> str:
-    """Return the user name that a request claims in its HTTP Basic header; empty if the header is missing or unreadable."""
+    """Return the username that a request claims in its HTTP Basic header; empty if the header is missing or unreadable."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     with suppress(ValueError):
         if scheme.lower() == "basic":
@@ -46,7 +47,7 @@ def basic_user_name(headers: Headers) -> str:
 
 
 def parse_basic_credentials(value: str) -> tuple[str, str]:
-    """Return the user name and password of an HTTP Basic value. Raises ValueError."""
+    """Return the username and password of an HTTP Basic value. Raises ValueError."""
     username, colon, password = base64.b64decode(value.strip(), validate=True).decode().partition(":")
     if not colon:
         raise ValueError("there is no colon")
@@ -54,33 +55,39 @@ def parse_basic_credentials(value: str) -> tuple[str, str]:
 
 
 def record_claimed_user(username: str) -> None:
-    """Record the user name that the request claims."""
-    if (deed := audit.current.get()) is not None:
-        deed.username, deed.proof = username, ""
+    """Record the username that the request claims."""
+    if (context := audit.current.get()) is not None:
+        context.username, context.auth_method = username, ""
 
 
 def record_authenticated_user(username: str, auth_method: str) -> None:
     """Record the authenticated user and the credential: password, session, token, service token or join token."""
-    if (deed := audit.current.get()) is not None:
-        deed.username, deed.proof = username, auth_method
+    if (context := audit.current.get()) is not None:
+        context.username, context.auth_method = username, auth_method
 
 
 def record_error(code: str, description: str) -> None:
     """Record the error code and the description of the reply."""
-    if (deed := audit.current.get()) is not None:
-        deed.code, deed.detail = code, description
+    if (context := audit.current.get()) is not None:
+        context.code, context.detail = code, description
 
 
 def record_rejection(code: str, description: str) -> None:
     """Record a rejected login although the status of the reply is not 401 or 403."""
-    if (deed := audit.current.get()) is not None:
-        deed.code, deed.detail, deed.refused = code, description, True
+    if (context := audit.current.get()) is not None:
+        context.code, context.detail, context.refused = code, description, True
 
 
 def record_secret_access(what: str) -> None:
     """Record that the reply contains secrets. `what` is a complete sentence."""
-    if (deed := audit.current.get()) is not None:
-        deed.secrets = what
+    if (context := audit.current.get()) is not None:
+        context.secrets = what
+
+
+def recorded_secret_access() -> str:
+    """Return the sentence about the secrets that the reply contains; empty if it contains none."""
+    deed = audit.current.get()
+    return deed.secrets if deed is not None else ""
 
 
 class AuditMiddleware:
@@ -97,12 +104,12 @@ class AuditMiddleware:
         deed = AuditContext(
             source_address(scope), scope["method"], scope["path"], username=basic_user_name(Headers(scope=scope))
         )
-        started = False
+        is_started = False
 
         async def send_and_record(message: Message) -> None:
-            nonlocal started
+            nonlocal is_started
             if message["type"] == "http.response.start":
-                started = True
+                is_started = True
                 await _record(console.store, scope, deed, message["status"])
             await send(message)
 
@@ -110,7 +117,7 @@ class AuditMiddleware:
         try:
             await self._app(scope, receive, send_and_record)
         except Exception as error:
-            if not started:
+            if not is_started:
                 deed.code, deed.detail = "internal_error", type(error).__name__
                 with suppress(Exception):  # the failure may be one of the store
                     await _record(console.store, scope, deed, 500)
@@ -124,14 +131,14 @@ async def _record(store: Store, scope: Scope, context: AuditContext, status: int
     outcome: RequestOutcome = "refused" if is_refused else "done" if status < 400 else "failed"
     if not _is_recorded(scope, context, outcome):
         return
-    listed, unlisted = _rate_limits.setdefault(store, _AuditRateLimits()).try_record(
+    is_recorded, suppressed = _rate_limits.setdefault(store, _AuditRateLimits()).try_record(
         _rate_limit_key(scope, context, outcome)
     )
-    if not listed:
+    if not is_recorded:
         return
     detail = context.secrets if outcome == "done" else context.detail
-    if unlisted:
-        detail += f" {unlisted} more since the last recorded one."
+    if suppressed:
+        detail += f" {suppressed} more since the last recorded one."
     async with store.begin() as session:
         audit.without_audit(session)
         await audit.add(session, context, outcome, code="" if outcome == "done" else context.code, detail=detail)
@@ -143,13 +150,18 @@ def _is_recorded(scope: Scope, context: AuditContext, outcome: RequestOutcome) -
     if outcome == "done":
         return bool(context.secrets) and not context.is_recorded
     if scope["method"] not in audit.SAFE_METHODS:
-        is_dry_run = (
-            outcome == "failed" and context.proof and is_flag_set(QueryParams(scope["query_string"]).get("dry_run"))
-        )
+        is_dry_run = outcome == "failed" and context.auth_method and _is_dry_run(QueryParams(scope["query_string"]))
         return not is_dry_run
     return outcome == "refused" and (
         context.refused or context.code == "unauthorized_action" or "authorization" in Headers(scope=scope)
     )
+
+
+def _is_dry_run(query: QueryParams) -> bool:
+    try:
+        return is_dry_run(query)
+    except BadRequest:
+        return False
 
 
 def _rate_limit_key(scope: Scope, context: AuditContext, outcome: RequestOutcome) -> tuple[str, ...]:
@@ -157,8 +169,8 @@ def _rate_limit_key(scope: Scope, context: AuditContext, outcome: RequestOutcome
     if outcome == "done":
         return "secrets", context.username, scope["route"].path
     return (
-        ("user", context.username, context.proof, source_of(context.source))
-        if context.proof
+        ("user", context.username, context.auth_method, source_of(context.source))
+        if context.auth_method
         else ("place", source_of(context.source))
     )
 
@@ -172,18 +184,18 @@ class _AuditRateLimits:
 
     def try_record(self, key: tuple[str, ...]) -> tuple[bool, int]:
         """Return whether to write this line, and the number of skipped lines before it."""
-        own = self._by_key.pop(key, None) or AuditRateLimit()
-        self._by_key[key] = own
+        key_limit = self._by_key.pop(key, None) or AuditRateLimit()
+        self._by_key[key] = key_limit
         if len(self._by_key) > _MAX_RATE_LIMITS:
             _, oldest = self._by_key.popitem(last=False)
             self._all.suppressed += oldest.suppressed
-        listed, unlisted = own.try_record()
-        if not listed:
+        is_recorded, suppressed = key_limit.try_record()
+        if not is_recorded:
             return False, 0
-        listed, others = self._all.try_record()
-        if not listed:
-            own.suppressed += unlisted
-        return listed, unlisted + others
+        is_recorded, suppressed_overall = self._all.try_record()
+        if not is_recorded:
+            key_limit.suppressed += suppressed
+        return is_recorded, suppressed + suppressed_overall
 
 
 _rate_limits: WeakKeyDictionary[Store, _AuditRateLimits] = WeakKeyDictionary()

@@ -26,7 +26,7 @@ from shardboard.store.db import Store
 COOKIE = "shardboard_session"
 CSRF_HEADER = "x-requested-with"
 WRONG_CREDENTIALS = (
-    "Wrong user name or password. After several failed attempts from your address, wait before you try again."
+    "Wrong username or password. After several failed attempts from your address, wait before you try again."
 )
 UNCHANGED_MESSAGE = "The new password must differ from the current one."
 
@@ -95,8 +95,8 @@ async def _authenticate_request(request: Request, console: Console) -> Login:
                     username, password = audit_middleware.parse_basic_credentials(value)
                 except ValueError:
                     raise Unauthorized("unauthorized", "The HTTP Basic credentials are malformed.") from None
-                found = await verify_login(console, username, password, source_address_of(request))
-                return Login(await _principal(console.store, found.user), password=found.password)
+                login = await verify_login(console, username, password, source_address_of(request))
+                return Login(await _principal(console.store, login.user), password=login.password)
             case "jwt" | "bearer":
                 token = value.strip()
                 if token.startswith(service_tokens.PREFIX):
@@ -144,8 +144,8 @@ async def hash_new_password(
     async with get_login_state(store).verifier.slot(f"for {email}"):
         if rejected_hashes and await passwords.find_matching_hash(password, rejected_hashes) is not None:
             raise NotAcceptable("new_password_same_as_current", UNCHANGED_MESSAGE, field="password")
-        kept = await passwords.hash_password(password, salt_of)
-    return user_accounts.PasswordHashes(kept, acl_users.digest(password))
+        password_hash = await passwords.hash_password(password, salt_of)
+    return user_accounts.PasswordHashes(password_hash, acl_users.digest(password))
 
 
 async def verify_login(
@@ -157,20 +157,20 @@ async def verify_login(
     code: str | None = None,
     audit: bool = False,
 ) -> VerifiedUser:
-    """Return the user with this password, and check `code` if the user has a second factor.
+    """Return the user with this password, and check `code` if the user uses two-factor authentication.
 
     Failures are counted in a separate transaction, because the transaction of the request is rolled back.
     """
     store = console.store
-    found, is_new = await _authenticate(console, username, password, source, code=code, bypass_cache=audit)
+    login, is_new = await _authenticate(console, username, password, source, code=code, bypass_cache=audit)
     if audit:  # a login, with login events in the audit log
-        audit_middleware.record_authenticated_user(found.user.email, "password")
-    if not (audit or found.user.totp_secret is not None or (is_new and found.has_failed)):
-        return found
+        audit_middleware.record_authenticated_user(login.user.email, "password")
+    if not (audit or login.user.totp_secret is not None or (is_new and login.has_failed)):
+        return login
     async with store.begin() as session:
         if not audit:
             trail.without_audit(session)
-        return await record_login(session, found, source, code=code, audit=audit)
+        return await record_login(session, login, source, code=code, audit=audit)
 
 
 async def verify_lasting_login(
@@ -186,9 +186,9 @@ async def verify_lasting_login(
     """Verify credentials like `verify_login`, for a session or token that lasts. The caller has to call `record_login`.
 
     The code is not used up until then. `allow_expired` accepts an expired password that is about to be replaced.
-    `allow_missing_second_factor` accepts a missing second factor that is about to be turned on.
+    `allow_missing_second_factor` accepts missing two-factor authentication that is about to be turned on.
     """
-    found, _ = await _authenticate(
+    login, _ = await _authenticate(
         console,
         username,
         password,
@@ -198,8 +198,8 @@ async def verify_lasting_login(
         allow_missing_second_factor=allow_missing_second_factor,
         bypass_cache=True,
     )
-    audit_middleware.record_authenticated_user(found.user.email, "password")
-    return found
+    audit_middleware.record_authenticated_user(login.user.email, "password")
+    return login
 
 
 async def record_login(
@@ -226,31 +226,34 @@ async def _authenticate(
     """Return the verified user, and whether the password was verified now rather than taken from the cache."""
     audit_middleware.record_claimed_user(username)
     # A session or token lasts, so it requires a password that is valid now, not one from the cache.
-    found, is_new = await _check_password(console, username, password, source, bypass_cache=bypass_cache)
-    if found is None:
+    user, is_new = await _check_password(console, username, password, source, bypass_cache=bypass_cache)
+    if user is None:
         raise Unauthorized("invalid_credentials", WRONG_CREDENTIALS)
-    if found.user.totp_secret is not None:
-        await require_second_factor_code(console.store, found.user, source, code)
+    if user.user.totp_secret is not None:
+        await require_second_factor_code(console.store, user.user, source, code)
     await _check_rules(
-        console.store, found, allow_expired=allow_expired, allow_missing_second_factor=allow_missing_second_factor
+        console.store, user, allow_expired=allow_expired, allow_missing_second_factor=allow_missing_second_factor
     )
-    return found, is_new
+    return user, is_new
 
 
 async def require_second_factor_code(store: Store, user: User, source: str, code: str | None) -> None:
-    """Check a second-factor code without using it up. A wrong code counts as a failed login."""
+    """Check an authentication code without using it up. A wrong code counts as a failed sign-in."""
     if code is None:
-        sentence = f"{user.email} has a second factor: send a code of the authenticator app too. Use a service token for programs."
-        raise Unauthorized("second_factor_required", sentence)
+        message = (
+            f"{user.email} uses two-factor authentication: also send a code from the authenticator app. For programs, use a "
+            "service token."
+        )
+        raise Unauthorized("second_factor_required", message)
     async with store.read() as session:
-        waits = await logins.are_codes_throttled(session, user)
-    if not two_factor.is_code_valid(user, code, recovery_only=waits):
+        must_wait = await logins.are_codes_throttled(session, user)
+    if not two_factor.is_code_valid(user, code, recovery_only=must_wait):
         await record_failed_login(store, get_login_state(store), user.email, source, is_counted=True, is_code=True)
-        if waits:
-            sentence = "Too many wrong codes. Use a recovery code, or try a code of the authenticator app again later."
-            raise Unauthorized("wrong_code", sentence)
-        sentence = "The code is not valid or was used before. Enter the next code that the authenticator app shows."
-        raise Unauthorized("wrong_code", sentence)
+        if must_wait:
+            message = "Too many wrong codes. Use a recovery code, or try a code of the authenticator app again later."
+            raise Unauthorized("wrong_code", message)
+        message = "The code is not valid or was used before. Enter the next code that the authenticator app shows."
+        raise Unauthorized("wrong_code", message)
 
 
 async def _check_rules(
@@ -260,26 +263,26 @@ async def _check_rules(
         cluster_row = await cluster.load(session)
     expiry = logins.expiry(found.user, found.password, cluster_row.settings)
     if not allow_expired and expiry is not None and expiry <= datetime.now(UTC):
-        sentence = f"The password of {found.user.email} expired on {expiry:%Y-%m-%d}. Set a new one when you sign in."
-        raise Unauthorized("password_expired", sentence)
+        message = f"The password of {found.user.email} expired on {expiry:%Y-%m-%d}. Set a new one when you sign in."
+        raise Unauthorized("password_expired", message)
     if not allow_missing_second_factor:
         require_second_factor(found.user, cluster_row)
 
 
 def require_second_factor(user: User, cluster_row: Cluster) -> None:
-    """Check that the user has a second factor if the policy requires one."""
+    """Check that the user uses two-factor authentication if the policy requires one."""
     if logins.lacks_second_factor(user, cluster_row.rules):
-        sentence = (
-            f"{user.email} needs a second factor. Turn on two-factor authentication when you sign in. Use a service token for "
-            "programs."
+        message = (
+            f"{user.email} must use two-factor authentication. Turn it on when you sign in. For programs, use a service "
+            "token."
         )
-        raise Unauthorized("second_factor_missing", sentence)
+        raise Unauthorized("second_factor_missing", message)
 
 
 async def match_password(console: Console, username: str, password: str, source: str) -> Password | None:
-    """Return which of the user's passwords this is. A wrong one counts as a failed login; a correct one resets no counters."""
-    found, _ = await _check_password(console, username, password, source, bypass_cache=False)
-    return found.password if found is not None else None
+    """Return which of the user's passwords this is. A wrong one counts as a failed sign-in; a correct one resets no counters."""
+    user, _ = await _check_password(console, username, password, source, bypass_cache=False)
+    return user.password if user is not None else None
 
 
 async def _check_password(
@@ -290,7 +293,7 @@ async def _check_password(
     Returns the verified user, and whether the password was verified now rather than taken from the cache. `bypass_cache` bypasses
     the cache of passwords that a directory has confirmed.
     """
-    store, keeper = console.store, get_login_state(console.store)
+    store, login_state = console.store, get_login_state(console.store)
     async with store.read() as session:
         candidate = await logins.find_candidate(session, username, source)
     if candidate is None:
@@ -299,12 +302,12 @@ async def _check_password(
         )
         if directory_result is not None:
             return directory_result
-    found = _cached(keeper, candidate, username, password)
-    if found is not None:
-        return found, False
+    cached = _cached(login_state, candidate, username, password)
+    if cached is not None:
+        return cached, False
     attempt = (username, password, source_of(source))
-    return await keeper.verifier.share_concurrent(
-        attempt, lambda: _verify(store, keeper, username, password, source)
+    return await login_state.verifier.share_concurrent(
+        attempt, lambda: _verify(store, login_state, username, password, source)
     ), True
 
 
@@ -313,9 +316,11 @@ def _cached(
 ) -> VerifiedUser | None:
     if candidate is None:
         return None
-    kept = candidate.user.passwords
-    known = next((each for each in kept if login_state.verifier.is_cached(username, password, each.hash)), None)
-    return VerifiedUser(candidate.user, known, candidate.has_failed) if known is not None else None
+    stored_passwords = candidate.user.passwords
+    cached = next(
+        (each for each in stored_passwords if login_state.verifier.is_cached(username, password, each.hash)), None
+    )
+    return VerifiedUser(candidate.user, cached, candidate.has_failed) if cached is not None else None
 
 
 async def _verify(
@@ -324,16 +329,18 @@ async def _verify(
     async with login_state.verifier.slot(source_of(source)):
         # Read again: while this attempt was queued, other attempts may have exceeded the limit of failures.
         async with store.read() as session:
-            found = await logins.find_candidate(session, username, source)
-        matched = await passwords.find_matching_hash(password, found.user.password_hashes if found else ())
-        if found is None or matched is None:
-            await record_failed_login(store, login_state, username, source, is_counted=found is not None)
+            candidate = await logins.find_candidate(session, username, source)
+        matching_hash = await passwords.find_matching_hash(
+            password, candidate.user.password_hashes if candidate else ()
+        )
+        if candidate is None or matching_hash is None:
+            await record_failed_login(store, login_state, username, source, is_counted=candidate is not None)
             return None
-    login_state.verifier.cache_success(username, password, matched)
-    kept = next(each for each in found.user.passwords if each.hash == matched)
-    if kept.data_hash is None:
-        await _store_data_hash(store, found.user, password, matched)
-    return VerifiedUser(found.user, kept, found.has_failed)
+    login_state.verifier.cache_success(username, password, matching_hash)
+    stored_password = next(each for each in candidate.user.passwords if each.hash == matching_hash)
+    if stored_password.data_hash is None:
+        await _store_data_hash(store, candidate.user, password, matching_hash)
+    return VerifiedUser(candidate.user, stored_password, candidate.has_failed)
 
 
 async def _store_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
@@ -353,8 +360,8 @@ async def _by_token(store: Store, token: str) -> Login:
         claims = tokens.read(secret, token)
         user = await users.by_email(session, claims.username)
         principal = await _principal_of(session, user) if user is not None else None
-    marks = {tokens.password_mark(secret, each) for each in user.passwords} if user is not None else set()
-    if principal is None or claims.password_mark not in marks:
+    valid = {tokens.password_fingerprint(secret, each) for each in user.passwords} if user is not None else set()
+    if principal is None or claims.password_fingerprint not in valid:
         raise Unauthorized("token_expired", "The token is no longer valid. Sign in again.")
     if user is not None:
         require_second_factor(user, cluster_row)
@@ -374,14 +381,14 @@ async def _principal_of(session: AsyncSession, user: User) -> Principal:
 
 async def _by_session(store: Store, cookie: str) -> Login:
     async with store.read() as session:
-        found = await sessions.get_session(session, cookie)
-        require_second_factor(found.user, await cluster.load(session))
-        principal = await _principal_of(session, found.user)
-    if found.use_needs_recording:
+        session_row = await sessions.get_session(session, cookie)
+        require_second_factor(session_row.user, await cluster.load(session))
+        principal = await _principal_of(session, session_row.user)
+    if session_row.use_needs_recording:
         async with store.begin() as session:
             trail.without_audit(session)
-            await sessions.record_use(session, found.uid)
-    return Login(principal, session_uid=found.uid)
+            await sessions.record_use(session, session_row.uid)
+    return Login(principal, session_uid=session_row.uid)
 
 
 async def _by_service_token(store: Store, token: str) -> Login:

@@ -1,6 +1,7 @@
 """Dependencies of handlers: the console, a transaction, and the authenticated user.
 
-`Tx` commits before the response is sent (scope "function"), so a client never gets a success reply for an uncommitted change.
+`WriteSession` commits before the response is sent (scope "function"), so a client never gets a success reply for an uncommitted
+change.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,11 +10,14 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.api.http import credentials
+from shardboard.api.http import request_bodies
 from shardboard.api.http.credentials import Login
+from shardboard.api.http.idempotency import IdempotentRequestDep, executing, replay_or_start
+from shardboard.api.http.parameters import DryRun
 from shardboard.console import Console
 from shardboard.errors import ApiError, Forbidden
 from shardboard.services.access.authorization import ADMINS, EDITORS, USER_ADMINS, VIEWERS, Principal
+from shardboard.store.db import roll_back
 
 __all__ = [
     "Admin",
@@ -25,6 +29,7 @@ __all__ = [
     "UserManager",
     "Viewer",
     "WriteSession",
+    "WriteSessionWithoutDryRun",
     "check_principal_role",
     "get_console",
     "require_full_access",
@@ -39,16 +44,40 @@ async def get_console(request: Request) -> Console:
 ConsoleDep = Annotated[Console, Depends(get_console)]
 
 
-async def login_or_error(request: Request, console: ConsoleDep) -> Login | ApiError:
+async def login_or_error(request: Request) -> Login | ApiError:
     """Return the login of the request, or the reason why it has none. Only handlers that need a login raise the reason."""
-    return await credentials.try_authenticate(request, console)
+    return await request_bodies.authenticate_once(request)
 
 
 LoginOrError = Annotated[Login | ApiError, Depends(login_or_error)]
 
 
-async def write_session(console: ConsoleDep, _login_or_error: LoginOrError) -> AsyncIterator[AsyncSession]:
-    """Open one transaction per request, after the credentials: verifying them takes time and can write to the store."""
+async def write_session(
+    request: Request,
+    console: ConsoleDep,
+    _login_or_error: LoginOrError,
+    dry_run: DryRun,
+    repeatable: IdempotentRequestDep,
+) -> AsyncIterator[AsyncSession]:
+    """Open one transaction per request, after the credentials: verifying them takes time and can write to the store.
+
+    A request with an idempotency key that was executed before gets its stored reply.
+
+    A dry run is executed completely and then rolled back. Handlers that also change something outside of the store need
+    `write_session_without_dry_run`, or handle `DryRun` themselves.
+    """
+    with executing(console.store, repeatable):
+        async with console.store.begin() as session:
+            await replay_or_start(request.scope, session, repeatable)
+            yield session
+            if dry_run:
+                await roll_back(session)
+
+
+async def write_session_without_dry_run(
+    console: ConsoleDep, _login_or_error: LoginOrError
+) -> AsyncIterator[AsyncSession]:
+    """Open a transaction of a request that changes something outside of the store, or whose reply contains new secrets."""
     async with console.store.begin() as session:
         yield session
 
@@ -59,6 +88,7 @@ async def read_session(console: ConsoleDep, _login_or_error: LoginOrError) -> As
 
 
 WriteSession = Annotated[AsyncSession, Depends(write_session, scope="function")]
+WriteSessionWithoutDryRun = Annotated[AsyncSession, Depends(write_session_without_dry_run, scope="function")]
 ReadSession = Annotated[AsyncSession, Depends(read_session, scope="function")]
 
 

@@ -15,11 +15,12 @@ _MEANINGS = {
     406: "The request is well-formed but not valid",
     409: "The request conflicts with the current state, for example because another action is running",
     413: "The body is too large",
+    422: "The value of the header Idempotency-Key was used for another request",
     503: "The store does not respond, or too many requests of this kind are running; try again in a moment",
     505: "The value of the header x-api-version is not supported",
 }
 
-_ALWAYS = (400, 401, 403, 413, 503, 505)
+_ALWAYS = (400, 401, 403, 413, 422, 503, 505)
 
 
 def error_responses(*more: int) -> dict[int | str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from shardboard.api.http.error_replies import error_reply
 from shardboard.api.http.response_headers import SECURITY_HEADERS
 from shardboard.console import Console
-from shardboard.pki.tls import normal_name
+from shardboard.kit.addresses import normal_name
 
 _HOST = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{0,5})?")
 
@@ -50,10 +50,10 @@ class HostCheckMiddleware:
 
 def is_allowed_host(host: str, names: Collection[str]) -> bool:
     """Return whether the host of a `Host` header is a loopback name or in `names`, which can contain wildcards."""
-    found = _HOST.fullmatch(host)
-    if found is None:
+    match = _HOST.fullmatch(host)
+    if match is None:
         return False
-    name = normal_name(found["ipv6"] or found["name"].rstrip("."))
+    name = normal_name(match["ipv6"] or match["name"].rstrip("."))
     wildcard = f"*.{name.partition('.')[2]}"
     return _is_loopback(name) or name in names or wildcard in names
 

@@ -27,26 +27,28 @@ async def verify_directory_login(
     """Verify a password against the directory.
 
     Returns the verified user (None: rejected) and whether the directory was queried now, which `bypass_cache` forces. Returns None
-    if the directory is not responsible for the user name.
+    if the directory is not responsible for the username.
     """
-    keeper = get_login_state(console.store)
+    login_state = get_login_state(console.store)
     async with console.store.read() as session:
-        found = await ldap.find_directory_and_user(session, username, keeper.aliases.get(username.lower()))
-    if found is None:
+        directory_user = await ldap.find_directory_and_user(
+            session, username, login_state.aliases.get(username.lower())
+        )
+    if directory_user is None:
         return None
-    directory, user = found
+    directory, user = directory_user
     if (
         not bypass_cache
         and user is not None
-        and keeper.verifier.is_cached(username, password, _cache_key(directory, user))
+        and login_state.verifier.is_cached(username, password, _cache_key(directory, user))
     ):
         async with console.store.read() as session:
-            waits, has_failed = await logins.throttling_state(session, user, source)
-        if not waits:
+            must_wait, has_failed = await logins.throttling_state(session, user, source)
+        if not must_wait:
             return VerifiedUser(user, user.passwords[0], has_failed), False
     attempt = (username, password, source_of(source))
-    return await keeper.verifier.share_concurrent(
-        attempt, lambda: _verify(console, keeper, username, password, source)
+    return await login_state.verifier.share_concurrent(
+        attempt, lambda: _verify(console, login_state, username, password, source)
     ), True
 
 
@@ -61,23 +63,27 @@ async def _verify(
     async with login_state.directory.slot(source_of(source)):
         # Read again: while this attempt was queued, other attempts may have exceeded the limit of failures.
         async with console.store.read() as session:
-            found = await ldap.find_directory_and_user(session, username, login_state.aliases.get(username.lower()))
+            directory_user = await ldap.find_directory_and_user(
+                session, username, login_state.aliases.get(username.lower())
+            )
             rules = (await cluster.load(session)).rules
-            if found is None:
+            if directory_user is None:
                 return None
-            directory, user = found
-            waits, has_failed = login_state.unknown_user_throttle.is_throttled(username, source), False
+            directory, user = directory_user
+            must_wait, has_failed = login_state.unknown_user_throttle.is_throttled(username, source), False
             if user is not None:
-                waits, has_failed = await logins.throttling_state(session, user, source)
-        person = await _query(console, login_state, directory, username, password, source, waits=waits)
-    if person is None:
-        if user is None and not waits:
+                must_wait, has_failed = await logins.throttling_state(session, user, source)
+        directory_entry = await _query(console, login_state, directory, username, password, source, waits=must_wait)
+    if directory_entry is None:
+        if user is None and not must_wait:
             login_state.unknown_user_throttle.record_failure(username, source, rules)
         name = user.email if user is not None else username
-        await record_failed_login(console.store, login_state, name, source, is_counted=user is not None and not waits)
+        await record_failed_login(
+            console.store, login_state, name, source, is_counted=user is not None and not must_wait
+        )
         return None
     login_state.unknown_user_throttle.clear(username, source)
-    user = await _sign_in(console.store, directory, username, person)
+    user = await _sign_in(console.store, directory, username, directory_entry)
     login_state.add_alias(username, user)
     login_state.verifier.cache_success(username, password, _cache_key(directory, user), directory.cache_ttl)
     return VerifiedUser(user, user.passwords[0], has_failed)
@@ -103,8 +109,8 @@ async def _query(
         return None
     except NoAnswer as reason:
         await record_directory_unavailable(console.store, login_state, str(reason))
-        sentence = "The LDAP directory does not respond. Try again later. Users with a local password can sign in."
-        raise Unavailable("ldap_unavailable", sentence) from reason
+        message = "The LDAP directory does not respond. Try again later. Users with a local password can sign in."
+        raise Unavailable("ldap_unavailable", message) from reason
     finally:
         await equalizer  # raises for both kinds of users if too many attempts are queued
 

@@ -1,15 +1,19 @@
 """State of logins in memory (caches, throttles, counters), and recording of failed logins."""
 
 from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
+
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.services.access import logins, passwords
 from shardboard.services.access.concurrency_limiter import ConcurrencyLimiter
 from shardboard.state.access import audit as trail
 from shardboard.state.access.users import Password, User
 from shardboard.state.alerting import events
-from shardboard.store.db import Store
+from shardboard.store.db import Store, roll_back
 
 _MAX_ALIASES = 10_000
 
@@ -37,9 +41,9 @@ class LoginState:
         """Limits queries to the directory, which may take seconds."""
         self.unknown_user_throttle = logins.UnknownUserThrottle()
         self.aliases: OrderedDict[str, int] = OrderedDict()
-        """Uids of users by other user names that the directory accepts for them, in lower case."""
+        """Uids of users by other usernames that the directory accepts for them, in lower case."""
         self.open_streams: Counter[str] = Counter()
-        """Number of open event streams by user name."""
+        """Number of open event streams by username."""
 
     def add_alias(self, username: str, user: User) -> None:
         if username.lower() != user.email.lower():
@@ -56,6 +60,20 @@ def get_login_state(store: Store) -> LoginState:
     return _login_states.setdefault(store, LoginState())
 
 
+@asynccontextmanager
+async def login_change(store: Store, *, dry_run: bool = False) -> AsyncIterator[AsyncSession]:
+    """Open a transaction that can change or end logins. Open logins are checked again after the commit.
+
+    In a dry run, the transaction is rolled back instead.
+    """
+    async with store.begin() as session:
+        yield session
+        if dry_run:
+            await roll_back(session)
+            return
+    recheck_logins(store)
+
+
 def recheck_logins(store: Store) -> None:
     """Make open event streams check their logins again, because a user was changed or removed."""
     store.bus.publish("logins")
@@ -64,27 +82,27 @@ def recheck_logins(store: Store) -> None:
 async def record_failed_login(
     store: Store, login_state: LoginState, username: str, source: str, *, is_counted: bool, is_code: bool = False
 ) -> None:
-    wrong = "code of the second factor" if is_code else "user name or password"
-    listed, unlisted = login_state.audit.try_record()
-    if is_counted or listed:
+    credential = "authentication code" if is_code else "username or password"
+    is_recorded, suppressed = login_state.audit.try_record()
+    if is_counted or is_recorded:
         async with store.begin() as session:
             trail.without_audit(session)
             await logins.record_failure(
                 session,
                 username,
                 source,
-                wrong,
+                credential,
                 is_counted=is_counted,
-                audit=listed,
-                suppressed=unlisted,
+                audit=is_recorded,
+                suppressed=suppressed,
                 is_code=is_code,
             )
 
 
 async def record_directory_unavailable(store: Store, login_state: LoginState, reason: str) -> None:
-    listed, unlisted = login_state.audit.try_record()
-    if listed:
-        more = f" {unlisted} more failures since the last recorded one." if unlisted else ""
+    is_recorded, suppressed = login_state.audit.try_record()
+    if is_recorded:
+        suffix = f" {suppressed} more failures since the last recorded one." if suppressed else ""
         async with store.begin() as session:
             trail.without_audit(session)
-            events.record(session, "authentication_err", reason + more, source="cluster", severity="WARNING")
+            events.record(session, "authentication_err", reason + suffix, source="cluster", severity="WARNING")

@@ -5,16 +5,15 @@ It is plain ASGI because it must not buffer the event stream.
 
 import logging
 
-from fastapi import HTTPException
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shardboard.api.http.error_replies import error_reply
+from shardboard.api.http.request_bodies import LimitedBody, limit_of, too_large
 from shardboard.store.transient_errors import describe_error, is_transient
 
 log = logging.getLogger(__name__)
 
-MAX_BODY = 1_000_000
 API_VERSIONS = frozenset({"1", "1.0", "2", "2.0"})
 """Accepted values of the `x-api-version` header."""
 
@@ -32,17 +31,17 @@ class UnhandledErrorMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = False
+        is_started = False
 
         async def watch(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
+            nonlocal is_started
+            is_started = is_started or message["type"] == "http.response.start"
             await send(message)
 
         try:
             await self._app(scope, receive, watch)
         except Exception as error:
-            if started:
+            if is_started:
                 raise
             if is_transient(error):
                 log.warning("api: %s %s failed: %s", scope["method"], scope["path"], describe_error(error))
@@ -55,7 +54,7 @@ class UnhandledErrorMiddleware:
 
 
 class RequestLimitMiddleware:
-    """Middleware that rejects bodies larger than MAX_BODY (announced or streamed) and unsupported API versions."""
+    """Middleware that limits bodies, announced or streamed, and rejects unsupported API versions."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,33 +66,21 @@ class RequestLimitMiddleware:
         headers = Headers(scope=scope)
         version = headers.get("x-api-version")
         if version is not None and version not in API_VERSIONS:
-            sentence = f"Version {version[:16]} of the API is not supported. Set the header x-api-version to 1 or 2."
-            await error_reply(505, "unsupported_api_version", sentence)(scope, receive, send)
+            message = f"Version {version[:16]} of the API is not supported. Set the header x-api-version to 1 or 2."
+            await error_reply(505, "unsupported_api_version", message)(scope, receive, send)
             return
-        announced = headers.get("content-length", "0")
-        if not announced.isdecimal() or len(announced) > 18 or int(announced) > MAX_BODY:
-            await error_reply(413, "body_too_large", BODY_TOO_LARGE)(scope, receive, send)
+        content_length, limit = headers.get("content-length", "0"), limit_of(scope)
+        if not content_length.isdecimal() or len(content_length) > 18 or int(content_length) > limit:
+            await error_reply(413, "body_too_large", too_large(limit))(scope, receive, send)
             return
-        await self._app(scope, _counting(receive), send)
+        body = LimitedBody(scope, receive)
+        try:
+            await self._app(scope, body.receive, send)
+        finally:
+            body.release()
 
 
 STORE_UNAVAILABLE = (
     "The console's store does not respond; the reason is in the console's log. Shards and endpoints are not affected. "
     "The request was either executed completely or not at all. Check the state, then send the request again."
 )
-BODY_TOO_LARGE = f"The body must not be larger than {MAX_BODY} bytes."
-
-
-def _counting(receive: Receive) -> Receive:
-    received = 0
-
-    async def count() -> Message:
-        nonlocal received
-        message = await receive()
-        received += len(message.get("body", b""))
-        if received > MAX_BODY:
-            # While it reads a body, FastAPI passes on its own HTTPException but no other exceptions.
-            raise HTTPException(413, BODY_TOO_LARGE)
-        return message
-
-    return count

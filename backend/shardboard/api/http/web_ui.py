@@ -54,8 +54,8 @@ def documentation(request: Request) -> HTMLResponse:
 def serve_web_ui(path: str, request: Request, console: ConsoleDep) -> Response:
     if API_PATH.match(request.url.path):
         raise NotFound("not_found", f"The path {request.url.path} does not exist.")
-    directory = console.settings.page_dir
-    file = _inside(directory, path)
+    directory = console.settings.web_ui_dir
+    file = _path_inside(directory, path)
     if file is not None:
         return FileResponse(file)
     index = directory / "index.html"
@@ -66,7 +66,7 @@ def serve_web_ui(path: str, request: Request, console: ConsoleDep) -> Response:
     return FileResponse(index, headers={"Cache-Control": "no-cache"})
 
 
-def _inside(directory: Path, path: str) -> Path | None:
+def _path_inside(directory: Path, path: str) -> Path | None:
     """Return the file with this name inside the directory; None if it does not exist."""
     try:
         file = (directory / path).resolve()

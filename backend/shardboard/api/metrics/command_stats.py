@@ -1,8 +1,8 @@
 """Endpoint that lists the most used commands of a database."""
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import BdbViewer
 from shardboard.api.http.dependencies import ConsoleDep
 from shardboard.api.http.error_replies import error_responses
@@ -10,7 +10,7 @@ from shardboard.api.http.parameters import Uid
 from shardboard.errors import NotFound
 from shardboard.schemas.metrics import command_stats as schema
 
-router = APIRouter(tags=["endpoints"])
+router = ApiRouter(prefix="/v1", tags=["endpoints"])
 
 
 @router.get("/bdbs/{uid}/endpoint/commands", response_model=schema.EndpointCommands, responses=error_responses(404))

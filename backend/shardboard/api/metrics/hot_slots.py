@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import BdbViewer
 from shardboard.api.http.dependencies import ConsoleDep
 from shardboard.api.http.error_replies import error_responses
@@ -14,7 +15,7 @@ from shardboard.domain.metrics.hot_slots import Metric
 from shardboard.errors import NotFound
 from shardboard.schemas.metrics import hot_slots as schema
 
-router = APIRouter(tags=["shards"])
+router = ApiRouter(prefix="/v1", tags=["shards"])
 
 
 @router.get("/bdbs/{uid}/slots/hot", response_model=schema.HotSlots, responses=error_responses(404))
@@ -30,9 +31,9 @@ async def list_hot_slots(
     The request polls the primaries, at most once a second. Rates cover the time since the previous request; the first request has
     totals only.
     """
-    look = await console.hot_slot_cache.get(uid, by)
-    if look is None:
+    snapshot = await console.hot_slot_cache.get(uid, by)
+    if snapshot is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    found = hot_slots.hottest(look.now, look.before, by, limit)
-    seconds = hot_slots.interval(look.now, look.before)
-    return JSONResponse(schema.render(uid, by, found, look.now, seconds, look.detail))
+    hottest = hot_slots.hottest(snapshot.now, snapshot.before, by, limit)
+    seconds = hot_slots.interval(snapshot.now, snapshot.before)
+    return JSONResponse(schema.render(uid, by, hottest, snapshot.now, seconds, snapshot.detail))

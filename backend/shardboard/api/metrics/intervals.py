@@ -48,9 +48,9 @@ class StatsQuery:
         etime: TimeParameter = None,
         metrics: Annotated[str, Query(description="Comma-separated names of metrics. Default: all.")] = "",
     ) -> None:
-        since, until = parse_time(stime, "stime"), parse_time(etime, "etime")
-        self.since = int(since.timestamp()) if since is not None else None
-        self.until = int(until.timestamp()) if until is not None else None
+        first_time, last_time = parse_time(stime, "stime"), parse_time(etime, "etime")
+        self.since = int(first_time.timestamp()) if first_time is not None else None
+        self.until = int(last_time.timestamp()) if last_time is not None else None
         # Redis Enterprise does not document unknown intervals, and some clients send other values. They mean all intervals.
         resolution = named(interval) if interval else None
         self.resolutions = RESOLUTIONS if resolution is None else (resolution,)
@@ -73,7 +73,7 @@ StatsQueryDep = Annotated[StatsQuery, Depends()]
 def stream_objects(found: FramesByResolution, uids: dict[int, Any], query: StatsQuery) -> StreamingResponse:
     """Return a streamed reply with the intervals of all objects."""
     positions: dict[bytes, dict[int, int]] = {}
-    objects = (_render_object(found, uid, shown, query, positions) for uid, shown in uids.items())
+    objects = (_render_object(found, uid, intervals, query, positions) for uid, intervals in uids.items())
     return StreamingResponse(schema.json_array(objects), media_type="application/json")
 
 
@@ -92,16 +92,16 @@ def _render_object(
     found: FramesByResolution, uid: int, shown: Any, query: StatsQuery, positions: dict[bytes, dict[int, int]]
 ) -> dict[str, Any]:
     """Return one object. `positions` caches the positions of uids by frame layout and is shared by all objects."""
-    listed = []
+    members = []
     for resolution, frames in found:
         for frame in frames:
             layout = frame.uids.tobytes()
             if layout not in positions:
-                positions[layout] = {known: position for position, known in enumerate(frame.uids)}
+                positions[layout] = {frame_uid: position for position, frame_uid in enumerate(frame.uids)}
             if (position := positions[layout].get(uid)) is not None:
                 values = filter_metrics(frame_values(frame, position), query)
-                listed.append(schema.render_interval(resolution.name, frame.t, resolution.step, values))
-    return {"uid": shown, "intervals": listed}
+                members.append(schema.render_interval(resolution.name, frame.t, resolution.step, values))
+    return {"uid": shown, "intervals": members}
 
 
 def newest_frame(console: Console, topic: str) -> tuple[int, TopicFrame | None]:
@@ -111,15 +111,15 @@ def newest_frame(console: Console, topic: str) -> tuple[int, TopicFrame | None]:
     if frame is None:
         return t, None
     if topic in queries.FLASH_TOPICS:
-        beside = live.frame(queries.FLASH_TOPICS[topic], t)
-        frame = queries.with_flash([frame], [beside] if beside is not None else [])[0]
+        other_frame = live.frame(queries.FLASH_TOPICS[topic], t)
+        frame = queries.with_flash([frame], [other_frame] if other_frame is not None else [])[0]
     if topic in queries.HISTOGRAM_TOPICS:
         return t, queries.with_latency(topic, frame, live.endpoints.latencies.histograms_at(t))
     if topic == "endpoints":
         return t, queries.with_average(frame)
     if topic == "nodes":
-        beside = live.frame("endpoints", t)
-        return t, queries.with_node_latency([frame], [beside] if beside is not None else [])[0]
+        other_frame = live.frame("endpoints", t)
+        return t, queries.with_node_latency([frame], [other_frame] if other_frame is not None else [])[0]
     return t, frame
 
 
@@ -127,14 +127,14 @@ def last_second_reply(console: Console, topic: str, uids: Iterable[int], query: 
     t, frame = newest_frame(console, topic)
     positions = {uid: index for index, uid in enumerate(frame.uids)} if frame is not None else {}
     raw = console.live.latest_raw()[1] if topic == "shards" else {}
-    shown = {}
+    values_by_uid = {}
     for uid in uids:
         if frame is not None and uid in positions:
             interval = schema.render_interval("1sec", t, 1, filter_metrics(frame_values(frame, positions[uid]), query))
-            own = ((name, raw[uid][field]) for name, field in LIVE_ONLY_METRICS.items()) if uid in raw else ()
-            interval |= {name: value for name, value in own if value is not None and query.includes(name)}
-            shown[endpoint_metrics.name(uid) if topic == "endpoints" else str(uid)] = interval
-    return JSONResponse(shown)
+            live_values = ((name, raw[uid][field]) for name, field in LIVE_ONLY_METRICS.items()) if uid in raw else ()
+            interval |= {name: value for name, value in live_values if value is not None and query.includes(name)}
+            values_by_uid[endpoint_metrics.name(uid) if topic == "endpoints" else str(uid)] = interval
+    return JSONResponse(values_by_uid)
 
 
 def frame_values(frame: TopicFrame, index: int) -> Iterator[tuple[str, float]]:

@@ -3,9 +3,10 @@
 import time
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import Principal, ReadSession
 from shardboard.api.http.error_replies import error_responses
@@ -18,7 +19,7 @@ from shardboard.queries.metrics.latency_heatmap import RequestSelection
 from shardboard.schemas.metrics import latency_heatmap as schema
 from shardboard.state.databases import bdbs
 
-router = APIRouter(tags=["statistics"])
+router = ApiRouter(prefix="/v1", tags=["statistics"])
 
 MAX_POINTS = 1_000
 MAX_STEP = 4 * 366 * 86_400
@@ -43,7 +44,9 @@ async def get_latency_history(
     points: Annotated[int, Query(ge=1, le=MAX_POINTS, description="Maximum number of columns.")] = 300,
     step: Annotated[
         int | None,
-        Query(ge=1, le=MAX_STEP, description="Seconds per column, as in an earlier reply, to get only newer columns."),
+        Query(
+            ge=1, le=MAX_STEP, description="Seconds per column, as in an earlier response, to get only newer columns."
+        ),
     ] = None,
     per_decade: Annotated[
         str,
@@ -56,7 +59,7 @@ async def get_latency_history(
     """Return the number of requests by latency and time from `from` to `to`: columns of time, rows of a logarithmic latency scale.
 
     Counts are sums of stored histograms, in the finest resolution that covers the time range. Latency is measured at the endpoints.
-    The bounds of rows are accurate to 1.5 %.
+    The bounds of rows are accurate to 1.5%.
     """
     subject = await _selection(session, bdb, endpoint, kind, viewer)
     now = int(time.time())
@@ -68,23 +71,23 @@ async def get_latency_history(
         else latency_heatmap.columns_of(step, first, last, now)
     )
     if columns is None or columns.count > MAX_POINTS:
-        sentence = (
+        message = (
             f"`step` must be a multiple of a resolution that is kept for this time range, and result in at most {MAX_POINTS} "
             "columns."
         )
-        raise BadRequest("bad_request", sentence, field="step")
-    found = await queries.heat_map(session, subject, columns, int(per_decade) if per_decade else None)
+        raise BadRequest("bad_request", message, field="step")
+    heat_map = await queries.heat_map(session, subject, columns, int(per_decade) if per_decade else None)
     return schema.LatencyHistory(
         **{"from": columns.first},
         resolution=columns.resolution.name,
         step=columns.step,
         count=columns.count,
         kind=kind,
-        per_decade=found.rows.per_decade,
-        lowest=found.rows.lowest,
-        bounds=[float(f"{bound:.4g}") for bound in found.rows.bounds],
-        seconds=list(found.seconds),
-        columns=[list(each) for each in found.counts],
+        per_decade=heat_map.rows.per_decade,
+        lowest=heat_map.rows.lowest,
+        bounds=[float(f"{bound:.4g}") for bound in heat_map.rows.bounds],
+        seconds=list(heat_map.seconds),
+        columns=[list(each) for each in heat_map.counts],
     )
 
 

@@ -5,9 +5,10 @@ import time
 from collections.abc import Collection
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer
 from shardboard.api.http.dependencies import ReadSession
 from shardboard.api.http.error_replies import error_responses
@@ -23,7 +24,7 @@ from shardboard.state.databases import bdbs, shards
 from shardboard.state.metrics import latency
 from shardboard.state.metrics import metric_history as state
 
-router = APIRouter(tags=["statistics"])
+router = ApiRouter(prefix="/v1", tags=["statistics"])
 
 MAX_POINTS = 4_000
 MAX_METRICS = 64
@@ -55,21 +56,21 @@ async def get_history(
     """Return metrics from `from` to `to`, in the finest stored resolution that fits into `max_points`."""
     kind, _, bdb_uid = topic.partition(":")
     names = _names(metrics, kind)
-    chosen = _uids(uids)
+    selected = _uids(uids)
     if bdb_uid:
         viewer.require_database_access(int(bdb_uid))
         if await bdbs.by_uid(session, int(bdb_uid)) is None:
             raise NotFound("db_not_found", f"Database {bdb_uid} does not exist.")
-        own = {shard.uid for shard in await shards.list_for_bdb(session, int(bdb_uid))}
-        chosen = own if chosen is None else chosen & own
+        shard_uids = {shard.uid for shard in await shards.list_for_bdb(session, int(bdb_uid))}
+        selected = shard_uids if selected is None else selected & shard_uids
     elif viewer.bdbs is not None and (accessible := await _accessible_uids(session, kind, viewer.bdbs)) is not None:
-        chosen = accessible if chosen is None else chosen & accessible
+        selected = accessible if selected is None else selected & accessible
     now = int(time.time())
     last = now if last is None else min(last, now)
     first = min(first, last)
-    found = await queries.history(session, kind, chosen, names, first, last, max_points, now)
-    series = ((_uid_text(kind, uid), found.series(index)) for index, uid in enumerate(found.uids))
-    text = schema.render_history(BY_STEP[found.step].name, found.first, found.step, found.count, names, series)
+    history = await queries.history(session, kind, selected, names, first, last, max_points, now)
+    series = ((_uid_text(kind, uid), history.series(index)) for index, uid in enumerate(history.uids))
+    text = schema.render_history(BY_STEP[history.step].name, history.first, history.step, history.count, names, series)
     return StreamingResponse(text, media_type="application/json")
 
 
@@ -80,21 +81,21 @@ async def get_retention(_viewer: AnyViewer, session: ReadSession, topic: Topic =
     """Return the stored time range of each resolution, and the size of the store."""
     ranges = [
         {
-            "resolution": kept.resolution.name,
-            "step": kept.resolution.step,
-            "from": kept.first,
-            "to": kept.last,
-            "retention": kept.resolution.retention,
+            "resolution": retained.resolution.name,
+            "step": retained.resolution.step,
+            "from": retained.first,
+            "to": retained.last,
+            "retention": retained.resolution.retention,
         }
-        for kept in await queries.retained_ranges(session, topic.partition(":")[0])
+        for retained in await queries.retained_ranges(session, topic.partition(":")[0])
     ]
-    taken = {
+    usage = {
         "storage_bytes": await state.size(session) + await latency.size(session),
         "store_bytes": await state.store_size(session),
         "events": await events.count(session),
         "actions": await actions.count(session),
     }
-    return JSONResponse({"topic": topic, **taken, "ranges": ranges})
+    return JSONResponse({"topic": topic, **usage, "ranges": ranges})
 
 
 async def _accessible_uids(session: ReadSession, kind: str, bdb_uids: Collection[int]) -> set[int] | None:
@@ -117,21 +118,21 @@ def _names(text: str, kind: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     unknown = next((name for name in names if name not in queries.metric_names(kind)), None)
     if unknown is not None or not 0 < len(names) <= MAX_METRICS:
-        sentence = f"`metrics` must be 1 to {MAX_METRICS} of {', '.join(sorted(queries.metric_names(kind)))}."
-        raise BadRequest("bad_request", sentence, field="metrics")
+        message = f"`metrics` must be 1 to {MAX_METRICS} of {', '.join(sorted(queries.metric_names(kind)))}."
+        raise BadRequest("bad_request", message, field="metrics")
     return names
 
 
 def _uids(text: str) -> set[int] | None:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words:
+    parts = [word.strip() for word in text.split(",") if word.strip()]
+    if not parts:
         return None
-    if words == ["cluster"]:
+    if parts == ["cluster"]:
         return {0}
-    if len(words) > MAX_UIDS or not all(UID.fullmatch(word) or endpoint_metrics.is_name(word) for word in words):
-        sentence = f"`uids` must be at most {MAX_UIDS} uids, of endpoints in the form <database>:1:<node>."
-        raise BadRequest("bad_request", sentence, field="uids")
-    return {endpoint_metrics.parsed(word) if ":" in word else int(word) for word in words}
+    if len(parts) > MAX_UIDS or not all(UID.fullmatch(word) or endpoint_metrics.is_name(word) for word in parts):
+        message = f"`uids` must be at most {MAX_UIDS} uids, of endpoints in the form <database>:1:<node>."
+        raise BadRequest("bad_request", message, field="uids")
+    return {endpoint_metrics.parsed(word) if ":" in word else int(word) for word in parts}
 
 
 def _uid_text(kind: str, uid: int) -> str:

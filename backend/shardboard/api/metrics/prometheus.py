@@ -1,10 +1,11 @@
 """Prometheus metrics: `/metrics` of the console, and a separate port with the Redis Enterprise paths `/` and `/v2`."""
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 
 from shardboard.api.http import audit_middleware
 from shardboard.api.http import error_handlers as failures
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ConsoleDep, LoginOrError, ReadSession, check_principal_role, current_login
 from shardboard.api.http.error_replies import error_responses
 from shardboard.console import Console
@@ -13,7 +14,7 @@ from shardboard.schemas.metrics.prometheus import MEDIA_TYPE
 from shardboard.services.access.authorization import VIEWERS
 from shardboard.state.cluster import cluster
 
-router = APIRouter(tags=["statistics"])
+router = ApiRouter(tags=["statistics"])
 
 
 @router.get("/metrics", response_class=PlainTextResponse, responses=error_responses())

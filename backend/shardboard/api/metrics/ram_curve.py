@@ -1,8 +1,8 @@
 """Endpoint of the RAM curve, which estimates the effect of another RAM size of a database on flash."""
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import BdbViewer
 from shardboard.api.http.dependencies import ConsoleDep, ReadSession
 from shardboard.api.http.error_replies import error_responses
@@ -11,7 +11,7 @@ from shardboard.errors import NotAcceptable, NotFound
 from shardboard.schemas.metrics import ram_curve as schema
 from shardboard.state.databases import bdbs
 
-router = APIRouter(tags=["databases"])
+router = ApiRouter(prefix="/v1", tags=["databases"])
 
 
 @router.get("/bdbs/{uid}/ram_curve", response_model=schema.RamCurve, responses=error_responses(404, 406))
@@ -25,7 +25,7 @@ async def get_ram_curve(_viewer: BdbViewer, session: ReadSession, console: Conso
     bdb = await bdbs.by_uid(session, uid)
     if bdb is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    told = await console.ram_curve_cache.get(uid)
-    if told is None:
+    curve = await console.ram_curve_cache.get(uid)
+    if curve is None:
         raise NotAcceptable("not_supported", f"Database {bdb.name} is not on flash. All its values are in RAM.")
-    return JSONResponse(schema.render(bdb, told, console.live.latest("flash", str(uid)).get("ram_hit_ratio")))
+    return JSONResponse(schema.render(bdb, curve, console.live.latest("flash", str(uid)).get("ram_hit_ratio")))

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path, Query
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, FindDatabase, database_of_bdb, database_of_shard, require_role
 from shardboard.api.http.dependencies import ConsoleDep, Principal, ReadSession
 from shardboard.api.http.error_replies import error_responses
@@ -34,7 +35,7 @@ from shardboard.services.access.authorization import VIEWERS
 from shardboard.state.cluster import nodes
 from shardboard.state.databases import bdbs, shards
 
-router = APIRouter(tags=["statistics"])
+router = ApiRouter(prefix="/v1", tags=["statistics"])
 
 EndpointUid = Annotated[str, Path(description="`<database>:1:<node>`", max_length=32)]
 
@@ -42,20 +43,20 @@ EndpointUid = Annotated[str, Path(description="`<database>:1:<node>`", max_lengt
 @router.get("/cluster/stats", response_model=schema.ClusterStats, responses=error_responses())
 async def get_cluster_stats(_viewer: AnyViewer, session: ReadSession, query: StatsQueryDep) -> Response:
     """Return the statistics of the cluster: sums of all databases and of the machines."""
-    of_nodes = {
+    node_frames = {
         (resolution.step, frame.t): frame
         for resolution, frames in await query.read(session, "nodes")
         for frame in frames
     }
-    chosen = await _machines(session)
-    found = await query.read(session, "cluster")
+    machines = await _machines(session)
+    series = await query.read(session, "cluster")
 
     def intervals() -> Iterator[dict[str, Any]]:
-        for resolution, frames in found:
+        for resolution, frames in series:
             for frame in frames:
                 values = [*frame_values(frame, 0)]
-                if (beside := of_nodes.get((resolution.step, frame.t))) is not None:
-                    values += machine.totals(beside, chosen)
+                if (node_frame := node_frames.get((resolution.step, frame.t))) is not None:
+                    values += machine.totals(node_frame, machines)
                 yield schema.render_interval(resolution.name, frame.t, resolution.step, filter_metrics(values, query))
 
     return await json_reply(lambda: {"intervals": list(intervals())})
@@ -67,10 +68,10 @@ async def get_last_cluster_stats(
 ) -> JSONResponse:
     """Return the statistics of the cluster of the newest second."""
     t, frame = newest_frame(console, "cluster")
-    of_nodes = console.live.frame("nodes", t)
+    node_frame_now = console.live.frame("nodes", t)
     values = [*frame_values(frame, 0)] if frame is not None else []
-    if of_nodes is not None:
-        values += machine.totals(of_nodes, await _machines(session))
+    if node_frame_now is not None:
+        values += machine.totals(node_frame_now, await _machines(session))
     return JSONResponse(schema.render_interval("1sec", t, 1, filter_metrics(values, query)))
 
 
@@ -121,11 +122,11 @@ KINDS = (
 
 def _add_routes(kind: StatsKind) -> None:
     """Add the four routes of statistics for a kind of objects."""
-    name, noun, topic = kind.name, kind.noun, kind.topic
+    name, plural_name, topic = kind.name, kind.noun, kind.topic
 
     async def find(session: ReadSession, uid: Uid) -> int:
         if await kind.by_uid(session, uid) is None:
-            raise NotFound(kind.not_found_code, f"{noun.capitalize()} {uid} does not exist.")
+            raise NotFound(kind.not_found_code, f"{plural_name.capitalize()} {uid} does not exist.")
         return uid
 
     OneViewer = Annotated[Principal, require_role(VIEWERS, kind.find_database)]  # noqa: N806 - a type
@@ -147,9 +148,9 @@ def _add_routes(kind: StatsKind) -> None:
         return await object_reply(await wanted.read(session, topic, [uid]), uid, kind.render_uid(uid), wanted)
 
     interval, first = dict[str, schema.Interval], f"/{topic}/stats"
-    of_all = f"Return the statistics of all {noun}s of the newest second, by uid."
-    of_it = f"Return the statistics of a {noun} of the newest second, by its uid."
-    of_every, of_the = f"Return the statistics of all {noun}s.", f"Return the statistics of a {noun}."
+    of_all = f"Return the statistics of all {plural_name}s of the newest second, by uid."
+    of_it = f"Return the statistics of a {plural_name} of the newest second, by its uid."
+    of_every, of_the = f"Return the statistics of all {plural_name}s.", f"Return the statistics of a {plural_name}."
     for path, operation, call, description, model in (
         (first, f"list_{name}_stats", every, of_every, list[kind.model]),  # type: ignore[name-defined]
         (f"{first}/last", f"list_last_{name}_stats", every_newest, of_all, interval),
@@ -169,9 +170,9 @@ for _kind in KINDS:
 @router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=error_responses())
 async def list_endpoint_stats(viewer: AnyViewer, session: ReadSession, query: StatsQueryDep) -> StreamingResponse:
     """Return the statistics of all endpoints. An endpoint is what the proxy of one node serves of one database."""
-    found = await query.read(session, "endpoints")
+    series = await query.read(session, "endpoints")
     return stream_objects(
-        found, await _endpoints(session, (frame for _, frames in found for frame in frames), viewer), query
+        series, await _endpoints(session, (frame for _, frames in series for frame in frames), viewer), query
     )
 
 
@@ -204,8 +205,8 @@ async def get_endpoint_stats(
 
 
 async def _machines(session: ReadSession) -> frozenset[int]:
-    every = await nodes.list_all(session)
-    return machine.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in every)
+    all_nodes = await nodes.list_all(session)
+    return machine.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in all_nodes)
 
 
 async def _find_endpoint(session: ReadSession, text: str, viewer: Principal) -> int:
@@ -229,5 +230,5 @@ async def _find_endpoint(session: ReadSession, text: str, viewer: Principal) -> 
 async def _endpoints(session: ReadSession, frames: Iterable[TopicFrame], viewer: Principal) -> dict[int, str]:
     """Names of the endpoints in these frames whose databases still exist, by number."""
     databases = {bdb.uid for bdb in await bdbs.list_all(session) if viewer.can_access_database(bdb.uid)}
-    known = sorted(set().union(*(frame.uids for frame in frames)))
-    return {uid: endpoint_metrics.name(uid) for uid in known if endpoint_metrics.database(uid) in databases}
+    uids = sorted(set().union(*(frame.uids for frame in frames)))
+    return {uid: endpoint_metrics.name(uid) for uid in uids if endpoint_metrics.database(uid) in databases}

@@ -1,11 +1,12 @@
 """Endpoints that move shards to another node."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from fastapi import APIRouter
 from pydantic import AliasChoices, BaseModel, Field
 
 from shardboard.api.failures.failover import ShardUids, parse_shard_uids
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyEditor, ShardEditor, database_of_shard, require_access_to_each
 from shardboard.api.http.dependencies import WriteSession
 from shardboard.api.http.error_replies import error_responses
@@ -16,11 +17,13 @@ from shardboard.services.placement import shard_migration as service
 from shardboard.services.placement.endpoint_addresses import EndpointAddressChange, messages_text
 from shardboard.state.cluster.actions import Action
 
-router = APIRouter(tags=["shards"])
+router = ApiRouter(prefix="/v1", tags=["shards"])
 
 
 class MigrationRequest(BaseModel):
     """Body of a migration request, as in the Redis Enterprise REST API."""
+
+    WITHOUT_EFFECT: ClassVar = {"override_rack_policy": False, "preserve_roles": False}
 
     target_node_uid: int = Field(
         ge=1,
@@ -56,7 +59,7 @@ async def migrate_shards(editor: AnyEditor, session: WriteSession, body: MultiMi
     """
     uids = parse_shard_uids(body.shard_uids)
     await require_access_to_each(session, editor, database_of_shard, uids)
-    action, left = await service.schedule(
+    action, address_changes = await service.schedule(
         session,
         uids,
         body.target_node_uid,
@@ -64,7 +67,7 @@ async def migrate_shards(editor: AnyEditor, session: WriteSession, body: MultiMi
         dry_run=body.dry_run,
         concurrent_databases=body.max_concurrent_bdb_migrations,
     )
-    return _reply(action, left, dry_run=body.dry_run)
+    return _reply(action, address_changes, dry_run=body.dry_run)
 
 
 @router.post("/shards/{uid}/actions/migrate", summary="Move shard", responses=error_responses(404, 406, 409))
@@ -73,14 +76,14 @@ async def migrate_shard(editor: ShardEditor, session: WriteSession, uid: Uid, bo
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    action, left = await service.schedule(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
-    return _reply(action, left, dry_run=body.dry_run)
+    action, address_changes = await service.schedule(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
+    return _reply(action, address_changes, dry_run=body.dry_run)
 
 
 def _reply(action: Action | None, left: Sequence[EndpointAddressChange], *, dry_run: bool) -> MigrationReply:
-    uid, done = (
+    uid, message = (
         (action.uid, action.description) if action is not None else (None, "The shards are on this node already.")
     )
     if dry_run:
-        done = "The migration is possible. Nothing was changed (dry run)." + messages_text(left)
-    return MigrationReply(action_uid=uid, description=done, address_changes=plans.render_changes(left))
+        message = "The migration is possible. Nothing was changed (dry run)." + messages_text(left)
+    return MigrationReply(action_uid=uid, description=message, address_changes=plans.render_changes(left))

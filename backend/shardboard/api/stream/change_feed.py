@@ -83,12 +83,12 @@ class Feed:
             uids_by_kind["benchmark"] |= {
                 row.object_uid for row in open_actions if row is not None and row.object_type == "benchmark"
             }
-            found = await self._load(session, uids_by_kind)
+            loaded = await self._load(session, uids_by_kind)
         for kind in PUBLICATION_ORDER:
             for uid in sorted(uids_by_kind[kind], key=str):
-                shown, bdb_uids = found.get((kind, uid), (None, frozenset()))
-                frame = make_frame("change", {"kind": kind, "uid": uid, "object": shown})
-                full_frame = replace(frame, kind=kind, bdb_uids=bdb_uids, is_gone=shown is None)
+                item, bdb_uids = loaded.get((kind, uid), (None, frozenset()))
+                frame = make_frame("change", {"kind": kind, "uid": uid, "object": item})
+                full_frame = replace(frame, kind=kind, bdb_uids=bdb_uids, is_gone=item is None)
                 self._console.bus.publish("object", full_frame)
 
     async def _load(
@@ -99,45 +99,47 @@ class Feed:
         Keys of the result are kind and uid. Secrets are never included, whatever the roles of the readers are.
         """
         console = self._console
-        found: dict[tuple[str, Any], tuple[Any, frozenset[int]]] = {}
+        items: dict[tuple[str, Any], tuple[Any, frozenset[int]]] = {}
         rows = (
             [row for row in await bdbs.list_all(session) if row.uid in uids_by_kind["bdb"]]
             if uids_by_kind["bdb"]
             else []
         )
-        shown = await bdbs_api.render_bdbs(session, rows) if rows else []
-        found |= {("bdb", row.uid): (item, frozenset({row.uid})) for row, item in zip(rows, shown, strict=True)}
+        rendered = await bdbs_api.render_bdbs(session, rows) if rows else []
+        items |= {("bdb", row.uid): (item, frozenset({row.uid})) for row, item in zip(rows, rendered, strict=True)}
         machines = (
             [row for row in await nodes.list_all(session) if row.uid in uids_by_kind["node"]]
             if uids_by_kind["node"]
             else []
         )
-        shown = await nodes_api.render_nodes(session, machines, console) if machines else []
-        found |= {("node", row.uid): (item, frozenset()) for row, item in zip(machines, shown, strict=True)}
+        rendered = await nodes_api.render_nodes(session, machines, console) if machines else []
+        items |= {("node", row.uid): (item, frozenset()) for row, item in zip(machines, rendered, strict=True)}
         parts = await shards.list_by_uids(session, uids_by_kind["shard"]) if uids_by_kind["shard"] else []
-        shown = await shards_api.render_shards(session, parts, console) if parts else []
-        found |= {("shard", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(parts, shown, strict=True)}
+        rendered = await shards_api.render_shards(session, parts, console) if parts else []
+        items |= {
+            ("shard", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(parts, rendered, strict=True)
+        }
         runs = (
             await benchmark_runs.list_by_uids(session, uids_by_kind["benchmark"]) if uids_by_kind["benchmark"] else []
         )
-        shown = await benchmarks_api.render_runs(session, runs)
-        found |= {
-            ("benchmark", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(runs, shown, strict=True)
+        rendered = await benchmarks_api.render_runs(session, runs)
+        items |= {
+            ("benchmark", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(runs, rendered, strict=True)
         }
         for uid in uids_by_kind["action"]:
             if (action := await actions.by_uid(session, uid)) is not None:
-                found["action", uid] = action_schema.render_v2(action), await affected_databases(session, action)
+                items["action", uid] = action_schema.render_v2(action), await affected_databases(session, action)
         for uid in sorted(uids_by_kind["event"]):
             if (event := await events.by_uid(session, uid)) is not None:
-                found["event", uid] = event_schema.render(event), _uid_set(event.bdb_uid)
+                items["event", uid] = event_schema.render(event), _uid_set(event.bdb_uid)
         for uid in sorted(uids_by_kind["outage"]):
             if (outage := await outages.by_uid(session, uid)) is not None:
                 summary = {"uid": uid, "bdb_uid": outage.bdb_uid, "node_uid": outage.node_uid}
-                found["outage", uid] = summary, _uid_set(outage.bdb_uid)
+                items["outage", uid] = summary, _uid_set(outage.bdb_uid)
         if uids_by_kind["cluster"]:
             row = await cluster.load(session)
-            found["cluster", row.uid] = cluster_api.render_cluster(row, console.settings), frozenset()
-        return found
+            items["cluster", row.uid] = cluster_api.render_cluster(row, console.settings), frozenset()
+        return items
 
 
 def _uid_set(bdb_uid: int | None) -> frozenset[int]:

@@ -16,11 +16,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from shardboard import __version__
 from shardboard.api.http import credentials
+from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, database_of_run
 from shardboard.api.http.dependencies import ConsoleDep, Principal
 from shardboard.api.http.login_throttle import get_login_state
@@ -31,7 +32,7 @@ from shardboard.kit.sse_frames import Frame, head, make_frame, text, with_series
 from shardboard.services.access.authorization import LOG_VIEWERS
 from shardboard.store.transient_errors import is_transient
 
-router = APIRouter(tags=["stream"])
+router = ApiRouter(prefix="/v1", tags=["stream"])
 
 HEARTBEAT_SECONDS = 5.0
 RECHECK_SECONDS = 5.0
@@ -80,26 +81,26 @@ async def stream(
 ) -> StreamingResponse:
     """Stream samples and changes as server-sent events.
 
-    The stream ends when the login becomes invalid. Returns 503 `busy` if the user has too many open streams.
+    The stream ends when the credentials become invalid. Returns 503 `busy` if the user has too many open streams.
     """
-    chosen = list(dict.fromkeys(topics.split(",")))
-    invalid = next((topic for topic in chosen if not TOPIC.fullmatch(topic)), None)
-    if invalid is not None or len(chosen) > 8:
+    topic_names = list(dict.fromkeys(topics.split(",")))
+    invalid = next((topic for topic in topic_names if not TOPIC.fullmatch(topic)), None)
+    if invalid is not None or len(topic_names) > 8:
         raise BadRequest(
             "bad_request",
             "`topics` must be a list of at most eight of cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, "
             "flash_shards:<bdb uid> and benchmark:<uid>.",
             field="topics",
         )
-    newest_by_topic = dict.fromkeys(chosen, after) | _parse_since(since)
+    newest_by_topic = dict.fromkeys(topic_names, after) | _parse_since(since)
     if last_event_id is not None and SECOND.fullmatch(last_event_id):
         newest_by_topic = {topic: max(second, int(last_event_id)) for topic, second in newest_by_topic.items()}
     if viewer.bdbs is not None:
-        await _require_topics(console, viewer, chosen)
+        await _require_topics(console, viewer, topic_names)
     if get_login_state(console.store).open_streams[viewer.username] >= MAX_STREAMS:
         raise Unavailable("busy", f"{viewer.username} has {MAX_STREAMS} open event streams. Close one of them.")
     return StreamingResponse(
-        _frames(console, StreamSubscriber(request, viewer), chosen, history, newest_by_topic),
+        _frames(console, StreamSubscriber(request, viewer), topic_names, history, newest_by_topic),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -116,13 +117,13 @@ async def _require_topics(console: Console, viewer: Principal, topics: Iterable[
 
 
 def _parse_since(since: str) -> dict[str, int]:
-    found = {}
+    seconds_by_topic = {}
     for part in filter(None, since.split(",")):
         topic, at, second = part.rpartition("@")
         if not at or TOPIC.fullmatch(topic) is None or SECOND.fullmatch(second) is None:
             raise BadRequest("bad_request", "`since` must be a list of <topic>@<second>.", field="since")
-        found[topic] = int(second)
-    return found
+        seconds_by_topic[topic] = int(second)
+    return seconds_by_topic
 
 
 @dataclass(frozen=True)
@@ -179,17 +180,17 @@ async def _frames(
                     continue
                 async for part in _history(console, reader, topic, history, newest_by_topic[topic]):
                     yield part
-            proven = time.monotonic()
+            last_check = time.monotonic()
             # A reader that does not keep up reconnects, and gets the missing part as history.
             while not listener.overflowed:
                 message = await listener.get(timeout=HEARTBEAT_SECONDS)
                 source, frame = message if message is not None else ("", make_frame("beat", {}))
                 if source == "closing":
                     return
-                if source == "logins" or time.monotonic() - proven > RECHECK_SECONDS:
+                if source == "logins" or time.monotonic() - last_check > RECHECK_SECONDS:
                     if not await reader.is_still_authorized(console):
                         return
-                    proven = time.monotonic()
+                    last_check = time.monotonic()
                 if source != "logins" and (part := reader.visible_part(source, frame)):
                     yield part
     finally:

@@ -11,15 +11,20 @@ from shardboard.collectors import observations
 from shardboard.collectors.metrics.live_metrics import LiveMetrics
 from shardboard.collectors.pulse import Pulses
 from shardboard.domain.alerting import alarms, alert_settings, flash_alarms, threshold_alarms
-from shardboard.domain.alerting.alarms import Alarm, AlarmKey, AlarmTracker, KeyCount, ShardStatus
+from shardboard.domain.alerting.alarms import Alarm, AlarmKey, AlarmTracker, KeyCount, MonitoredShard
 from shardboard.domain.alerting.alert_settings import AlertSetting
 from shardboard.domain.alerting.threshold_alarms import Certificate
+from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.cluster.policy import Policy
+from shardboard.domain.databases.bdb_status import IN_SERVICE, BdbStatus
+from shardboard.domain.databases.shard_status import ShardLink, ShardStatus
 from shardboard.domain.failures import failure_detection
 from shardboard.domain.placement import slots
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import Agents
+from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
-from shardboard.state.alerting import events
+from shardboard.state.alerting import events, webhooks
 from shardboard.state.alerting.events import Event
 from shardboard.state.cluster import cluster, nodes
 from shardboard.state.databases import bdbs, shards
@@ -31,12 +36,15 @@ POLL_SECONDS = 1.0
 READ_SECONDS = 5.0
 """The store is read after each change and at this interval: stalls end with time, without a change."""
 
+MAX_RECEIVER_FAILURES = 5
+"""A receiver of notifications is reported after this number of consecutive failures, about 30 s."""
+
 
 @dataclass
 class _StoredState:
     """State of the store when it was last read."""
 
-    databases: dict[int, tuple[str, list[ShardStatus]]] = field(default_factory=dict)
+    databases: dict[int, tuple[str, list[MonitoredShard]]] = field(default_factory=dict)
     structure: list[Alarm] = field(default_factory=list)
     stalls: dict[int, int] = field(default_factory=dict)
     storage: dict[int, float] = field(default_factory=dict)
@@ -76,13 +84,14 @@ class AlarmCollector:
         self._keys: dict[int, KeyCount] = {}
         self._refusals = alarms.RecentErrors()
         self._unreadable = alarms.RecentErrors()
+        self._rejections = alarms.RecentErrors()
         self._collapsed: dict[int, float] = {}
         """Number of keys before they collapsed, by uid of the primary."""
 
     async def run(self) -> None:
         """Run until cancelled."""
         await self.load_open_alarms()
-        clock = asyncio.get_running_loop().time
+        clock = ACTIVE.now
         read_at = -READ_SECONDS
         with self._bus.listen("change") as changes:
             while True:
@@ -112,128 +121,144 @@ class AlarmCollector:
 
     async def read_store(self) -> None:
         """Read the store."""
-        known = _StoredState()
+        stored_state = _StoredState()
         async with self._store.read() as session:
-            here = await cluster.load(session)
-            known.lag_bytes = here.rules.replication_lag_alarm_bytes
-            wanted = here.settings.alert_settings
-            known.node_limits = alert_settings.settings_for_source("node", wanted)
-            parts: dict[int, list[ShardStatus]] = defaultdict(list)
+            cluster_row = await cluster.load(session)
+            stored_state.lag_bytes = cluster_row.rules.replication_lag_alarm_bytes
+            settings = cluster_row.settings.alert_settings
+            stored_state.node_limits = alert_settings.settings_for_source("node", settings)
+            parts: dict[int, list[MonitoredShard]] = defaultdict(list)
             rows = await shards.list_conditions(session)
             for row in rows:
                 size = sum(last - first + 1 for first, last in slots.parse(row.slots))
-                place = (row.uid, row.node_uid, row.pair, row.current_role, row.observed_status)
+                shard_fields = (row.uid, row.node_uid, row.pair, row.current_role, row.observed_status)
                 link = row.observed_link
                 parts[row.bdb_uid].append(
-                    ShardStatus(*place, in_sync=link == "idle", slots=size, rejects_requests=link == "cluster_down")
+                    MonitoredShard(
+                        *shard_fields,
+                        in_sync=link == ShardLink.IDLE,
+                        slots=size,
+                        rejects_requests=link == ShardLink.CLUSTER_DOWN,
+                    )
                 )
             flash: dict[int, int] = {}
             for bdb in await bdbs.list_all(session):
                 if bdb.on_flash:
                     flash[bdb.uid] = bdb.shard_memory.flash or 0
-                if not bdb.status.startswith("active"):
+                if bdb.status not in IN_SERVICE:
                     continue
-                known.databases[bdb.uid] = (bdb.name, parts[bdb.uid])
-                known.limits[bdb.uid] = (alert_settings.settings_for_bdb(bdb.alert_settings), bdb.memory_size)
+                stored_state.databases[bdb.uid] = (bdb.name, parts[bdb.uid])
+                stored_state.limits[bdb.uid] = (alert_settings.settings_for_bdb(bdb.alert_settings), bdb.memory_size)
                 if bdb.on_flash:
-                    known.on_flash[bdb.uid] = bdb.config["bigstore_ram_size"]
-                found = alarms.database_alarms(
+                    stored_state.on_flash[bdb.uid] = bdb.config["bigstore_ram_size"]
+                new_alarms = alarms.database_alarms(
                     bdb.uid, bdb.name, replicated=bdb.replication, sharded=bdb.sharding, shard_statuses=parts[bdb.uid]
                 )
                 # A shard that is replaced on its own node has its replacement on the same node for some time.
-                moving = bdb.status == "active-change-pending"
-                known.structure += [alarm for alarm in found if not (moving and alarm.type == "alarm_pair_on_one_node")]
+                is_changing = bdb.status == BdbStatus.CHANGE_PENDING
+                stored_state.structure += [
+                    alarm for alarm in new_alarms if not (is_changing and alarm.type == "alarm_pair_on_one_node")
+                ]
             stalls = await observations.recent_stalls(session)
             machines = await nodes.list_all(session)
             for node in machines:
-                known.memory[node.uid] = node.facts["total_memory"]
-                known.stalls[node.uid] = stalls[node.uid]
-                known.storage[node.uid] = float(node.facts["storage_size"])
-                known.structure += alarms.engine_alarms(node.uid, node.facts["engine_version"])
+                stored_state.memory[node.uid] = node.facts["total_memory"]
+                stored_state.stalls[node.uid] = stalls[node.uid]
+                stored_state.storage[node.uid] = float(node.facts["storage_size"])
+                stored_state.structure += alarms.engine_alarms(node.uid, node.facts["engine_version"])
                 promised = sum(flash[row.bdb_uid] for row in rows if row.node_uid == node.uid and row.bdb_uid in flash)
                 if node.flash_size or promised:
-                    known.flash[node.uid] = (promised, node.flash_size)
-            known.structure += threshold_alarms.cluster_alarms(
-                alert_settings.settings_for_source("cluster", wanted),
+                    stored_state.flash[node.uid] = (promised, node.flash_size)
+            stored_state.structure += threshold_alarms.cluster_alarms(
+                alert_settings.settings_for_source("cluster", settings),
                 [
-                    threshold_alarms.NodeState(node.uid, node.health == "down", node.facts["engine_version"])
+                    threshold_alarms.NodeState(node.uid, node.health == NodeHealth.DOWN, node.facts["engine_version"])
                     for node in machines
                 ],
             )
-            known.structure += threshold_alarms.certificate_alarms(
-                {**alert_settings.settings_for_source("cluster", wanted), **known.node_limits},
+            stored_state.structure += alarms.receiver_alarms(
+                await webhooks.list_failing(session, MAX_RECEIVER_FAILURES)
+            )
+            stored_state.structure += threshold_alarms.certificate_alarms(
+                {**alert_settings.settings_for_source("cluster", settings), **stored_state.node_limits},
                 self._certificates([node.uid for node in machines]),
                 datetime.now(UTC),
             )
-        self._known = known
+        self._known = stored_state
 
     def _certificates(self, node_uids: Sequence[int]) -> list[Certificate]:
-        known = self._ends()
-        own = [
-            Certificate(alert, what, known[name])
-            for name, alert, what in (
+        expiries = self._ends()
+        certificates = [
+            Certificate(alert, subject, expiries[name])
+            for name, alert, subject in (
                 ("server", "cluster_certs_about_to_expire", "The certificate of the console's port"),
                 ("ca", "cluster_ca_cert_about_to_expire", "The CA certificate of the console"),
             )
-            if name in known
+            if name in expiries
         ]
         alert = "node_internal_certs_about_to_expire"
-        return own + [
-            Certificate(alert, f"The certificate of the agent of node {uid}", ends, uid)
+        return certificates + [
+            Certificate(alert, f"The certificate of the agent of node {uid}", expiry, uid)
             for uid in node_uids
-            if (ends := self._agents.certificate_expiry(uid)) is not None
+            if (expiry := self._agents.certificate_expiry(uid)) is not None
         ]
 
     async def evaluate(self, now: float) -> None:
         """Raise, update and end alarms by the state at `now` (seconds of a monotonic clock)."""
-        found = [
+        all_alarms = [
             *self._known.structure,
             *self._node_alarms(),
             *self._shard_alarms(now),
             *self._flash_alarms(now),
             *self._threshold_alarms(),
         ]
-        raised, changed, ended = self._board.update(now, found)
-        if raised or changed or ended:
-            await self._write(raised, changed, ended)
+        raised_alarms, changed, ended = self._board.update(now, all_alarms)
+        if raised_alarms or changed or ended:
+            await self._write(raised_alarms, changed, ended)
 
     def _node_alarms(self) -> list[Alarm]:
-        found = []
+        new_alarms = []
         for uid, stalls in self._known.stalls.items():
             free, size = self._live.latest("nodes", str(uid)).get("persistent_storage_avail"), self._known.storage[uid]
-            left = free / size if free is not None and size else None
-            ahead = self._pulses.clocks.get(uid, 0.0)
-            found += alarms.node_alarms(
-                uid, ahead=ahead, stalls=stalls, max_stalls=failure_detection.FLAPPING, storage_left=left
+            storage_left = free / size if free is not None and size else None
+            clock_offset = self._pulses.clocks.get(uid, 0.0)
+            new_alarms += alarms.node_alarms(
+                uid, ahead=clock_offset, stalls=stalls, max_stalls=failure_detection.FLAPPING, storage_left=storage_left
             )
-            found += alarms.samples_late(uid, self._live.lateness.share(uid), self._live.latest("nodes", str(uid)))
-        return found
+            new_alarms += alarms.cut_off_agent(uid, self._agents.cut_off_reason(uid))
+            new_alarms += alarms.samples_late(uid, self._live.lateness.share(uid), self._live.latest("nodes", str(uid)))
+        return new_alarms
 
     def _shard_alarms(self, now: float) -> list[Alarm]:
-        found = []
+        new_alarms = []
         _, raw = self._live.latest_raw()
         for bdb_uid, (name, parts) in self._known.databases.items():
             for part in parts:
                 if part.uid not in raw:  # a missing sample must not end alarms
-                    found += self._kept_without_sample(part)
-                elif part.role == "slave":
+                    new_alarms += self._kept_without_sample(part)
+                elif part.role == ShardRole.REPLICA:
                     lag = self._live.latest(f"shards:{bdb_uid}", str(part.uid)).get("repl_lag_bytes")
-                    found += alarms.replication_lag_alarms(bdb_uid, name, part, lag, self._known.lag_bytes)
+                    new_alarms += alarms.replication_lag_alarms(bdb_uid, name, part, lag, self._known.lag_bytes)
                 else:
-                    found += self._key_alarms(bdb_uid, name, part, raw[part.uid])
-                    self._record_refusals(part.uid, raw[part.uid], now)
-            found += alarms.memory_full(bdb_uid, name, parts, self._refusals, now)
-        return found
+                    new_alarms += self._key_alarms(bdb_uid, name, part, raw[part.uid])
+                    _record_errors(self._refusals, part.uid, raw[part.uid], "oom_errors", now)
+            new_alarms += alarms.memory_full(bdb_uid, name, parts, self._refusals, now)
+            new_alarms += self._connection_alarms(
+                bdb_uid, name, {part.uid: raw[part.uid] for part in parts if part.uid in raw}, now
+            )
+        return new_alarms
 
     def _flash_alarms(self, now: float) -> list[Alarm]:
-        found = []
+        new_alarms = []
         for uid, (promised, size) in self._known.flash.items():
-            found += flash_alarms.node_alarms(uid, promised=promised, size=size)
+            new_alarms += flash_alarms.node_alarms(uid, promised=promised, size=size)
         tiers = self._live.latest_raw_tiers() if self._known.on_flash else {}
         _, raw = self._live.latest_raw()
         for bdb_uid, ram_size in self._known.on_flash.items():
             name, parts = self._known.databases[bdb_uid]
-            found += flash_alarms.database_alarms(bdb_uid, name, self._live.latest("flash", str(bdb_uid)), ram_size)
+            new_alarms += flash_alarms.database_alarms(
+                bdb_uid, name, self._live.latest("flash", str(bdb_uid)), ram_size
+            )
             for part in parts:
                 if part.uid not in tiers or part.uid not in raw:
                     continue
@@ -242,50 +267,54 @@ class AlarmCollector:
                     errors = (tier["read_errors"] or 0.0) + (tier["checksum_errors"] or 0.0)
                     self._unreadable.record(part.uid, started_at, errors, now)
                 is_unreadable = self._unreadable.are_recent(part.uid, now)
-                found += flash_alarms.shard_alarms(
+                new_alarms += flash_alarms.shard_alarms(
                     bdb_uid, name, part, tier["flash_state"], is_unreadable=is_unreadable
                 )
-        return found
+        return new_alarms
 
     def _threshold_alarms(self) -> list[Alarm]:
-        found = []
+        new_alarms = []
         for uid, (settings, memory_size) in self._known.limits.items():
             name, _ = self._known.databases[uid]
-            found += threshold_alarms.database_alarms(
-                uid, name, settings, self._live.latest("bdbs", str(uid)), memory_size
+            new_alarms += threshold_alarms.database_alarms(
+                uid, name, settings, self._live.latest_known("bdbs", str(uid)), memory_size
             )
         for uid, memory in self._known.memory.items():
             storage, (_, flash) = self._known.storage[uid], self._known.flash.get(uid, (0, 0))
-            latest = self._live.latest("nodes", str(uid))
-            found += threshold_alarms.node_alarms(
+            latest = self._live.latest_known("nodes", str(uid))
+            new_alarms += threshold_alarms.node_alarms(
                 uid, self._known.node_limits, latest, memory=memory, storage=storage, flash=flash
             )
-        return found
+        return new_alarms
 
-    def _record_refusals(self, uid: int, raw: Mapping[str, float | None], now: float) -> None:
-        started_at, count = raw["started_at"], raw["oom_errors"]
-        if started_at is not None and count is not None:
-            self._refusals.record(uid, started_at, count, now)
+    def _connection_alarms(
+        self, bdb_uid: int, name: str, rows: Mapping[int, Mapping[str, float | None]], now: float
+    ) -> list[Alarm]:
+        for uid, raw in rows.items():
+            _record_errors(self._rejections, uid, raw, "rejected", now)
+        scarce = [uid for uid, raw in rows.items() if alarms.are_connections_scarce(raw)]
+        refusing = [uid for uid in rows if self._rejections.are_recent(uid, now)]
+        return alarms.shard_connections(bdb_uid, name, scarce, refusing)
 
-    def _kept_without_sample(self, shard_status: ShardStatus) -> list[Alarm]:
+    def _kept_without_sample(self, shard_status: MonitoredShard) -> list[Alarm]:
         """Return the alarms from samples of a shard that is up, but has no sample in this second. They remain raised."""
         keys = [
             (type_, shard_status.uid)
             for type_ in ("alarm_keys_collapsed", "alarm_replication_lag")
-            if shard_status.status != "down"
+            if shard_status.status != ShardStatus.DOWN
         ]
         return [alarm for alarm in self._board.raised.values() if (alarm.type, alarm.shard_uid) in keys]
 
     def _key_alarms(
-        self, bdb_uid: int, name: str, shard_status: ShardStatus, raw: Mapping[str, float | None]
+        self, bdb_uid: int, name: str, shard_status: MonitoredShard, raw: Mapping[str, float | None]
     ) -> list[Alarm]:
         started_at, count = raw["started_at"], raw["keys"]
         if started_at is None or count is None or raw["loading"] == 1.0 or raw["is_primary"] != 1.0:
             return []
-        now, before = KeyCount(started_at, count), self._keys.get(shard_status.uid)
+        now, previous = KeyCount(started_at, count), self._keys.get(shard_status.uid)
         self._keys[shard_status.uid] = now
-        if before is not None and alarms.lost_most_keys(before, now):
-            self._collapsed[shard_status.uid] = before.count
+        if previous is not None and alarms.lost_most_keys(previous, now):
+            self._collapsed[shard_status.uid] = previous.count
         if shard_status.uid not in self._collapsed:
             return []
         alarm = alarms.key_loss_alarms(bdb_uid, name, shard_status, self._collapsed[shard_status.uid], now)
@@ -318,6 +347,14 @@ class AlarmCollector:
                 if (span := spans.get(key)) is not None:
                     span.ended_at = datetime.now(UTC)
                     span.details = {**span.details, "open": False}
+
+
+def _record_errors(
+    errors: alarms.RecentErrors, uid: int, raw: Mapping[str, float | None], counter: str, now: float
+) -> None:
+    started_at, count = raw["started_at"], raw[counter]
+    if started_at is not None and count is not None:
+        errors.record(uid, started_at, count, now)
 
 
 def _alarm(event: Event) -> Alarm:

@@ -10,15 +10,16 @@ import logging
 from typing import Any
 
 from shardboard.domain.benchmarks import benchmark_plan, benchmark_seconds
-from shardboard.domain.benchmarks.benchmark_plan import PlanStep
+from shardboard.domain.benchmarks.benchmark_plan import LIVE, OPEN_STATUSES, LoadStatus, PlanStep
 from shardboard.domain.benchmarks.benchmark_seconds import Tally
 from shardboard.driver.interfaces import Agents, LoadLines, NodeRef
 from shardboard.errors import AgentError, AgentRefused
+from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
 from shardboard.kit.sse_frames import make_frame
 from shardboard.kit.tasks import Tasks
 from shardboard.state.benchmarks import benchmark_runs
-from shardboard.state.benchmarks.benchmark_runs import OPEN_STATUSES, BenchmarkLoad, LoadRecord
+from shardboard.state.benchmarks.benchmark_runs import BenchmarkLoad, LoadRecord
 from shardboard.state.cluster import nodes
 from shardboard.store.db import Store
 
@@ -30,6 +31,8 @@ WAIT_SECONDS = 2.0
 RETRY_SECONDS = 0.5
 LOST_SECONDS = 300.0
 """After this time without a response, a node is given up. It is longer than any drill."""
+LONG_LINE = 65_536
+"""Characters of a line that takes more than a millisecond to parse."""
 HUNG_AFTER_SECONDS = 120.0
 """After this time without output, a generator counts as hung, because generators write at least one line per second."""
 
@@ -56,95 +59,102 @@ class BenchmarkCollector:
 
     async def _refresh(self) -> None:
         async with self._store.read() as session:
-            held = await benchmark_runs.list_loads_on_nodes(session)
+            loads = await benchmark_runs.list_loads_on_nodes(session)
             rows = {
                 row.uid: row
-                for row in await benchmark_runs.list_by_uids(session, {load.benchmark_uid for load in held})
+                for row in await benchmark_runs.list_by_uids(session, {load.benchmark_uid for load in loads})
             }
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
-        for load in held:
+            node_refs = {
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+            }
+        for load in loads:
             row = rows.get(load.benchmark_uid)
-            over = row is None or row.status not in OPEN_STATUSES
-            if over and load.status in ("running", "stopping") and load.uid not in self._removing:
+            is_over = row is None or row.status not in OPEN_STATUSES
+            if is_over and load.status in LIVE and load.uid not in self._removing:
                 self._followers.cancel(load.uid)  # its node could not be reached to stop the load
                 self._removing.add(load.uid)
-            if load.uid not in self._followers and (over or load.status in ("running", "stopping", "ended", "failed")):
-                work = self._remove(load, places) if over else self._follow(load, places)
+            if load.uid not in self._followers and (
+                is_over or load.status in (LoadStatus.RUNNING, LoadStatus.STOPPING, LoadStatus.ENDED, LoadStatus.FAILED)
+            ):
+                work = self._remove(load, node_refs) if is_over else self._follow(load, node_refs)
                 self._followers.start(load.uid, work)
-        self._removing &= {load.uid for load in held}
-        alive = {load.benchmark_uid for load in held}
-        self._newest = {key: seconds for key, seconds in self._newest.items() if key[0] in alive}
+        self._removing &= {load.uid for load in loads}
+        run_uids = {load.benchmark_uid for load in loads}
+        self._newest = {key: seconds for key, seconds in self._newest.items() if key[0] in run_uids}
 
     async def _follow(self, load: BenchmarkLoad, places: dict[int, NodeRef]) -> None:
         node = places.get(load.node_uid)
-        loop = asyncio.get_running_loop()
-        last_output = answered = loop.time()
+        last_output = last_reply = ACTIVE.now()
         number = load.lines
-        while load.status in ("running", "stopping"):
+        while load.status in LIVE:
             if node is None:
                 await self._give_up(load, "The node no longer exists.")
                 return
             try:
-                told = await self._agents.read_load(node, load.uid, number, WAIT_SECONDS)
+                reply = await self._agents.read_load(node, load.uid, number, WAIT_SECONDS)
             except AgentError as error:
-                if isinstance(error, AgentRefused) or loop.time() - answered > LOST_SECONDS:
+                if isinstance(error, AgentRefused) or ACTIVE.now() - last_reply > LOST_SECONDS:
                     await self._give_up(load, f"The results cannot be collected: {error.reason}.")
                     return
                 await asyncio.sleep(RETRY_SECONDS)
-                last_output = loop.time()
+                last_output = ACTIVE.now()
                 continue
-            answered = loop.time()
-            if told.lines or told.state != "running":
-                last_output = answered
-                load = await self._save(load, told, number)
-                number += len(told.lines)
-            elif loop.time() - last_output > HUNG_AFTER_SECONDS:
+            last_reply = ACTIVE.now()
+            if reply.lines or reply.state != "running":
+                last_output = last_reply
+                load = await self._save(load, reply, number)
+                number += len(reply.lines)
+            elif ACTIVE.now() - last_output > HUNG_AFTER_SECONDS:
                 await self._give_up(load, f"The load generator wrote no output for {HUNG_AFTER_SECONDS:.0f} s.")
                 return
         await self._finish(load, node)
 
     async def _save(self, load: BenchmarkLoad, reply: LoadLines, before: int) -> BenchmarkLoad:
         """Store lines, and update the load with their contents."""
-        records = [(number, _decoded(line)) for number, line in enumerate(reply.lines, before + 1)]
+        records = []
+        for number, line in enumerate(reply.lines, before + 1):
+            records.append((number, _decoded(line)))
+            if len(line) > LONG_LINE:
+                await asyncio.sleep(0)  # many long lines must not delay other tasks
         seconds = [LoadRecord(load.uid, number, each) for number, each in records if each.get("kind") == "second"]
         async with self._store.begin() as session:
-            stored = await benchmark_runs.lock_load(session, load.uid)
-            if stored is None:  # the run was deleted
-                return BenchmarkLoad(uid=load.uid, status="failed")
+            load_row = await benchmark_runs.lock_load(session, load.uid)
+            if load_row is None:  # the run was deleted
+                return BenchmarkLoad(uid=load.uid, status=LoadStatus.FAILED)
             await benchmark_runs.add_seconds(session, seconds)
-            stored.lines = before + len(records)
+            load_row.lines = before + len(records)
             for _, each in records:
-                _apply_line(stored, each)
+                _apply_line(load_row, each)
             if reply.state != "running":
-                _end(stored, reply)
+                _end_load(load_row, reply)
         for second in seconds:
-            self._publish(stored, second.record)
-        return stored
+            self._publish(load_row, second.record)
+        return load_row
 
     def _publish(self, load: BenchmarkLoad, record: dict[str, Any]) -> None:
         """Publish a second to the browsers that show this run, as far as its generators have reported it."""
         step = PlanStep(load.phase, load.repetition)
         tally = benchmark_seconds.tally_of_line(record)
         t = int(record.get("t", 0))
-        known = self._newest.setdefault((load.benchmark_uid, step), {})
-        known.setdefault(t, Tally()).add(tally)
-        for old in [other for other in known if other < t - 10]:
-            del known[old]
+        tallies = self._newest.setdefault((load.benchmark_uid, step), {})
+        tallies.setdefault(t, Tally()).add(tally)
+        for second in [other for other in tallies if other < t - 10]:
+            del tallies[second]
         topic = f"benchmark:{load.benchmark_uid}"
         if not self._bus.has_listeners(f"frame:{topic}"):
             return
-        combined = known[t]
+        stored_tally = tallies[t]
         frame = {
             "topic": topic,
             "uid": load.benchmark_uid,
             "phase": step.phase,
             "repetition": step.repetition,
             "t": t,
-            "at": combined.at,
+            "at": stored_tally.at,
             "progress": load.progress,
-            "values": combined.row(),
-            "errors": dict(combined.errors),
-            "histogram": combined.buckets(),
+            "values": stored_tally.row(),
+            "errors": dict(stored_tally.errors),
+            "histogram": stored_tally.buckets(),
         }
         self._bus.publish(f"frame:{topic}", make_frame("benchmark", frame))
 
@@ -179,17 +189,17 @@ class BenchmarkCollector:
     async def _give_up(self, load: BenchmarkLoad, reason: str) -> None:
         """Mark the load as failed. Its node keeps the output until the run ends, when the load is removed."""
         async with self._store.begin() as session:
-            stored = await benchmark_runs.lock_load(session, load.uid)
-            if stored is not None:
-                stored.status, stored.detail = "failed", reason
+            load_row = await benchmark_runs.lock_load(session, load.uid)
+            if load_row is not None:
+                load_row.status, load_row.detail = LoadStatus.FAILED, reason
 
     async def _release(self, load: BenchmarkLoad) -> None:
         async with self._store.begin() as session:
-            stored = await benchmark_runs.lock_load(session, load.uid)
-            if stored is not None:
-                stored.held = False
-                if stored.status not in benchmark_plan.ENDED:
-                    stored.status = "failed"
+            load_row = await benchmark_runs.lock_load(session, load.uid)
+            if load_row is not None:
+                load_row.is_stored_on_node = False
+                if load_row.status not in benchmark_plan.ENDED:
+                    load_row.status = LoadStatus.FAILED
 
 
 def _decoded(line: str) -> dict[str, Any]:
@@ -203,27 +213,27 @@ def _decoded(line: str) -> dict[str, Any]:
 def _apply_line(load: BenchmarkLoad, record: dict[str, Any]) -> None:
     match record.get("kind"):
         case "begin":
-            load.began = record
+            load.first_line = record
         case "second":
             progress = record.get("progress")
             load.progress = min(1.0, float(progress)) if isinstance(progress, int | float) else load.progress
         case "end":
-            load.ended = record
+            load.last_line = record
         case "error":
             load.detail = str(record.get("message", ""))
 
 
-def _end(load: BenchmarkLoad, reply: LoadLines) -> None:
+def _end_load(load: BenchmarkLoad, reply: LoadLines) -> None:
     """Set the final status of a load whose process has ended and whose lines are complete."""
-    last = load.ended or {}
+    last = load.last_line or {}
     if last.get("measured") or last.get("stopped"):
-        load.status, load.progress = "ended", 1.0
+        load.status, load.progress = LoadStatus.ENDED, 1.0
         return
-    load.status = "failed"
-    if load.ended is not None:
+    load.status = LoadStatus.FAILED
+    if load.last_line is not None:
         load.detail = load.detail or "No measurements: no operation succeeded."
     elif reply.state == "absent":
         load.detail = load.detail or "The load generator no longer exists, and its measurements are lost."
     else:
-        output = reply.said.strip().splitlines()
+        output = reply.stderr_tail.strip().splitlines()
         load.detail = load.detail or " ".join(["The load generator ended without a report.", *output[-1:]])

@@ -1,5 +1,5 @@
-"""Deletes data that is older than the policy keeps, in small batches: events, outages, finished actions, and lines of the audit
-log."""
+"""Deletes data that is older than the policy keeps, in small batches: events, outages, finished actions, lines of the audit log,
+and replies to requests with an idempotency key."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.state.access import audit
 from shardboard.state.alerting import events
-from shardboard.state.cluster import actions, cluster
+from shardboard.state.cluster import actions, cluster, idempotent_replies
 from shardboard.state.failures import outages
 from shardboard.store.db import Store
 
@@ -34,8 +34,8 @@ class Housekeeping:
     async def run(self) -> None:
         """Run until cancelled."""
         while True:
-            more = await self.delete_batch()
-            await asyncio.sleep(NEXT_BATCH_SECONDS if more else INTERVAL_SECONDS)
+            has_more = await self.delete_batch()
+            await asyncio.sleep(NEXT_BATCH_SECONDS if has_more else INTERVAL_SECONDS)
 
     async def delete_batch(self) -> bool:
         """Delete one batch of old data. Returns whether there may be more."""
@@ -44,9 +44,9 @@ class Housekeeping:
             policy = (await cluster.load(session)).rules
             deleted = [0]
             if policy.events_keep_days:
-                before = now - max(timedelta(days=policy.events_keep_days), MIN_AGE)
-                deleted.append(await events.delete_before(session, before, BATCH_ROWS))
-                deleted.append(await outages.delete_before(session, before, BATCH_ROWS))
+                cutoff = now - max(timedelta(days=policy.events_keep_days), MIN_AGE)
+                deleted.append(await events.delete_before(session, cutoff, BATCH_ROWS))
+                deleted.append(await outages.delete_before(session, cutoff, BATCH_ROWS))
             if policy.max_saved_events_per_type:
                 deleted += await events.delete_surplus(
                     session, policy.max_saved_events_per_type, now - MIN_AGE, BATCH_ROWS
@@ -55,12 +55,18 @@ class Housekeeping:
                     await outages.delete_surplus(session, policy.max_saved_events_per_type, now - MIN_AGE, BATCH_ROWS)
                 )
             if policy.actions_keep_days:
-                before = now - timedelta(days=policy.actions_keep_days)
-                deleted.append(await actions.delete_before(session, before, BATCH_ROWS))
+                cutoff = now - timedelta(days=policy.actions_keep_days)
+                deleted.append(await actions.delete_before(session, cutoff, BATCH_ROWS))
+            deleted.append(
+                await idempotent_replies.delete_before(session, now - idempotent_replies.LIFETIME, BATCH_ROWS)
+            )
             if policy.audit_keep_days:  # last, because no lock may be taken after that of the audit log
                 deleted.append(await self._delete_audit(session, now - timedelta(days=policy.audit_keep_days)))
         if any(deleted):
-            log.info("housekeeping: deleted %s old events, outages, actions and audit log lines", sum(deleted))
+            log.info(
+                "housekeeping: deleted %s old events, outages, actions, audit log lines and stored replies",
+                sum(deleted),
+            )
         return max(deleted) >= BATCH_ROWS
 
     @staticmethod

@@ -27,18 +27,18 @@ class NodeLogReader:
         async with self._store.read() as session:
             rows = [row for row in await nodes.list_all(session) if row.uid in shards_by_node]
             engine_ids = {row.uid: row.engine_id for row in await shards.list_occupying(session)}
-        places = [NodeRef(row.uid, row.addr, row.agent_port) for row in rows]
-        for first in range(0, len(places), MAX_CONCURRENT_NODES):
-            some = places[first : first + MAX_CONCURRENT_NODES]
+        node_refs = [NodeRef(row.uid, row.addr, row.agent_port) for row in rows]
+        for first in range(0, len(node_refs), MAX_CONCURRENT_NODES):
+            batch = node_refs[first : first + MAX_CONCURRENT_NODES]
             replies = await asyncio.gather(
                 *(
                     self._read_node(
                         node, {uid: engine_ids[uid] for uid in sorted(shards_by_node[node.uid]) if uid in engine_ids}
                     )
-                    for node in some
+                    for node in batch
                 )
             )
-            for node, reply in zip(some, replies, strict=True):
+            for node, reply in zip(batch, replies, strict=True):
                 yield node.uid, reply
 
     async def _read_node(self, node: NodeRef, chosen: Mapping[int, str]) -> NodeLogs | str:

@@ -3,23 +3,26 @@
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
 from shardboard.collectors import observations
+from shardboard.collectors.cluster.own_data import OwnData, keep_own, own_data, without_shards
 from shardboard.collectors.failures.outages import NodeClock, OutageCollector
 from shardboard.collectors.metrics.live_metrics import LiveMetrics, shard_places
 from shardboard.collectors.metrics.sample_seconds import ShardPlace
 from shardboard.collectors.pulse import Pulses
-from shardboard.domain.databases.shard_status import Observed, observe
+from shardboard.domain.cluster.node_status import AgentStatus, NodeHealth
+from shardboard.domain.databases.shard_status import Observed, ShardStatus, observe
 from shardboard.driver.interfaces import SHARD_FIELDS, Agents, NodeRef, Sample
 from shardboard.errors import AgentError
+from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import Tasks
 from shardboard.state.cluster import nodes
-from shardboard.state.databases import shards
+from shardboard.state.databases import bdbs, shards
 from shardboard.store.db import Store
 
 log = logging.getLogger(__name__)
@@ -65,8 +68,10 @@ class NodeCollector:
         self._connected: set[int] = set()
         """Nodes whose agents are connected according to the store."""
         self._node_refs: dict[int, NodeRef] = {}
-        self._unknown: dict[int, set[int]] = {}
-        """Uids of shards that the store does not contain, by node. A row with such a uid belongs to another shard."""
+        self._own: dict[int, OwnData] = {}
+        """Shards and databases about which the agent of a node may report, by node."""
+        self._missing: frozenset[int] = frozenset()
+        """Uids of shards that their agents no longer have. Samples from before their loss still contain them."""
 
     async def run(self) -> None:
         """Follow all nodes until cancelled."""
@@ -82,15 +87,18 @@ class NodeCollector:
             async with self._store.read() as session:
                 known_nodes = await nodes.list_all(session)
                 known_shards = await shards.list_conditions(session)
+                known_bdbs = await bdbs.list_all(session)
+            self._missing = frozenset(uid for bdb in known_bdbs for uid in bdb.mismatch.missing)
             self._known = {shard.uid: observations.stored_observation(shard) for shard in known_shards}
         self._members = shard_places(known_shards)
         self._live.set_members(self._members)
-        self._down = {node.uid for node in known_nodes if node.health == "down"}
-        self._connected = {node.uid for node in known_nodes if node.agent_status == "connected"}
+        node_uids = {node.uid for node in known_nodes}
+        self._live.set_endpoints({bdb.uid: node_uids & {*bdb.endpoint_nodes, *bdb.retiring} for bdb in known_bdbs})
+        self._down = {node.uid for node in known_nodes if node.health == NodeHealth.DOWN}
+        self._connected = {node.uid for node in known_nodes if node.agent_status == AgentStatus.CONNECTED}
         self._live.set_down_nodes(self._down)
-        self._unknown = {
-            node.uid: {each.uid for each in node.unknown_shards.shards} for node in known_nodes if node.unknown
-        }
+        unknown = {node.uid: {each.uid for each in node.unknown_shards.shards} for node in known_nodes if node.unknown}
+        self._own = own_data(self._members, unknown)
         for node in known_nodes:
             reference = NodeRef(node.uid, node.addr, node.agent_port)
             if self._node_refs.get(node.uid) != reference:  # the node has joined again with another address
@@ -98,36 +106,40 @@ class NodeCollector:
             if node.uid not in self._followers:
                 self._node_refs[node.uid] = reference
                 self._followers.start(node.uid, self._follow(reference))
-        for uid in self._followers.keys() - {node.uid for node in known_nodes}:
+        for uid in self._followers.keys() - node_uids:
             self._followers.cancel(uid)
             self._live.disconnect(uid)
 
     async def _follow(self, node: NodeRef) -> None:
-        loop = asyncio.get_running_loop()
-        connected: bool | None = None
-        last_sample = loop.time()
+        is_connected: bool | None = None
+        last_sample = ACTIVE.now()
         while True:
             try:
                 boot, seq = self._live.resume_point(node.uid)
-                count = 0
+                count, has_backlog = 0, True
                 clock = NodeClock()
-                async for sample in self._agents.samples(node, seq, boot):
-                    last_sample = loop.time()
+                async for sample in self._agents.samples(
+                    node, seq, boot, lambda: self._own_data(node.uid).max_line_bytes
+                ):
+                    last_sample = ACTIVE.now()
                     self._pulses.record_pulse(node.uid)
                     if sample is None:
                         clock.mark_caught_up()
+                        has_backlog = False
                         continue
-                    sample = _without(sample, self._unknown.get(node.uid))
-                    ahead = sample.at - time.time()
-                    clock.add(ahead)
-                    self._pulses.clocks[node.uid] = ahead
+                    sample = without_shards(
+                        keep_own(sample, self._own_data(node.uid)), self._missing if has_backlog else frozenset()
+                    )
+                    clock_offset = sample.at - time.time()
+                    clock.add(clock_offset)
+                    self._pulses.clocks[node.uid] = clock_offset
                     # Samples from the future would evict correct ones from the rings.
-                    if ahead < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
+                    if clock_offset < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
                         self._live.ingest(node.uid, sample)
                     else:
                         self._live.skip(node.uid, sample)
-                    if not connected:
-                        connected = True
+                    if not is_connected:
+                        is_connected = True
                         self._live.connect(node.uid)
                     # Silence can be too short to break the stream, yet long enough for the node to be declared down.
                     if count % FACTS_INTERVAL_SAMPLES == 0 or node.uid in self._down:
@@ -144,9 +156,9 @@ class NodeCollector:
                 log.exception("nodes: following node %s failed", node.uid)
                 reason = "the console failed to read its samples"
             self._pulses.record_stream_end(node.uid)
-            unrecorded = connected is not False or node.uid in self._connected
-            if unrecorded and (silence := loop.time() - last_sample) > LOST_AFTER:
-                connected = False
+            unrecorded = is_connected is not False or node.uid in self._connected
+            if unrecorded and (silence := ACTIVE.now() - last_sample) > LOST_AFTER:
+                is_connected = False
                 self._live.disconnect(node.uid)
                 await self._record_lost(node, reason, silence)
             await asyncio.sleep(RETRY_SECONDS)
@@ -163,10 +175,15 @@ class NodeCollector:
         async with self._store.begin() as session:
             await observations.record_agent_seen(session, node.uid, facts.model_dump(), restarted=restarted)
 
+    def _own_data(self, node_uid: int) -> OwnData:
+        return self._own.get(node_uid, OwnData())
+
     def _without_sample(self, uid: int, status: str, reason: str) -> Observed:
         """Return the last known state of a shard without a sample, with a new status."""
-        before = self._known.get(uid, Observed("unknown", None, ""))
-        return replace(before, status=status, detail=reason, pid=before.pid if status == "timeout" else None)
+        previous = self._known.get(uid, Observed("unknown", None, ""))
+        return replace(
+            previous, status=status, detail=reason, pid=previous.pid if status == ShardStatus.TIMEOUT else None
+        )
 
     async def _record_shards(self, node_uid: int, sample: Sample) -> None:
         """Write the differences from the known state. In most seconds there are none, and the store is not accessed.
@@ -175,13 +192,15 @@ class NodeCollector:
         """
         now = datetime.now(UTC)
         # The clock of another machine may be wrong; the console's clock orders observations of loops and collectors.
-        at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
-        seen = {uid: _observed(*(row[place] for place in CONDITION_INDEXES)) for uid, row in sample.shards.items()}
-        seen |= {uid: self._without_sample(uid, "timeout", reason) for uid, reason in sample.missing.items()}
-        seen |= {uid: self._without_sample(uid, "down", reason) for uid, reason in sample.died.items()}
+        observed_at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
+        conditions = {
+            uid: _observed(*(row[index] for index in CONDITION_INDEXES)) for uid, row in sample.shards.items()
+        }
+        conditions |= {uid: self._without_sample(uid, "timeout", reason) for uid, reason in sample.missing.items()}
+        conditions |= {uid: self._without_sample(uid, "down", reason) for uid, reason in sample.died.items()}
         changed = {
             uid: observed
-            for uid, observed in seen.items()
+            for uid, observed in conditions.items()
             if (member := self._members.get(uid)) is not None
             and member.node_uid == node_uid
             and self._known.get(uid) != observed
@@ -190,16 +209,6 @@ class NodeCollector:
             return
         async with self._recording:
             async with self._store.begin() as session:
-                written = await observations.record_shard_changes(session, changed, at)
+                written_uids = await observations.record_shard_changes(session, changed, observed_at)
             # Observations that were too late to be written still differ from the store; the next sample repeats them.
-            self._known.update((uid, changed[uid]) for uid in written)
-
-
-def _without(sample: Sample, uids: Collection[int] | None) -> Sample:
-    if not uids:
-        return sample
-    kept = {
-        name: {uid: value for uid, value in getattr(sample, name).items() if uid not in uids}
-        for name in ("shards", "tiers", "missing", "died")
-    }
-    return sample.model_copy(update=kept)
+            self._known.update((uid, changed[uid]) for uid in written_uids)

@@ -31,10 +31,10 @@ class ShardQueryCache:
             node = await nodes.by_uid(session, row.node_uid) if row is not None else None
         if row is None or node is None:
             raise NotFound("shard_not_exist", f"Shard {uid} does not exist.")
-        place = NodeRef(node.uid, node.addr, node.agent_port)
+        node_ref = NodeRef(node.uid, node.addr, node.agent_port)
         try:
             (reply,) = await self._agents.command(
-                place, [ShardCommand(uid=uid, engine_id=row.engine_id, argv=list(argv))]
+                node_ref, [ShardCommand(uid=uid, engine_id=row.engine_id, argv=list(argv))]
             )
         except AgentError as error:
             raise Conflict("shard_unreachable", f"Shard redis:{uid} cannot be reached: {error.reason}.") from error

@@ -3,14 +3,17 @@
 import asyncio
 import logging
 import math
-import time
 from collections.abc import Mapping, Sequence
 
 from shardboard.collectors import observations
 from shardboard.collectors.pulse import Pulses
+from shardboard.domain.cluster.node_status import NodeHealth
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import NOT_SEEN
 from shardboard.domain.failures import failure_detection
 from shardboard.driver.interfaces import Agents, NodeRef, ProbeTarget
 from shardboard.errors import AgentError
+from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.tasks import Tasks
 from shardboard.state.cluster import cluster, nodes
 from shardboard.state.databases import bdbs, shards
@@ -27,8 +30,9 @@ ROUND_SECONDS = 0.1
 """Seconds between the starts of two rounds of witnesses."""
 MAX_SUSPECTS = 3
 """If more nodes than this are silent at once, they are more likely alive on an overloaded machine, which probing would load more.
-Then one witness first probes FEW shards of each node, and only nodes without any response are probed completely."""
-CROWD_PROBE_SHARDS = 2
+Then a few witnesses first probe a few shards of each node, and only nodes that do not respond to all of them are probed
+completely."""
+CROWD_WITNESSES, CROWD_PROBE_SHARDS = 2, 2
 CROWD_PAUSE_SECONDS = 0.5
 """Seconds that an inquiry waits in this case before it reads the store: most nodes are heard from again by then."""
 
@@ -47,48 +51,48 @@ class NodeWatch:
         async with self._inquiries.cancelled_at_exit():
             while True:
                 async with self._store.read() as session:
-                    known = [node for node in await nodes.list_all(session) if node.health == "up"]
+                    up_nodes = [node for node in await nodes.list_all(session) if node.health == NodeHealth.UP]
                     sensitivity = (await cluster.load(session)).rules.failure_detection_sensitivity
                 suspect_after, _ = failure_detection.SENSITIVITY[sensitivity]
                 for _ in range(10):  # the store is read once a second, the pulses are checked ten times
-                    for node in known:
+                    for node in up_nodes:
                         if self._pulses.silence(node.uid) > suspect_after and node.uid not in self._inquiries:
                             self._inquire(NodeRef(node.uid, node.addr, node.agent_port), sensitivity)
-                    before = time.monotonic()
                     await asyncio.sleep(TICK_SECONDS)
-                    if (late := time.monotonic() - before - TICK_SECONDS) > TICK_SECONDS:
-                        self._pulses.exclude_from_silence(late)
 
     def _inquire(self, node: NodeRef, sensitivity: str) -> None:
-        def ended(task: asyncio.Task[None]) -> None:
+        def on_end(task: asyncio.Task[None]) -> None:
             if not task.cancelled() and (error := task.exception()):
                 # Most likely the store is unavailable; if the node stays silent, the next inquiry starts immediately.
                 log.warning("watch: the inquiry about silent node %s failed: %s", node.uid, error)
 
-        self._inquiries.start(node.uid, self._inquiry(node, sensitivity)).add_done_callback(ended)
+        self._inquiries.start(node.uid, self._inquiry(node, sensitivity)).add_done_callback(on_end)
 
     async def _inquiry(self, suspect: NodeRef, sensitivity: str) -> None:
         async with self._store.read() as session:
             stalls = await observations.recent_stalls(session)
-        suspect_after, rounds = failure_detection.detection_limits(sensitivity, stalls[suspect.uid])
+        suspect_after, round_limit = failure_detection.detection_limits(sensitivity, stalls[suspect.uid])
         clock = asyncio.get_running_loop().time
-        alive = -math.inf  # when one of its shards last responded to a probe
+        last_alive = -math.inf  # when one of its shards last responded to a probe
         if len(self._inquiries) > MAX_SUSPECTS:
             await asyncio.sleep(CROWD_PAUSE_SECONDS)
         while self._pulses.silence(suspect.uid) > suspect_after:
             async with self._store.read() as session:
-                registered = await nodes.list_all(session)
-                if not any(node.uid == suspect.uid and node.health == "up" for node in registered):
+                all_nodes = await nodes.list_all(session)
+                if not any(node.uid == suspect.uid and node.health == NodeHealth.UP for node in all_nodes):
                     return
                 # Shards that were not running before, or do not serve yet, prove nothing by not responding.
-                sealed, forming = await bdbs.encrypted_bdbs(session), await bdbs.with_status(session, "pending")
+                encrypted, forming = (
+                    await bdbs.encrypted_bdbs(session),
+                    await bdbs.with_status(session, BdbStatus.PENDING),
+                )
                 targets = [
-                    _target(suspect, shard, sealed)
+                    _target(suspect, shard, encrypted)
                     for shard in await shards.list_for_node(session, suspect.uid)
-                    if shard.observed_status not in ("down", "unknown") and shard.bdb_uid not in forming
+                    if shard.observed_status not in NOT_SEEN and shard.bdb_uid not in forming
                 ]
-                other_nodes = [node for node in registered if node.uid != suspect.uid]
-                others = [
+                other_nodes = [node for node in all_nodes if node.uid != suspect.uid]
+                other_refs = [
                     NodeRef(node.uid, node.addr, node.agent_port)
                     for node in sorted(other_nodes, key=lambda node: (node.uid < suspect.uid, node.uid))
                     if self._pulses.silence(node.uid) < suspect_after
@@ -96,21 +100,27 @@ class NodeWatch:
             if not targets:  # nothing to probe, for example while a database is being created on the node
                 await asyncio.sleep(10 * ROUND_SECONDS)
                 continue
-            if await self._is_alive_in_crowd(others, targets):
-                alive = clock()
+            if await self._is_alive_in_crowd(other_refs, targets):
+                last_alive = clock()
                 await asyncio.sleep(10 * ROUND_SECONDS)
                 continue
-            # The console's own probes count only if there is no other node; otherwise the console itself may be isolated.
-            alone = not other_nodes
-            verdicts = await self._verdicts(others, targets, rounds) if others or alone else []
+            # Without any other agent, the console itself may be isolated. Its own probes alone count only in a cluster of one node.
+            is_only_node, pauses = not other_nodes, ACTIVE.pauses
+            verdicts = (
+                await self._verdicts(other_refs, targets, round_limit, len(other_nodes))
+                if other_refs or is_only_node
+                else []
+            )
             if "alive" in verdicts:
-                alive = clock()
+                last_alive = clock()
+            if ACTIVE.pauses != pauses:  # the node may be back since the witnesses reported
+                continue
             if (
-                verdicts.count("silent") == rounds and self._pulses.silence(suspect.uid) > suspect_after
+                verdicts.count("silent") == round_limit and self._pulses.silence(suspect.uid) > suspect_after
             ):  # checked again, because the probes took time
-                witnesses = sorted(node.uid for node in others)
-                unheard = self._pulses.seconds_since_heard(suspect.uid)
-                detected = None if unheard is None else round(1000 * min(unheard, clock() - alive))
+                witnesses = sorted(node.uid for node in other_refs)
+                silence = self._pulses.seconds_since_pulse(suspect.uid)
+                detected = None if silence is None else round(1000 * min(silence, clock() - last_alive))
                 log.warning("watch: node %s is down: none of its %s shards responds", suspect.uid, len(targets))
                 async with self._store.begin() as session:
                     await observations.record_node_down(session, suspect.uid, witnesses, detected)
@@ -118,15 +128,17 @@ class NodeWatch:
             await asyncio.sleep(10 * ROUND_SECONDS)
 
     async def _is_alive_in_crowd(self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget]) -> bool:
-        """Return whether many nodes are silent and a shard of this one responds to a single witness."""
+        """Return whether many nodes are silent and a shard of this one responds to each of a few witnesses."""
         if len(self._inquiries) <= MAX_SUSPECTS or not witnesses:
             return False
-        return failure_detection.judge([await self._probe(witnesses[0], targets[:CROWD_PROBE_SHARDS])]) == "alive"
+        few = targets[:CROWD_PROBE_SHARDS]
+        testimonies = await asyncio.gather(*(self._probe(each, few) for each in witnesses[:CROWD_WITNESSES]))
+        return all(testimony is not None and any(testimony) for testimony in testimonies)
 
     async def _verdicts(
-        self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget], rounds: int
+        self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget], rounds: int, other_nodes: int
     ) -> list[failure_detection.HealthVerdict]:
-        """Return one verdict per round.
+        """Return one verdict per round. `other_nodes` is the number of nodes besides the suspect.
 
         A round starts while the previous one may still wait for responses, so the total time is that of the last timeout, not of
         the sum.
@@ -137,14 +149,18 @@ class NodeWatch:
                 if number:
                     await asyncio.sleep(ROUND_SECONDS)
                 round_tasks.append(group.create_task(self._testimonies(witnesses, targets)))
-        return [failure_detection.judge(task.result()) for task in round_tasks]
+        required = failure_detection.WITNESSES if other_nodes > 1 else 1
+        return [failure_detection.judge(task.result(), required) for task in round_tasks]
 
     async def _testimonies(
         self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget]
     ) -> list[Sequence[bool] | None]:
-        if not witnesses:
-            return [await self._agents.probe_from_console(targets)]
-        return await asyncio.gather(*(self._probe(witness, targets) for witness in witnesses))
+        """Return the results of each witness. If fewer than the required number respond, the console itself is another one."""
+        testimonies = await asyncio.gather(*(self._probe(witness, targets) for witness in witnesses))
+        heard = sum(testimony is not None for testimony in testimonies)
+        if heard >= failure_detection.WITNESSES or (witnesses and not heard):
+            return testimonies
+        return [*testimonies, await self._agents.probe_from_console(targets)]
 
     async def _probe(self, witness: NodeRef, targets: Sequence[ProbeTarget]) -> Sequence[bool] | None:
         try:

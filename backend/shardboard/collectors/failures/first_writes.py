@@ -22,8 +22,14 @@ def first_write(seconds: Sequence[tuple[int, Value, Value]], after: float) -> in
     `seconds` are (second, whether it is primary, its write commands). Writes from replication are counted as well, so only an
     increase between two samples as primary is certain.
     """
-    for (_, led, before), (t, leads, now) in pairwise(seconds):
-        if t > after and led == leads == 1.0 and before is not None and now is not None and now > before:
+    for (_, was_primary, previous), (t, is_primary, now) in pairwise(seconds):
+        if (
+            t > after
+            and was_primary == is_primary == 1.0
+            and previous is not None
+            and now is not None
+            and now > previous
+        ):
             return t
     return None
 
@@ -41,28 +47,28 @@ class FirstWriteCollector:
         """Run until cancelled."""
         async with self._store.read() as session:
             now = datetime.now(UTC)
-            recent = await events.list_overlapping(session, ("shard_failover",), now - MAX_WAIT, now, limit=1000)
-        self._open = {event.uid for event in recent if "first_write_by" not in event.details}
+            failovers = await events.list_overlapping(session, ("shard_failover",), now - MAX_WAIT, now, limit=1000)
+        self._open = {event.uid for event in failovers if "first_write_by" not in event.details}
         with self._bus.listen("change") as changes:
             while True:
-                fresh = {message[1] for _, message in changes.drain() if message[0] == "event"}
-                await self.update(fresh)
+                event_uids = {message[1] for _, message in changes.drain() if message[0] == "event"}
+                await self.update(event_uids)
                 await asyncio.sleep(POLL_SECONDS)
 
-    async def update(self, fresh: set[int]) -> None:
+    async def update(self, new_uids: set[int]) -> None:
         """Include new events, and record what is known by now."""
-        if not fresh and not self._open:
+        if not new_uids and not self._open:
             return
         async with self._store.read() as session:
-            found = [await events.by_uid(session, uid) for uid in sorted(fresh | self._open)]
-        waiting = [
+            found_events = [await events.by_uid(session, uid) for uid in sorted(new_uids | self._open)]
+        unserved_events = [
             event
-            for event in found
+            for event in found_events
             if event is not None and event.type == "shard_failover" and "first_write_by" not in event.details
         ]
-        self._open = {event.uid for event in waiting}
-        for event in waiting:
-            t = first_write(self._live.write_counts(event.details["heir"]), event.time.timestamp())
+        self._open = {event.uid for event in unserved_events}
+        for event in unserved_events:
+            t = first_write(self._live.write_counts(event.details["promoted"]), event.time.timestamp())
             if t is not None or datetime.now(UTC) - event.time > MAX_WAIT:
                 await self._record(event.uid, t)
 

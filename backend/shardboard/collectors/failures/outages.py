@@ -1,7 +1,9 @@
 """Stores outages that proxies report with node samples. Reports may be repeated or late; nothing is stored twice."""
 
+import logging
+import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -9,10 +11,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.placement import slots
 from shardboard.driver.interfaces import Outage, Sample
+from shardboard.kit.allowance import Allowance
 from shardboard.state.cluster import nodes
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.failures import outages
 from shardboard.store.db import Store
+
+log = logging.getLogger(__name__)
 
 CLOCK_SAMPLES = 60
 MAX_CLOCK_ERROR_SECONDS = 86_400
@@ -44,9 +49,15 @@ class NodeClock:
         return round(1000 * max(self._ahead)) if self._ahead else None
 
 
+NEW_PER_SECOND, MAX_NEW = 1.0, 2_000.0
+"""New outages of one node: more than failures of many nodes at once cause. A faulty or hostile agent must not fill the store."""
+
+
 class OutageCollector:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
+        self._clock = clock
+        self._allowances: dict[int, Allowance] = {}
 
     async def store(self, node_uid: int, sample: Sample, ahead_ms: int | None) -> None:
         """Store the outages of one sample in one transaction; known outages are updated."""
@@ -56,51 +67,63 @@ class OutageCollector:
             if not await _unstored(session, node_uid, sample.outages, ahead_ms):
                 return  # an agent sends all its outages to a console that connects
         async with self._store.begin() as session:
-            unstored = await _unstored(session, node_uid, sample.outages, ahead_ms)
-            places = await _uids_by_address(session, {outage.uid for outage, row in unstored if row is None})
+            unstored = self._limit(node_uid, await _unstored(session, node_uid, sample.outages, ahead_ms))
+            uids_by_address = await _uids_by_address(session, {outage.uid for outage, row in unstored if row is None})
             for outage, row in unstored:
                 if row is None:
-                    session.add(_row(node_uid, outage, ahead_ms, places))
+                    session.add(_row(node_uid, outage, ahead_ms, uids_by_address))
                 else:
                     _update(row, outage)
+
+    def _limit(
+        self, node_uid: int, unstored: Sequence[tuple[Outage, outages.Outage | None]]
+    ) -> Sequence[tuple[Outage, outages.Outage | None]]:
+        """Return the outages to store: if a node reports too many, only changes of known ones."""
+        new, now = sum(row is None for _, row in unstored), self._clock()
+        allowance = self._allowances.setdefault(node_uid, Allowance(NEW_PER_SECOND, MAX_NEW, now))
+        if new <= allowance.left(now):
+            allowance.spend(new, now)
+            return unstored
+        log.warning("outages: node %s reports more than %s new outages; they are ignored", node_uid, int(MAX_NEW))
+        return [(outage, row) for outage, row in unstored if row is not None]
 
 
 async def _unstored(
     session: AsyncSession, node_uid: int, reported: Sequence[Outage], ahead_ms: int | None
 ) -> list[tuple[Outage, outages.Outage | None]]:
     """Return the new or changed outages, each with its row if there is one. Outages of deleted databases are omitted."""
-    known = {
+    rows_by_key = {
         (row.bdb_uid, row.address, row.port, row.noticed_ms): row
         for row in await outages.list_reported_by(session, node_uid, min(outage.noticed_ms for outage in reported))
     }
     databases = {bdb.uid: bdb.created_at for bdb in await bdbs.list_all(session)}
-    found = []
+    unstored = []
     for outage in reported:
-        row = known.get((outage.uid, outage.address, outage.port, outage.noticed_ms))
+        row = rows_by_key.get((outage.uid, outage.address, outage.port, outage.noticed_ms))
         # Uids are reused: an outage from before the database was created belongs to an earlier database.
         is_own = outage.uid in databases and _noticed_at(outage, ahead_ms) >= databases[outage.uid]
         if is_own and (row is None or _differs(row, outage)):
-            found.append((outage, row))
-    return found
+            unstored.append((outage, row))
+    return unstored
 
 
 def _differs(row: outages.Outage, reported: Outage) -> bool:
     """Return whether the row must be updated. An older sample may still show an outage that has ended as open."""
     if row.first_success_ms is not None and reported.first_success_ms is None:
         return False
-    return (row.last_success_ms, row.first_success_ms, row.waited, row.failed, row.lost, row.watched) != (
+    return (row.last_success_ms, row.first_success_ms, row.waited, row.failed, row.lost, row.is_exact) != (
         reported.last_success_ms,
         reported.first_success_ms,
         reported.waited,
         reported.failed,
         reported.lost,
-        reported.watched,
+        reported.is_exact,
     )
 
 
 def _update(row: outages.Outage, reported: Outage) -> None:
     row.last_success_ms, row.first_success_ms = reported.last_success_ms, reported.first_success_ms
-    row.waited, row.failed, row.lost, row.watched = reported.waited, reported.failed, reported.lost, reported.watched
+    row.waited, row.failed, row.lost, row.is_exact = reported.waited, reported.failed, reported.lost, reported.is_exact
 
 
 def _noticed_at(reported: Outage, ahead_ms: int | None) -> datetime:
@@ -131,14 +154,16 @@ async def _uids_by_address(session: AsyncSession, bdb_uids: Collection[int]) -> 
 
 
 def _row(node_uid: int, reported: Outage, ahead_ms: int | None, places: _UidsByAddress) -> outages.Outage:
-    at = places.nodes.get(reported.address)
+    node_of_address = places.nodes.get(reported.address)
     return outages.Outage(
         bdb_uid=reported.uid,
-        seen_by=node_uid,
+        reported_by=node_uid,
         address=reported.address,
         port=reported.port,
-        node_uid=at,
-        shard_uid=places.shards.get((reported.uid, at, reported.port)) if at is not None else None,
+        node_uid=node_of_address,
+        shard_uid=places.shards.get((reported.uid, node_of_address, reported.port))
+        if node_of_address is not None
+        else None,
         slots=slots.render(tuple(reported.slots)),
         noticed_ms=reported.noticed_ms,
         last_success_ms=reported.last_success_ms,
@@ -146,7 +171,7 @@ def _row(node_uid: int, reported: Outage, ahead_ms: int | None, places: _UidsByA
         waited=reported.waited,
         failed=reported.failed,
         lost=reported.lost,
-        watched=reported.watched,
+        is_exact=reported.is_exact,
         ahead_ms=ahead_ms,
         noticed_at=_noticed_at(reported, ahead_ms),
     )

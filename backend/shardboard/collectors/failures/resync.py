@@ -7,8 +7,11 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.collectors.failures.resync_span import ResyncSpan
+from shardboard.domain.databases.bdb_status import IN_SERVICE
+from shardboard.domain.databases.shard_status import BEHIND, RESPONDING, ShardStatus
 from shardboard.domain.failures import resync
 from shardboard.domain.failures.resync import ResyncPoll
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import Agents, NodeRef, ShardCommand
 from shardboard.errors import AgentError
 from shardboard.kit.bus import Bus
@@ -86,56 +89,64 @@ class ResyncCollector:
         if not spans:
             return []
         rows = await shards.list_by_uids(session, {event.shard_uid for event in spans if event.shard_uid is not None})
-        behind = {row.uid for row in rows if row.observed_link in ("link_down", "in_progress")}
-        return [event for event in spans if event.shard_uid not in behind]
+        lagging = {row.uid for row in rows if row.observed_link in BEHIND}
+        return [event for event in spans if event.shard_uid not in lagging]
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
             if not await shards.any_behind(session):
                 return
-            active = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.status.startswith("active")}
+            active = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.status in IN_SERVICE}
             rows = [row for row in await shards.list_all(session) if row.bdb_uid in active]
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
-        heads = {
-            (row.bdb_uid, row.pair): row for row in rows if row.current_role == "master" and row.observed_status == "ok"
+            node_refs = {
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+            }
+        primaries = {
+            (row.bdb_uid, row.pair): row
+            for row in rows
+            if row.current_role == ShardRole.PRIMARY and row.observed_status == ShardStatus.OK
         }
         for row in rows:
-            behind = row.current_role == "slave" and row.observed_link in ("link_down", "in_progress")
-            primary = heads.get((row.bdb_uid, row.pair))
+            is_behind = row.current_role == ShardRole.REPLICA and row.observed_link in BEHIND
+            primary = primaries.get((row.bdb_uid, row.pair))
             if (
-                behind
-                and row.observed_status in ("ok", "loading")
+                is_behind
+                and row.observed_status in RESPONDING
                 and primary is not None
                 and row.uid not in self._tasks
                 and not self._already_synced(row)
             ):
-                self._tasks.start(row.uid, self._follow(row, primary, places[row.node_uid], places[primary.node_uid]))
+                self._tasks.start(
+                    row.uid, self._follow(row, primary, node_refs[row.node_uid], node_refs[primary.node_uid])
+                )
 
     def _already_synced(self, row: Shard) -> bool:
-        synced = self._synced.get(row.uid)
+        synced_at = self._synced.get(row.uid)
         return (
-            synced is not None and (row.observed_at or synced) <= synced and datetime.now(UTC) - synced < SAMPLE_DELAY
+            synced_at is not None
+            and (row.observed_at or synced_at) <= synced_at
+            and datetime.now(UTC) - synced_at < SAMPLE_DELAY
         )
 
-    async def _follow(self, replica: Shard, primary: Shard, here: NodeRef, there: NodeRef) -> None:
+    async def _follow(self, replica: Shard, primary: Shard, replica_node: NodeRef, primary_node: NodeRef) -> None:
         span = ResyncSpan(self._store, replica, primary)
         outcome = "in_sync"
         clock = asyncio.get_running_loop().time
-        started = clock()
+        start = clock()
         try:
             await span.resume()
-            while (seen := await self._poll(span, here, there)) is not None:
-                phase = span.advance(seen).phase
+            while (poll := await self._poll(span, replica_node, primary_node)) is not None:
+                phase = span.advance(poll).phase
                 copies = phase in ("transfer", "load")
                 # A short interruption of the link needs no resync: the missed data comes from the backlog immediately.
-                worth_telling = span.event_uid or copies or clock() - started > SHORT_INTERRUPTION_SECONDS
+                is_worth_recording = span.event_uid or copies or clock() - start > SHORT_INTERRUPTION_SECONDS
                 if phase == "in_sync":
                     self._synced[replica.uid] = datetime.now(UTC)
                     break
-                if worth_telling and span.is_update_due():
+                if is_worth_recording and span.is_update_due():
                     await span.write()
-                looks = INITIAL_POLLS_PER_SECOND if clock() - started < INITIAL_SECONDS else POLLS_PER_SECOND
-                await asyncio.sleep(min(max(MIN_POLL_SECONDS, len(self._tasks) / looks), MAX_POLL_SECONDS))
+                polls_per_second = INITIAL_POLLS_PER_SECOND if clock() - start < INITIAL_SECONDS else POLLS_PER_SECOND
+                await asyncio.sleep(min(max(MIN_POLL_SECONDS, len(self._tasks) / polls_per_second), MAX_POLL_SECONDS))
             else:
                 outcome = "lost"
         except AgentError:
@@ -155,22 +166,22 @@ class ResyncCollector:
                 "resyncs: recording the end of the resync of shard %s failed: %s", replica.uid, describe_error(error)
             )
 
-    async def _poll(self, span: ResyncSpan, here: NodeRef, there: NodeRef) -> ResyncPoll | None:
+    async def _poll(self, span: ResyncSpan, replica_node: NodeRef, primary_node: NodeRef) -> ResyncPoll | None:
         """Return the progress; None if one of the two shards is no longer running."""
         replica, primary = span.replica, span.primary
-        both = await asyncio.gather(
+        replies = await asyncio.gather(
             *(
                 self._agents.command(node, [ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=list(argv))])
-                for shard, node, argv in ((replica, here, REPLICA_INFO), (primary, there, PRIMARY_INFO))
+                for shard, node, argv in ((replica, replica_node, REPLICA_INFO), (primary, primary_node, PRIMARY_INFO))
             )
         )
-        if not all(result.ok for results in both for result in results):
+        if not all(result.ok for results in replies for result in results):
             return None
-        mine, its = (info_fields(results[0].reply) for results in both)
-        return resync.parse_poll(mine, its)
+        replica_info, primary_info = (info_fields(results[0].reply) for results in replies)
+        return resync.parse_poll(replica_info, primary_info)
 
 
 def _recent_start(replica: Shard) -> datetime | None:
     """Return when the replica's process started if that was recently, in which case its data is a new copy."""
-    started, now = replica.observed_started_at, datetime.now(UTC)
-    return started if started is not None and timedelta(0) <= now - started < RECENT_START else None
+    started_at, now = replica.observed_started_at, datetime.now(UTC)
+    return started_at if started_at is not None and timedelta(0) <= now - started_at < RECENT_START else None

@@ -42,17 +42,19 @@ class ResyncSpan:
         """Load the open span of an earlier console, and the load rate of the last resync."""
         async with self.store.read() as session:
             event = await events.open_span(session, "resync", shard_uid=self.replica.uid)
-            earlier = await events.newest_ended(session, "resync", bdb_uid=self.replica.bdb_uid)
-        if earlier is not None:
-            self.load_rate = _load_rate(earlier.details)
+            previous_span = await events.newest_ended(session, "resync", bdb_uid=self.replica.bdb_uid)
+        if previous_span is not None:
+            self.load_rate = _load_rate(previous_span.details)
         if event is not None:
             details = event.details
             self.event_uid, self.started = event.uid, event.time
             self.phases = [dict(phase) for phase in details.get("phases", [])]
             if self.phases:
                 progress = ResyncPoll(details["phase"], details["bytes"], total=details.get("bytes_total"))
-                copied = [_moment(phase["started"]) for phase in self.phases if phase["name"] != "waiting"]
-                self.progress = ResyncProgress(progress, details["percent"], copying_since=min(copied, default=None))
+                phase_starts = [_moment(phase["started"]) for phase in self.phases if phase["name"] != "waiting"]
+                self.progress = ResyncProgress(
+                    progress, details["percent"], copying_since=min(phase_starts, default=None)
+                )
 
     def advance(self, seen: ResyncPoll) -> ResyncPoll:
         """Add an observation and return the progress."""
@@ -67,8 +69,11 @@ class ResyncSpan:
 
     def is_update_due(self) -> bool:
         """Return whether an update is due."""
-        waited = asyncio.get_running_loop().time() - self._updated_at
-        return waited >= UPDATE_SECONDS or (self.progress.percent - self._updated_percent) * waited >= POINT_SECONDS
+        wait_seconds = asyncio.get_running_loop().time() - self._updated_at
+        return (
+            wait_seconds >= UPDATE_SECONDS
+            or (self.progress.percent - self._updated_percent) * wait_seconds >= POINT_SECONDS
+        )
 
     async def write(self, *, ended: str = "") -> None:
         """Write the progress; `ended` is the outcome."""

@@ -47,10 +47,12 @@ class CommandCountCache:
 
     async def _fetch(self, key: int) -> CommandSnapshot:
         async with self._store.read() as session:
-            one = None if key == ALL_DATABASES_KEY else await bdbs.by_uid(session, key)
-            rows = await bdbs.list_all(session) if key == ALL_DATABASES_KEY else [one] if one is not None else []
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
-        return await self._poll(rows, places)
+            bdb = None if key == ALL_DATABASES_KEY else await bdbs.by_uid(session, key)
+            rows = await bdbs.list_all(session) if key == ALL_DATABASES_KEY else [bdb] if bdb is not None else []
+            node_refs = {
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+            }
+        return await self._poll(rows, node_refs)
 
     async def _poll(self, rows: Sequence[Bdb], places: Mapping[int, NodeRef]) -> dict[int, list[ProxyCommandCounts]]:
         uids_by_node: dict[int, list[int]] = {}
@@ -82,5 +84,5 @@ def _node_counts(node_uid: int, bdb_uid: int, reply: CommandCounts) -> ProxyComm
         return ProxyCommandCounts(
             node_uid, reply.reason or f"the proxy of node {node_uid} did not report this database"
         )
-    found = [CommandCounters(each.name, each.calls, each.errors, each.micros, each.latency) for each in counts]
-    return ProxyCommandCounts(node_uid, seconds=reply.seconds, counts=found)
+    counters = [CommandCounters(each.name, each.calls, each.errors, each.micros, each.latency) for each in counts]
+    return ProxyCommandCounts(node_uid, seconds=reply.seconds, counts=counters)

@@ -25,22 +25,26 @@ class EndpointSamples:
 
     def ingest(self, node_uid: int, t: int, proxy: ProxyReading) -> dict[tuple[int, int], Mapping[str, Value]]:
         """Store one second of a node's proxy. Returns the metrics of its endpoints in that second."""
-        if t >= self._newest.get(node_uid, (0, None))[0]:
+        is_newest = t >= self._newest.get(node_uid, (0, None))[0]
+        if is_newest:
             self._newest[node_uid] = (t, proxy)
         rows: dict[tuple[int, int], Mapping[str, Value]] = {}
         measured: dict[HistogramKey, Histogram] = {}
         for bdb_uid, reading in proxy.databases.items():
             counts = dict(zip(ENDPOINT_FIELDS, reading.values, strict=True))
-            own: dict[HistogramKey, Histogram] = {
+            own_histograms: dict[HistogramKey, Histogram] = {
                 (bdb_uid, kind): Histogram.from_pairs(buckets) for kind, buckets in reading.latency.items() if buckets
             }
-            measured |= own
-            time_taken = sum(found.total for (_, kind), found in own.items() if kind in latency.SERVED)
+            measured |= own_histograms
+            requests_total_time = sum(
+                histogram.total for (_, kind), histogram in own_histograms.items() if kind in latency.SERVED
+            )
             errors = sum(reading.errors.values())
-            rows[bdb_uid, node_uid] = endpoint_metrics.second(counts, errors, time_taken, proxy.seconds)
+            rows[bdb_uid, node_uid] = endpoint_metrics.second(counts, errors, requests_total_time, proxy.seconds)
             totals = self.totals[bdb_uid, node_uid]
+            connections = reading.connections if is_newest else totals["conns"]
             totals.update({name: int(value) for name, value in counts.items()})
-            totals["conns"] = reading.connections
+            totals["conns"] = connections
             totals.update({f"error:{kind}": count for kind, count in reading.errors.items()})
         self.latencies.ingest(t, node_uid, measured)
         return rows

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from shardboard.domain.metrics import hot_slots
 from shardboard.domain.metrics.hot_slots import Metric, SlotCounters, SlotReading
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import Agents, NodeRef, ReadHotSlots, SlotCounts
 from shardboard.errors import AgentError
 from shardboard.state.cluster import nodes
@@ -52,32 +53,34 @@ class HotSlotCache:
     async def get(self, bdb_uid: int, by: Metric) -> HotSlotSnapshot | None:
         """Return the newest snapshot, taken now unless a fresh one exists; None if the database does not exist."""
         key, now = (bdb_uid, by), self._clock()
-        self._kept = {each: kept for each, kept in self._kept.items() if now - kept.polled_at < MAX_AGE_SECONDS}
-        kept = self._kept.get(key)
-        if kept is not None and now - kept.polled_at < MIN_POLL_SECONDS:
-            return kept
+        self._kept = {each: cached for each, cached in self._kept.items() if now - cached.polled_at < MAX_AGE_SECONDS}
+        cached = self._kept.get(key)
+        if cached is not None and now - cached.polled_at < MIN_POLL_SECONDS:
+            return cached
         task = self._asking.get(key)
         if task is None:
-            task = self._asking[key] = asyncio.create_task(self._fetch(key, kept))
+            task = self._asking[key] = asyncio.create_task(self._fetch(key, cached))
             task.add_done_callback(lambda _: self._asking.pop(key, None))
         # A caller that is cancelled must not cancel the poll for others.
         return await asyncio.shield(task)
 
     async def _fetch(self, key: SlotQueryKey, last: HotSlotSnapshot | None) -> HotSlotSnapshot | None:
-        started = self._clock()
+        start = self._clock()
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, key[0])
-            rows = [row for row in await shards.list_for_bdb(session, key[0]) if row.current_role == "master"]
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
+            rows = [row for row in await shards.list_for_bdb(session, key[0]) if row.current_role == ShardRole.PRIMARY]
+            node_refs = {
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+            }
         if bdb is None:
             return None
         if not bdb.sharding:
-            look = HotSlotSnapshot(started, detail=f"{bdb.name} is not sharded, so its keys have no hash slots.")
+            snapshot = HotSlotSnapshot(start, detail=f"{bdb.name} is not sharded, so its keys have no hash slots.")
         else:
-            before = {told.shard_uid: told for told in last.now} if last is not None else {}
-            look = HotSlotSnapshot(started, await self._poll(rows, places, key[1]), before)
-        self._kept[key] = look
-        return look
+            previous = {reading.shard_uid: reading for reading in last.now} if last is not None else {}
+            snapshot = HotSlotSnapshot(start, await self._poll(rows, node_refs, key[1]), previous)
+        self._kept[key] = snapshot
+        return snapshot
 
     async def _poll(self, rows: Sequence[Shard], places: Mapping[int, NodeRef], by: Metric) -> list[SlotReading]:
         limit = hot_slots.rows_per_primary(len(rows))
@@ -90,18 +93,18 @@ class HotSlotCache:
                 for node, ids in by_node.items()
             )
         )
-        return sorted((told for reply in replies for told in reply), key=lambda told: told.shard_uid)
+        return sorted((reading for reply in replies for reading in reply), key=lambda reading: reading.shard_uid)
 
     async def _poll_node(self, node: NodeRef, request: ReadHotSlots) -> list[SlotReading]:
         try:
-            answers = {told.uid: told for told in await self._agents.hot_slots(node, request)}
+            answers = {reading.uid: reading for reading in await self._agents.hot_slots(node, request)}
             reason = f"the agent of node {node.uid} did not report this shard"
         except AgentError as error:
             answers, reason = {}, error.reason
-        return [_reading(node, answers.get(uid, SlotCounts(uid=uid, reason=reason))) for uid in request.uids]
+        return [_slot_reading(node, answers.get(uid, SlotCounts(uid=uid, reason=reason))) for uid in request.uids]
 
 
-def _reading(node: NodeRef, counts: SlotCounts) -> SlotReading:
+def _slot_reading(node: NodeRef, counts: SlotCounts) -> SlotReading:
     return SlotReading(
         shard_uid=counts.uid,
         node_uid=node.uid,
@@ -109,5 +112,7 @@ def _reading(node: NodeRef, counts: SlotCounts) -> SlotReading:
         at=counts.at,
         run_id=counts.run_id,
         started_at=counts.started_at,
-        counts={slot: SlotCounters(keys, cpu, came, went) for slot, keys, cpu, came, went in counts.slots},
+        counts={
+            slot: SlotCounters(keys, cpu, bytes_in, bytes_out) for slot, keys, cpu, bytes_in, bytes_out in counts.slots
+        },
     )

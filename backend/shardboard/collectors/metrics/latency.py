@@ -25,6 +25,8 @@ class Latencies:
         self._retention = retention
         self._seconds: dict[int, dict[int, HistogramsByKey]] = defaultdict(dict)
         self._stored: dict[int, HistogramsByKey] = {}
+        self._incomplete: dict[int, frozenset[int]] = {}
+        """Databases of which a measurement is missing, by second."""
         self._rings: dict[str, dict[str, Ring]] = {topic: {} for topic in self.topics}
         self.totals: dict[HistogramKey, Histogram] = {}
         """Totals since this console started, by database and kind."""
@@ -43,21 +45,26 @@ class Latencies:
         self._put(t, measured)
 
     def histograms_at(self, t: int) -> HistogramsByKey:
-        """Return the measurements of all endpoints in a recent second, by database and kind; empty if unknown."""
-        return self._stored.get(t) or merged(self._seconds.get(t, {}).values())
+        """Return the measurements of complete databases in a recent second, by database and kind; empty if unknown."""
+        incomplete = self._incomplete.get(t, frozenset())
+        return self._stored.get(t) or {
+            key: found for key, found in merged(self._seconds.get(t, {}).values()).items() if key[0] not in incomplete
+        }
 
     def endpoint_cells_at(self, t: int) -> dict[HistogramKey, Cells]:
         """Return the measurements of each endpoint in a recent second; empty if unknown."""
         return {
-            (endpoint_metrics.number(bdb_uid, node_uid), kind): latency_cells.from_histogram(found)
+            (endpoint_metrics.number(bdb_uid, node_uid), kind): latency_cells.from_histogram(histogram)
             for node_uid, measured in self._seconds.get(t, {}).items()
-            for (bdb_uid, kind), found in measured.items()
+            for (bdb_uid, kind), histogram in measured.items()
         }
 
-    def settle(self, t: int) -> None:
-        """Compute the metrics of a second; called again when more data of it arrives."""
+    def settle(self, t: int, incomplete: frozenset[int] = frozenset()) -> None:
+        """Compute the metrics of a second; called again when more data of it arrives. The latency of `incomplete` databases is
+        unknown, and that of the cluster too if there are any."""
         if t not in self._seconds:
             return
+        self._incomplete[t] = incomplete
         self._put(t, self.histograms_at(t))
         for node_uid, measured in self._seconds[t].items():
             for bdb_uid in {uid for uid, _ in measured}:
@@ -77,23 +84,24 @@ class Latencies:
 
     def retain(self, bdb_uids: Iterable[int]) -> None:
         """Remove all other databases."""
-        alive = {str(uid) for uid in bdb_uids}
+        uids = {str(uid) for uid in bdb_uids}
         for topic in ("bdbs", "endpoints"):
-            for uid in [uid for uid in self._rings[topic] if uid.partition(":")[0] not in alive]:
+            for uid in [uid for uid in self._rings[topic] if uid.partition(":")[0] not in uids]:
                 del self._rings[topic][uid]
-        for key in [key for key in self.totals if str(key[0]) not in alive]:
+        for key in [key for key in self.totals if str(key[0]) not in uids]:
             del self.totals[key]
 
     def evict(self, newest: int) -> None:
         """Delete histograms that are no longer needed."""
-        for known in (self._seconds, self._stored):
-            for t in [t for t in known if t < newest - HISTOGRAM_SECONDS]:
-                del known[t]
+        for cache in (self._seconds, self._stored, self._incomplete):
+            for t in [t for t in cache if t < newest - HISTOGRAM_SECONDS]:
+                del cache[t]
 
     def _put(self, t: int, measured: HistogramsByKey) -> None:
         for bdb_uid in {uid for uid, _ in measured}:
             self._put_one(t, "bdbs", str(bdb_uid), bdb_uid, measured)
-        self._put_one(t, "cluster", "cluster", 0, latency.combine_databases(measured))
+        if not self._incomplete.get(t):
+            self._put_one(t, "cluster", "cluster", 0, latency.combine_databases(measured))
 
     def _put_one(self, t: int, topic: str, uid: str, key: int, measured: HistogramsByKey) -> None:
         values = dict(latency.values(measured, key))

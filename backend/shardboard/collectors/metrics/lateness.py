@@ -4,9 +4,12 @@ import time
 from collections import deque
 from collections.abc import Collection
 
+from shardboard.kit.active_clock import ACTIVE
+
 SECONDS = 60
 BACKFILL_AGE = 10
-"""Age in seconds from which a sample belongs to an outage of the console or of the connection, and is not late."""
+"""Age in seconds from which a sample belongs to an outage of the console or of the connection, and is not late. Samples of so many
+seconds are late after a pause of the console."""
 
 
 class Lateness:
@@ -19,7 +22,7 @@ class Lateness:
         self, t: int, node_uid: int, *, arrived: bool, shards: Collection[int], missing: Collection[int]
     ) -> None:
         """Record second `t` of a node: whether its sample arrived in time, and which of its shards have no values."""
-        if time.time() - t > BACKFILL_AGE:
+        if time.time() - t > BACKFILL_AGE or ACTIVE.seconds_since_pause() < BACKFILL_AGE:
             return
         is_incomplete = 2 * sum(uid in missing for uid in shards) > len(shards)
         self._late.setdefault(node_uid, deque(maxlen=SECONDS)).append(not arrived or is_incomplete)

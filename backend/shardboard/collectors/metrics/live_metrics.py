@@ -16,6 +16,7 @@ from typing import Any
 from shardboard.collectors.metrics.endpoint_samples import EndpointSamples
 from shardboard.collectors.metrics.latency import Latencies
 from shardboard.collectors.metrics.lateness import Lateness
+from shardboard.collectors.metrics.reporters import Reporters
 from shardboard.collectors.metrics.ring_buffer import Ring
 from shardboard.collectors.metrics.sample_seconds import (
     RATES,
@@ -32,7 +33,7 @@ from shardboard.domain.metrics import endpoint_metrics, latency, rates
 from shardboard.domain.metrics.flash_rates import ALL_DATABASES, FLASH_METRICS
 from shardboard.domain.metrics.rates import MAX_STEP, SHARD_METRICS, SHARD_STREAMED, Value
 from shardboard.domain.metrics.rollup import TOPICS, TopicFrame, numbers
-from shardboard.driver.interfaces import NODE_FIELDS, TIER_FIELDS, Sample
+from shardboard.driver.interfaces import NODE_FIELDS, RING_SECONDS, TIER_FIELDS, LateProxyReading, Sample
 from shardboard.kit.bus import Bus
 from shardboard.kit.sse_frames import make_frame
 
@@ -64,13 +65,10 @@ class LiveMetrics:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._members: Mapping[int, ShardPlace] = {}
-        self._of_bdb: dict[int, list[int]] = defaultdict(list)
-        self._of_node: dict[int, list[int]] = defaultdict(list)
+        self._reporters = Reporters()
         self._rings: dict[str, dict[str, Ring]] = defaultdict(dict)
         self._seconds: dict[int, Second] = {}
         self._connected: set[int] = set()
-        self._down: frozenset[int] = frozenset()
         self._backfilled: dict[str, tuple[int, int]] = {}
         self._arrived = asyncio.Event()
         self._boots: dict[int, tuple[str, int]] = {}
@@ -85,34 +83,38 @@ class LiveMetrics:
 
     def set_members(self, members: Mapping[int, ShardPlace]) -> None:
         """Set the existing shards, and remove the series of others."""
-        self._members = members
-        self._of_bdb, self._of_node = defaultdict(list), defaultdict(list)
-        for shard_uid, member in members.items():
-            self._of_bdb[member.bdb_uid].append(shard_uid)
-            self._of_node[member.node_uid].append(shard_uid)
+        self._reporters.set_members(members)
         kinds = ("shards", "flash_shards")
-        alive = {(f"{kind}:{member.bdb_uid}", str(uid)) for uid, member in members.items() for kind in kinds}
+        active_keys = {(f"{kind}:{member.bdb_uid}", str(uid)) for uid, member in members.items() for kind in kinds}
         databases = {member.bdb_uid for member in members.values()}
-        alive |= {(topic, str(uid)) for uid in databases for topic in ("bdbs", "flash")}
-        alive |= {("flash", str(ALL_DATABASES))} if databases else set()
-        alive |= {("endpoints", uid) for uid in self._rings["endpoints"] if int(uid.partition(":")[0]) in databases}
+        active_keys |= {(topic, str(uid)) for uid in databases for topic in ("bdbs", "flash")}
+        active_keys |= {("flash", str(ALL_DATABASES))} if databases else set()
+        active_keys |= {
+            ("endpoints", uid) for uid in self._rings["endpoints"] if int(uid.partition(":")[0]) in databases
+        }
         for topic in [topic for topic in self._rings if topic not in ("cluster", "nodes")]:
-            for uid in [uid for uid in self._rings[topic] if (topic, uid) not in alive]:
+            for uid in [uid for uid in self._rings[topic] if (topic, uid) not in active_keys]:
                 del self._rings[topic][uid]
             if not self._rings[topic]:
                 del self._rings[topic]
         self.endpoints.retain(databases)
 
+    def set_endpoints(self, nodes_by_bdb: Mapping[int, Collection[int]]) -> None:
+        """Set the nodes whose proxies serve each database."""
+        self._reporters.endpoints = nodes_by_bdb
+
     def set_down_nodes(self, nodes: Collection[int]) -> None:
         """Set the nodes that are down by agreement of witnesses. Their shards serve nothing, and seconds do not wait for them."""
-        self._down = frozenset(nodes)
+        self._reporters.down = frozenset(nodes)
 
     def connect(self, node_uid: int) -> None:
         """Let seconds wait for this node from now on."""
         self._connected.add(node_uid)
+        self._reporters.lost.discard(node_uid)
 
     def disconnect(self, node_uid: int) -> None:
         self._connected.discard(node_uid)
+        self._reporters.lost.add(node_uid)
         self.lateness.remove(node_uid)
         self._arrived.set()
 
@@ -126,7 +128,7 @@ class LiveMetrics:
 
     def ingest(self, node_uid: int, sample: Sample) -> None:
         """Store one sample of a node, without data about shards of other nodes."""
-        sample = without_foreign_shards(sample, node_uid, self._members)
+        sample = without_foreign_shards(sample, node_uid, self._reporters.members)
         self._boots[node_uid] = (sample.boot, sample.seq)
         second = self._seconds.setdefault(sample.t, Second(first_arrival=time.monotonic()))
         second.nodes[node_uid] = dict(zip(NODE_FIELDS, sample.node, strict=True))
@@ -135,16 +137,30 @@ class LiveMetrics:
             second.shards[uid] = RATES.pack(values, boot)
         for uid, values in sample.tiers.items():
             second.tiers[uid] = array("d", [nan if value is None else value for value in values])
-        for bdb_uid, taken in sample.pings.items():
-            second.pings[bdb_uid, node_uid] = array("i", taken)
+        for bdb_uid, pings in sample.pings.items():
+            second.pings[bdb_uid, node_uid] = array("i", pings)
         second.died |= sample.died.keys()
         second.missing |= sample.missing.keys()
         if sample.proxy is not None:
             second.endpoints |= self.endpoints.ingest(node_uid, sample.t, sample.proxy)
+        elif sample.proxy_missing:
+            second.silent_proxies.add(node_uid)
+        if sample.late_proxy is not None:
+            self._ingest_late_proxy(node_uid, sample.t, sample.late_proxy)
         second.completed_at = max(second.completed_at, sample.at)
         if second.is_published:
             self._late.add(sample.t)
         self._arrived.set()
+
+    def _ingest_late_proxy(self, node_uid: int, now: int, late: LateProxyReading) -> None:
+        if not now - RING_SECONDS <= late.t < now:
+            return
+        rows = self.endpoints.ingest(node_uid, late.t, late.reading)
+        if (second := self._seconds.get(late.t)) is not None:
+            second.endpoints |= rows
+            second.silent_proxies.discard(node_uid)
+            if second.is_published:
+                self._late.add(late.t)
 
     async def run(self) -> None:
         """Publish seconds when they become complete, until cancelled."""
@@ -158,23 +174,23 @@ class LiveMetrics:
             if self._late and now > self._catch_up_at:
                 self._catch_up()
                 # With hundreds of shards a recalculation takes so long that one per late sample would delay other samples.
-                took = time.monotonic() - now
-                self._catch_up_at = now + max(CATCH_UP_EVERY, CATCH_UP_PAUSE * took)
+                elapsed = time.monotonic() - now
+                self._catch_up_at = now + max(CATCH_UP_EVERY, CATCH_UP_PAUSE * elapsed)
             if self._settled:
                 self._bus.publish("settled")
             self._flush_backfill()
             self._evict()
-            waiting = self._late or any(not second.is_published for second in self._seconds.values())
+            has_pending = self._late or any(not second.is_published for second in self._seconds.values())
             try:
-                async with asyncio.timeout(0.05 if waiting else 1.0):
+                async with asyncio.timeout(0.05 if has_pending else 1.0):
                     await self._arrived.wait()
             except TimeoutError:
                 continue
 
     def history(self, topic: str, seconds: int, after: int) -> dict[str, Any]:
         """Return the `history` frame of a topic: the newest `seconds` seconds, limited to those later than `after`."""
-        head, series = self.history_parts(topic, seconds, after)
-        return {**head, "series": dict(series)}
+        header, series = self.history_parts(topic, seconds, after)
+        return {**header, "series": dict(series)}
 
     def history_parts(
         self, topic: str, seconds: int, after: int
@@ -190,6 +206,18 @@ class LiveMetrics:
         row = self._row(topic, uid, self.newest) if ring is not None else None
         return dict(zip(self.metrics(topic), row, strict=True)) if row is not None else {}
 
+    def latest_known(self, topic: str, uid: str) -> dict[str, Value]:
+        """Return the newest known value of each metric that is not outdated, so that a late second hides nothing."""
+        known: dict[str, Value] = {}
+        for t in range(self.newest, self.newest - MAX_AGE_SECONDS, -1):
+            row = self._row(topic, uid, t) if uid in self._rings.get(topic, {}) else None
+            for name, value in zip(self.metrics(topic), row or (), strict=False):
+                if known.get(name) is None:
+                    known[name] = value
+            if known and None not in known.values():
+                break
+        return known
+
     def last_offset(self, uid: int) -> Value:
         """Return the replication offset in the newest sample of a shard, whatever its age; None without a sample."""
         for t in sorted(self._seconds, reverse=True):
@@ -199,12 +227,12 @@ class LiveMetrics:
 
     def write_counts(self, uid: int) -> list[tuple[int, Value, Value]]:
         """Return (second, whether it was primary, total write commands) of a shard's retained samples, oldest first."""
-        known = [
+        samples = [
             (t, PackedSample(raw))
             for t in sorted(self._seconds)
             if (raw := self._seconds[t].shards.get(uid)) is not None
         ]
-        return [(t, raw["is_primary"], raw["write_cmds"]) for t, raw in known]
+        return [(t, raw["is_primary"], raw["write_cmds"]) for t, raw in samples]
 
     def latest_raw(self) -> tuple[Mapping[int, Mapping[str, Value]], Mapping[int, Mapping[str, Value]]]:
         """Return the agents' values of nodes and of shards in the newest second, by uid; empty if it is outdated."""
@@ -225,8 +253,8 @@ class LiveMetrics:
 
     def take_computed_seconds(self) -> set[int]:
         """Return the seconds that were computed since the last call, including recalculations."""
-        taken, self._settled = self._settled, set()
-        return taken
+        seconds, self._settled = self._settled, set()
+        return seconds
 
     def frame(self, kind: str, t: int) -> TopicFrame | None:
         """Return one second of all topics of a kind (`cluster`, `nodes`, `bdbs`, `shards`) as a frame; None without data."""
@@ -254,18 +282,18 @@ class LiveMetrics:
         for index, uid in enumerate(frame.uids):
             topic = kind
             if kind in ("shards", "flash_shards"):
-                if uid not in self._members:
+                if uid not in self._reporters.members:
                     continue
-                topic = f"{kind}:{self._members[uid].bdb_uid}"
+                topic = f"{kind}:{self._reporters.members[uid].bdb_uid}"
             row = flat[index * len(names) : (index + 1) * len(names)]
             self._ring(topic, _uid(topic, uid)).put_packed(frame.t, row)
         self.newest = max(self.newest, frame.t)
 
     def _publish(self, t: int, second: Second) -> None:
         second.is_published = True
-        for node_uid in self._connected - self._down:
-            own = self._of_node.get(node_uid, ())
-            self.lateness.record(t, node_uid, arrived=node_uid in second.nodes, shards=own, missing=second.missing)
+        for node_uid in self._connected - self._reporters.down:
+            bdb_uids = self._reporters.of_node.get(node_uid, ())
+            self.lateness.record(t, node_uid, arrived=node_uid in second.nodes, shards=bdb_uids, missing=second.missing)
         if t <= self.newest - RETENTION:
             return
         self._settle(t, second)
@@ -281,8 +309,8 @@ class LiveMetrics:
 
     def _catch_up(self) -> None:
         """Recalculate the seconds with late samples: once for all late nodes."""
-        late, self._late = self._late, set()
-        for t in sorted(late & self._seconds.keys()):
+        late_seconds, self._late = self._late, set()
+        for t in sorted(late_seconds & self._seconds.keys()):
             self._settle(t, self._seconds[t])
             self._record_backfill(t)
 
@@ -294,63 +322,70 @@ class LiveMetrics:
     def _settle(self, t: int, second: Second) -> None:
         """Compute all rows of one second from its raw samples and earlier ones."""
         self._settled.add(t)
-        self.endpoints.latencies.settle(t)
+        members, of_node = self._reporters.members, self._reporters.of_node
+        without_endpoint = self._reporters.databases_without_endpoint(second)
+        self.endpoints.latencies.settle(t, without_endpoint)
         for (bdb_uid, node_uid), values in second.endpoints.items():
             name = endpoint_metrics.name(endpoint_metrics.number(bdb_uid, node_uid))
             self._ring("endpoints", name).put(t, list(values.values()))
-        past = earlier_seconds(self._seconds, t)
-        shards = ShardRows(self._members, second, [(ago, before.shards) for ago, before in past])
+        past_seconds = earlier_seconds(self._seconds, t)
+        shards = ShardRows(members, second, [(age, previous.shards) for age, previous in past_seconds])
         for uid, row in shards.rows.items():
-            self._ring(f"shards:{self._members[uid].bdb_uid}", str(uid)).put_packed(t, row[: len(SHARD_METRICS)])
-        tiers = FlashShardRows(shards, second, past)
-        for uid, found in tiers.rows.items():
-            self._put_flash(f"flash_shards:{self._members[uid].bdb_uid}", uid, t, found)
-        self._settle_databases(t, second, shards, tiers)
+            self._ring(f"shards:{members[uid].bdb_uid}", str(uid)).put_packed(t, row[: len(SHARD_METRICS)])
+        tiers = FlashShardRows(shards, second, past_seconds)
+        for uid, tier_row in tiers.rows.items():
+            self._put_flash(f"flash_shards:{members[uid].bdb_uid}", uid, t, tier_row)
+        self._settle_databases(t, second, shards, tiers, without_endpoint)
         for node_uid, raw in second.nodes.items():
-            ago, then = next(((ago, then) for ago, then in past if node_uid in then.nodes), (0, None))
-            before = then.nodes[node_uid] if then is not None else None
-            own = self._of_node[node_uid]
-            machine = rates.node(raw, before, ago, shards.node_row(own) | tiers.node_row(own))
+            age, past_second = next(
+                ((age, past_second) for age, past_second in past_seconds if node_uid in past_second.nodes), (0, None)
+            )
+            previous = past_second.nodes[node_uid] if past_second is not None else None
+            bdb_uids = of_node.get(node_uid, ())
+            machine = rates.node(raw, previous, age, shards.node_row(bdb_uids) | tiers.node_row(bdb_uids))
             self._ring("nodes", str(node_uid)).put(t, machine)
 
     def _put_flash(self, topic: str, uid: int, t: int, found: Mapping[str, float]) -> None:
         self._ring(topic, str(uid)).put_packed(t, array("f", [found[name] for name in FLASH_METRICS]))
 
-    def _settle_databases(self, t: int, second: Second, shards: ShardRows, tiers: FlashShardRows) -> None:
-        complete, seen = True, []
-        for bdb_uid, uids in self._of_bdb.items():
-            known = [uid for uid in uids if uid in shards.rows]
-            # A shard that is not running adds nothing; one that merely has no sample would make the sums wrong.
-            if len(known) < len(uids) and not all(uid in shards.rows or self._is_absent(uid, second) for uid in uids):
-                complete = False
-            elif known:
-                values = shards.database_row(known, second.probes(bdb_uid))
-                row: Raw = dict(zip(rates.BDB_METRICS, values, strict=True))
-                served = [values for (served_bdb, _), values in second.endpoints.items() if served_bdb == bdb_uid]
-                if served:
-                    row |= endpoint_metrics.together(served)
-                if (on_flash := tiers.database_row(known)) is not None:
+    def _settle_databases(
+        self,
+        t: int,
+        second: Second,
+        shards: ShardRows,
+        tiers: FlashShardRows,
+        without_endpoint: Collection[int],
+    ) -> None:
+        is_complete, seconds = True, []
+        endpoint_values: dict[int, list[Mapping[str, Value]]] = defaultdict(list)
+        for (bdb_uid, _), values in second.endpoints.items():
+            endpoint_values[bdb_uid].append(values)
+        for bdb_uid, uids in self._reporters.of_bdb.items():
+            known_uids = [uid for uid in uids if uid in shards.rows]
+            if any(self._reporters.lacks_shard(uid, second) for uid in uids):
+                is_complete = False
+            elif known_uids:
+                row: Raw = dict(
+                    zip(rates.BDB_METRICS, shards.database_row(known_uids, second.probes(bdb_uid)), strict=True)
+                )
+                if bdb_uid in without_endpoint:
+                    row |= dict.fromkeys(endpoint_metrics.FROM_ENDPOINTS)
+                elif bdb_uid in endpoint_values:
+                    row |= endpoint_metrics.together(endpoint_values[bdb_uid])
+                if (on_flash := tiers.database_row(known_uids)) is not None:
                     self._put_flash("flash", bdb_uid, t, on_flash)
                     # For databases on flash, used_memory includes RAM and flash, as memory_size does.
                     row["used_memory"] = rates.add((row["used_memory"], on_flash["used_bigstore"]))
-                seen.append(row)
+                seconds.append(row)
                 self._ring("bdbs", str(bdb_uid)).put(t, list(row.values()))
-        on_flash = tiers.database_row(list(tiers.rows)) if complete else None
+        on_flash = tiers.database_row(list(tiers.rows)) if is_complete else None
         if on_flash is not None:
             self._put_flash("flash", ALL_DATABASES, t, on_flash)
-        if complete and seen:
-            values = shards.database_row(list(shards.rows), second.probes())
-            row = dict(zip(rates.BDB_METRICS, values, strict=True))
-            summed = (*endpoint_metrics.AS_CLIENTS_SEE, "total_res", "used_memory")
-            row |= {metric: rates.add(each[metric] for each in seen) for metric in summed}
+        if is_complete and seconds:
+            row = dict(zip(rates.BDB_METRICS, shards.database_row(list(shards.rows), second.probes()), strict=True))
+            summed = (*endpoint_metrics.FROM_ENDPOINTS, "used_memory")
+            row |= {metric: rates.add(each[metric] for each in seconds) for metric in summed}
             self._ring("cluster", "cluster").put(t, list(row.values()))
-
-    def _is_absent(self, uid: int, second: Second) -> bool:
-        """Return whether a shard is not running: it died, its node is down, or its agent's sample does not contain it."""
-        node_uid = self._members[uid].node_uid
-        if uid in second.died or node_uid in self._down:
-            return True
-        return node_uid in second.nodes and uid not in second.missing
 
     def _flush_backfill(self) -> None:
         for topic, (first, last) in self._backfilled.items():
@@ -370,8 +405,8 @@ class LiveMetrics:
         rings = dict(self._rings.get(topic, {})) if count > 0 else {}
         width, latencies = len(self._streamed(topic)), self.endpoints.latencies
         for uid, ring in rings.items():
-            found = ring.columns(first, count, width)
-            yield uid, found + latencies.columns(topic, uid, first, count) if topic in latencies.topics else found
+            columns = ring.columns(first, count, width)
+            yield uid, columns + latencies.columns(topic, uid, first, count) if topic in latencies.topics else columns
 
     def _row(self, topic: str, uid: str, t: int) -> list[Value] | None:
         row = self._rings[topic][uid].get(t, len(self._streamed(topic)))
@@ -384,7 +419,7 @@ class LiveMetrics:
             return
         self._cleaned_up_to = self.newest
         # A node that was unreachable sends samples of up to 120 s later. The sums of those seconds need the samples of all nodes.
-        hosts = self._of_node.keys()
+        hosts = self._reporters.of_node.keys()
         incomplete = (t for t in sorted(self._seconds) if not hosts <= self._seconds[t].nodes.keys())
         oldest = min(self.newest - RAW_RETENTION, next(incomplete, self.newest) - MAX_STEP)
         for t in [t for t in self._seconds if t < max(oldest, self.newest - MAX_RAW_RETENTION)]:

@@ -58,12 +58,12 @@ class Archive:
             for columns in {rollup.columns_of(topic, step) for topic in TOPICS for step in (1, 10)}:
                 if columns not in self._layouts:
                     self._layouts[columns] = await metric_history.add_layout(session, columns)
-            extents = {(found.topic, found.step): found for found in await metric_history.list_time_ranges(session)}
+            extents = {(extent.topic, extent.step): extent for extent in await metric_history.list_time_ranges(session)}
             for resolution in RESOLUTIONS[1:]:
                 for topic in TOPICS:
-                    known = extents.get((topic, resolution.step))
-                    since = known.last if known is not None else 0
-                    times = await metric_history.times(session, topic, intervals.child(resolution.step), since)
+                    extent = extents.get((topic, resolution.step))
+                    since_second = extent.last if extent is not None else 0
+                    times = await metric_history.times(session, topic, intervals.child(resolution.step), since_second)
                     self._stale[resolution.step] |= intervals.starts(times, resolution.step)
             self._live.set_members(shard_places(await shards.list_conditions(session)))
             for topic in TOPICS:
@@ -76,9 +76,9 @@ class Archive:
 
     async def run(self) -> None:
         """Run until cancelled."""
-        with self._bus.listen("settled") as settled:
+        with self._bus.listen("settled") as changes:
             while True:
-                await settled.wait_until(lambda _: True, 1)
+                await changes.wait_until(lambda _: True, 1)
                 await self.step()
 
     async def step(self) -> None:
@@ -111,9 +111,9 @@ class Archive:
                 session,
                 1,
                 [
-                    LatencyMeasurement(t, found, measured.endpoint_cells_at(t))
+                    LatencyMeasurement(t, histograms, measured.endpoint_cells_at(t))
                     for t in seconds
-                    if (found := measured.histograms_at(t))
+                    if (histograms := measured.histograms_at(t))
                 ],
             )
         self._unwritten.difference_update(seconds)
@@ -124,35 +124,35 @@ class Archive:
         include_open = now - self._rolled_open >= UNFINISHED_ROLLUP_SECONDS
         for resolution in RESOLUTIONS[1:]:
             stale = self._stale[resolution.step]
-            due = sorted(begin for begin in stale if _is_due(begin, resolution.step, now, include_open))
+            due = sorted(start for start in stale if _is_due(start, resolution.step, now, include_open))
             if not due:
                 continue
             async with self._store.begin() as session:
-                for begin in due:
-                    await self._roll_up_one(session, resolution, begin)
+                for start in due:
+                    await self._roll_up_one(session, resolution, start)
             stale.difference_update(due)
-            above = intervals.parent(resolution.step)
-            if above is not None:
-                self._stale[above] |= intervals.starts(due, above)
+            parent = intervals.parent(resolution.step)
+            if parent is not None:
+                self._stale[parent] |= intervals.starts(due, parent)
         if include_open:
             self._rolled_open = now
 
     async def _roll_up_one(self, session: AsyncSession, resolution: Resolution, begin: int) -> None:
-        below, rows = intervals.child(resolution.step), []
+        child, rows = intervals.child(resolution.step), []
         for topic in TOPICS:
-            parts = await metric_history.frames(session, topic, below, begin, begin + resolution.step, self._names())
+            parts = await metric_history.frames(session, topic, child, begin, begin + resolution.step, self._names())
             if parts:
-                merged = rollup.merge(topic, begin, parts, below)
-                order = rollup.columns_of(topic, resolution.step)
-                frame = TopicFrame(begin, merged.uids, {name: merged.columns[name] for name in order})
-                rows.append((topic, resolution.step, self._layouts[order], frame))
+                merged = rollup.merge(topic, begin, parts, child)
+                metric_order = rollup.columns_of(topic, resolution.step)
+                frame = TopicFrame(begin, merged.uids, {name: merged.columns[name] for name in metric_order})
+                rows.append((topic, resolution.step, self._layouts[metric_order], frame))
         await metric_history.write(session, rows)
-        measured = await latency.read(session, below, begin, begin + resolution.step)
+        measured = await latency.read(session, child, begin, begin + resolution.step)
         if measured:
-            known = await latency.cells(session, below, begin, begin + resolution.step)
-            of_endpoints = latency_cells.merged(latency_cells.decode(data) for _, data in known)
-            made = LatencyMeasurement(begin, histogram.merged(measured.values()), of_endpoints)
-            await latency.write(session, resolution.step, [made])
+            cells = await latency.cells(session, child, begin, begin + resolution.step)
+            endpoint_cells = latency_cells.merged(latency_cells.decode(data) for _, data in cells)
+            measurement = LatencyMeasurement(begin, histogram.merged(measured.values()), endpoint_cells)
+            await latency.write(session, resolution.step, [measurement])
 
     async def _delete_old(self) -> None:
         now = time.time()
@@ -161,10 +161,10 @@ class Archive:
         self._forgotten = now
         resolution = next(self._forgetting)
         async with self._store.begin() as session:
-            before = int(now) - resolution.retention
+            cutoff = int(now) - resolution.retention
             for topic in TOPICS:
-                await metric_history.delete_before(session, topic, resolution.step, before, MAX_DELETED_ROWS)
-            await latency.delete_before(session, resolution.step, before, MAX_DELETED_ROWS)
+                await metric_history.delete_before(session, topic, resolution.step, cutoff, MAX_DELETED_ROWS)
+            await latency.delete_before(session, resolution.step, cutoff, MAX_DELETED_ROWS)
 
     def _names(self) -> dict[int, tuple[str, ...]]:
         return {number: columns for columns, number in self._layouts.items()}

@@ -8,6 +8,7 @@ from shardboard.collectors.ttl_cache import TtlCache
 from shardboard.domain.metrics import ram_curve
 from shardboard.domain.metrics.ram_curve import ShardCurve
 from shardboard.domain.metrics.rates import Value
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import Agents, CommandResult, NodeRef, ShardCommand
 from shardboard.errors import AgentError
 from shardboard.state.cluster import nodes
@@ -18,7 +19,7 @@ from shardboard.store.db import Store
 FRESH_SECONDS = 5.0
 """The curve of a database changes within minutes."""
 UNSUPPORTED_RELEASE = (
-    "The shard runs a release of the flash tier that does not report reuse distances; move or upgrade the shard."
+    "The shard runs a release of the flash module that does not report reuse distances; move or upgrade the shard."
 )
 LatestFlashMetrics = Callable[[int, int], Mapping[str, Value]]
 """Returns the newest flash metrics by database uid and shard uid."""
@@ -40,14 +41,18 @@ class RamCurveCache:
     async def _fetch(self, bdb_uid: int) -> list[ShardCurve] | None:
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
-            rows = [row for row in await shards.list_for_bdb(session, bdb_uid) if row.current_role == "master"]
-            places = {node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)}
+            rows = [row for row in await shards.list_for_bdb(session, bdb_uid) if row.current_role == ShardRole.PRIMARY]
+            node_refs = {
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+            }
         if bdb is None or not bdb.on_flash:
             return None
         by_node: dict[int, list[Shard]] = defaultdict(list)
         for row in rows:
             by_node[row.node_uid].append(row)
-        replies = await asyncio.gather(*(self._poll_node(places[node], own) for node, own in by_node.items()))
+        replies = await asyncio.gather(
+            *(self._poll_node(node_refs[node], node_shards) for node, node_shards in by_node.items())
+        )
         return sorted((each for reply in replies for each in reply), key=lambda each: each.shard_uid)
 
     async def _poll_node(self, node: NodeRef, rows: Sequence[Shard]) -> list[ShardCurve]:
@@ -60,13 +65,17 @@ class RamCurveCache:
 
     def _curve(self, row: Shard, reply: CommandResult | None) -> ShardCurve:
         if reply is None or not reply.ok:
-            unknown = reply is not None and "unknown command" in reply.reply
+            is_unknown_command = reply is not None and "unknown command" in reply.reply
             return ShardCurve(
                 row.uid,
-                reason=UNSUPPORTED_RELEASE if unknown else reply.reply if reply else "The shard was not polled.",
+                reason=UNSUPPORTED_RELEASE
+                if is_unknown_command
+                else reply.reply
+                if reply
+                else "The shard was not polled.",
             )
         try:
-            uses, points = ram_curve.parse(reply.reply)
+            use_count, points = ram_curve.parse(reply.reply)
         except ValueError:
             return ShardCurve(
                 row.uid, reason="The shard reports reuse distances in a format that this release does not support."
@@ -74,4 +83,4 @@ class RamCurveCache:
         values = self._latest(row.bdb_uid, row.uid)
         names = ("bigstore_objs_ram", "bigstore_objs_flash", "used_bigstore", "used_ram")
         ram, flash, flash_bytes, used_ram = (values.get(name) or 0.0 for name in names)
-        return ShardCurve(row.uid, "", uses, points, ram, flash, flash_bytes, used_ram)
+        return ShardCurve(row.uid, "", use_count, points, ram, flash, flash_bytes, used_ram)

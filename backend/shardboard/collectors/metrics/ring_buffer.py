@@ -31,8 +31,8 @@ class Ring:
         if second < self._stamps[slot]:
             return
         if second == self._stamps[slot]:
-            before = self._values[start : start + self._width]
-            row = array("f", [old if isnan(new) else new for new, old in zip(row, before, strict=True)])
+            previous = self._values[start : start + self._width]
+            row = array("f", [old_value if isnan(new) else new for new, old_value in zip(row, previous, strict=True)])
         self._stamps[slot] = second
         self._values[start : start + self._width] = row
 

@@ -44,14 +44,16 @@ class Second:
     """Shards that are running, but reported no values."""
     endpoints: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
     """Metrics of endpoints, by database and node."""
+    silent_proxies: set[int] = field(default_factory=set)
+    """Nodes whose proxy is running, but reported no values."""
     completed_at: float = 0.0
     first_arrival: float = 0.0
     is_published: bool = False
 
     def probes(self, bdb_uid: int | None = None) -> list[int]:
         """Return the microseconds of all PINGs of one database, or of all databases."""
-        found = (pings for (uid, _), pings in self.pings.items() if bdb_uid in (None, uid))
-        return list(chain.from_iterable(found))
+        ping_lists = (pings for (uid, _), pings in self.pings.items() if bdb_uid in (None, uid))
+        return list(chain.from_iterable(ping_lists))
 
 
 class PackedSample(Mapping[str, Value]):
@@ -77,16 +79,20 @@ class ShardRows:
     """Computed rows of shards in one second, by uid."""
 
     def __init__(
-        self, members: Mapping[int, ShardPlace], second: Second, past: "Sequence[tuple[int, dict[int, array[float]]]]"
+        self,
+        members: Mapping[int, ShardPlace],
+        second: Second,
+        earlier: "Sequence[tuple[int, dict[int, array[float]]]]",
     ) -> None:
-        """`past` are the shards of earlier seconds that are still known, newest first, with their age in seconds."""
+        """`earlier` contains the shards of earlier seconds that are still known, newest first, with their age in seconds."""
         self.rows: dict[int, array[float]] = {}
         self.primary_uids: set[int] = set()
         self._members = members
+        self._missing = second.missing
         for uid, raw in second.shards.items():
             if uid in members:
-                ago, before = next(((ago, found[uid]) for ago, found in past if uid in found), (0, None))
-                self.rows[uid] = RATES.row(raw, before, ago)
+                age, previous = next(((age, seconds[uid]) for age, seconds in earlier if uid in seconds), (0, None))
+                self.rows[uid] = RATES.row(raw, previous, age)
                 if raw[_PRIMARY] == 1.0:
                     self.primary_uids.add(uid)
         if len(self.primary_uids) < len(self.rows):
@@ -99,29 +105,31 @@ class ShardRows:
             offsets[member.bdb_uid, member.pair] = second.shards[uid][_OFFSET]
         for uid in self.rows.keys() - self.primary_uids:
             member = self._members[uid]
-            ahead = offsets.get((member.bdb_uid, member.pair), nan)
-            self.rows[uid][_LAG] = max(ahead - second.shards[uid][_OFFSET], 0.0)
+            primary_offset = offsets.get((member.bdb_uid, member.pair), nan)
+            self.rows[uid][_LAG] = max(primary_offset - second.shards[uid][_OFFSET], 0.0)
 
     def database_row(self, uids: Sequence[int], probes: Sequence[int]) -> list[float]:
         """Return the sums of the known `uids` as one row in the order of BDB_METRICS."""
         return shard_rates.database(*self._split(uids), probes)
 
     def node_row(self, uids: Sequence[int]) -> dict[str, Value]:
-        """Return the part of a node's row that is computed from its shards."""
-        leading, following = self._split(uids)
-        total = {name: sum(row[PLACE[name]] for row in leading) for name in ("total_req", "connected_clients")}
-        everyone = (*leading, *following)
+        """Return the part of a node's row that is computed from its shards; unknown if one of them has no values."""
+        if not self._missing.isdisjoint(uids):
+            return dict.fromkeys(("total_req", "conns", "used_memory", "cur_aof_rewrites"))
+        primaries, replicas = self._split(uids)
+        total = {name: sum(row[PLACE[name]] for row in primaries) for name in ("total_req", "connected_clients")}
+        all_rows = (*primaries, *replicas)
         return {
             "total_req": total["total_req"],
             "conns": total["connected_clients"],
-            "used_memory": sum(row[PLACE["used_memory"]] for row in everyone),
-            "cur_aof_rewrites": sum(row[PLACE["aof_rewrite_inprog"]] for row in everyone),
+            "used_memory": sum(row[PLACE["used_memory"]] for row in all_rows),
+            "cur_aof_rewrites": sum(row[PLACE["aof_rewrite_inprog"]] for row in all_rows),
         }
 
     def _split(self, uids: Sequence[int]) -> "tuple[list[array[float]], list[array[float]]]":
-        leading = [self.rows[uid] for uid in uids if uid in self.primary_uids]
-        following = [self.rows[uid] for uid in uids if uid in self.rows and uid not in self.primary_uids]
-        return leading, following
+        primaries = [self.rows[uid] for uid in uids if uid in self.primary_uids]
+        replicas = [self.rows[uid] for uid in uids if uid in self.rows and uid not in self.primary_uids]
+        return primaries, replicas
 
 
 class FlashShardRows:
@@ -132,19 +140,23 @@ class FlashShardRows:
         self._leading = shards.primary_uids
         for uid, raw in second.tiers.items():
             if uid in shards.rows:
-                started, used = second.shards[uid][_STARTED], second.shards[uid][_USED]
-                ago, before = next(((ago, then) for ago, then in past if uid in then.tiers), (0, None))
+                started_at, used_memory = second.shards[uid][_STARTED], second.shards[uid][_USED]
+                age, previous = next(
+                    ((age, past_second) for age, past_second in past if uid in past_second.tiers), (0, None)
+                )
                 # Counters of another process cannot be compared.
-                same = before is not None and uid in before.shards and before.shards[uid][_STARTED] == started
-                earlier = _named(before.tiers[uid]) if before is not None and same else None
-                self.rows[uid] = flash_rates.row(_named(raw), earlier, ago, used)
+                is_same_process = (
+                    previous is not None and uid in previous.shards and previous.shards[uid][_STARTED] == started_at
+                )
+                previous_values = _named(previous.tiers[uid]) if previous is not None and is_same_process else None
+                self.rows[uid] = flash_rates.row(_named(raw), previous_values, age, used_memory)
 
     def database_row(self, uids: Sequence[int]) -> dict[str, float] | None:
         """Return the row of one database; None if it is not on flash or one of its shards has no values."""
         if not uids or not all(uid in self.rows for uid in uids):
             return None
-        leading = [self.rows[uid] for uid in uids if uid in self._leading]
-        return flash_rates.database(leading, [self.rows[uid] for uid in uids if uid not in self._leading])
+        primaries = [self.rows[uid] for uid in uids if uid in self._leading]
+        return flash_rates.database(primaries, [self.rows[uid] for uid in uids if uid not in self._leading])
 
     def node_row(self, uids: Sequence[int]) -> dict[str, Value]:
         return flash_rates.disk(self.rows[uid] for uid in uids if uid in self.rows)
@@ -160,18 +172,20 @@ def without_foreign_shards(sample: Sample, node_uid: int, members: Mapping[int, 
     def elsewhere(uid: int) -> bool:
         return uid in members and members[uid].node_uid != node_uid
 
-    told = {*sample.shards, *sample.missing, *sample.died}
-    misplaced = {uid for uid in told if elsewhere(uid)}
-    own = {members[uid].bdb_uid for uid in told - misplaced if uid in members}
-    foreign = sample.pings.keys() - own
-    if not misplaced and not foreign:
+    sampled_uids = {*sample.shards, *sample.missing, *sample.died}
+    misplaced_uids = {uid for uid in sampled_uids if elsewhere(uid)}
+    bdb_uids = {members[uid].bdb_uid for uid in sampled_uids - misplaced_uids if uid in members}
+    foreign = sample.pings.keys() - bdb_uids
+    if not misplaced_uids and not foreign:
         return sample
     parts = {name: getattr(sample, name) for name in ("shards", "tiers", "missing", "died")}
-    kept = {name: {uid: value for uid, value in part.items() if uid not in misplaced} for name, part in parts.items()}
-    pings = {uid: taken for uid, taken in sample.pings.items() if uid not in foreign}
-    return sample.model_copy(update={**kept, "pings": pings})
+    remaining = {
+        name: {uid: value for uid, value in part.items() if uid not in misplaced_uids} for name, part in parts.items()
+    }
+    pings = {uid: pings_of_bdb for uid, pings_of_bdb in sample.pings.items() if uid not in foreign}
+    return sample.model_copy(update={**remaining, "pings": pings})
 
 
 def earlier_seconds(seconds: Mapping[int, Second], t: int) -> list[tuple[int, Second]]:
     """Return the seconds before `t` that are known and near enough for a rate, newest first, with their age in seconds."""
-    return [(ago, seconds[t - ago]) for ago in range(1, MAX_STEP + 1) if t - ago in seconds]
+    return [(age, seconds[t - age]) for age in range(1, MAX_STEP + 1) if t - age in seconds]

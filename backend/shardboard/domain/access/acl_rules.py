@@ -6,7 +6,7 @@ replication password.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 GUARD = ("-@admin", "-migrate", "-restore-asking", "-script|debug")
@@ -25,6 +25,22 @@ CATEGORIES = frozenset(
     )
 )  # fmt: skip
 """Categories that both supported engines, 8.0 and 9.1, have (`ACL CAT`)."""
+_DATABASE_WIDE = {
+    "read": (
+        *("keys", "scan", "clusterscan", "randomkey", "cluster|getkeysinslot", "client|tracking"),
+        *("function|list", "function|dump"),
+    ),
+    "write": (
+        *("flushall", "flushdb", "function|load", "function|delete", "function|flush", "function|restore"),
+        *("function|kill", "script|flush", "script|kill", "pfmerge"),
+    ),
+    "channels": ("pubsub|channels", "pubsub|shardchannels"),
+}
+"""Commands that return or change data of the complete database, whatever keys and channels the rules name, by the access that they
+need. `CLIENT TRACKING` can report changes of all keys. Valkey 9.1 does not check the key of a `PFMERGE` without sources."""
+_FLASH_WIDE = ("tier.scan", "tier.hot")
+"""Commands of the flash module for which the engine checks no keys."""
+_ALL_KEYS = {"read": {"~*", "allkeys", "%R~*", "%RW~*", "%WR~*"}, "write": {"~*", "allkeys", "%W~*", "%RW~*", "%WR~*"}}
 _KEYWORDS = frozenset({"allkeys", "resetkeys", "allchannels", "resetchannels", "allcommands", "nocommands"})
 _PATTERNS = (
     re.compile(r"[+-][a-z0-9._-]+(\|[a-z0-9._-]+)?"),
@@ -57,9 +73,11 @@ FIRST_CUSTOM_UID = 17
 """Lower uids are reserved for built-in ACLs."""
 
 
-def is_valid_engine_user(name: str) -> bool:
-    """Return whether an account with this name can be an engine user. Engine user names cannot contain spaces."""
-    return name not in RESERVED and not any(letter.isspace() for letter in name)
+def engine_user_error(name: str) -> str:
+    """Return why an account with this name cannot be an engine user; empty if it can."""
+    if name.lower() in RESERVED:
+        return f"databases use the username {name} themselves"
+    return "usernames of databases cannot contain spaces" if any(character.isspace() for character in name) else ""
 
 
 class InvalidAcl(ValueError):
@@ -72,18 +90,18 @@ def parse(acl: str) -> list[str]:
         raise InvalidAcl(f"An ACL can have at most {MAX_LENGTH} characters.")
     if not acl.isprintable():
         raise InvalidAcl("An ACL must be one line of printable characters.")
-    found: list[str] = []
+    words: list[str] = []
     for part in re.split(r"(\([^()]*\))", acl):
         if part.startswith("("):
             inner = part[1:-1].split()
             if not inner:
                 raise InvalidAcl("A selector, ( … ), must contain at least one rule.")
-            found.append(f"({' '.join(_checked(word) for word in inner)})")
+            words.append(f"({' '.join(_checked(word) for word in inner)})")
         else:
-            found += [_checked(word) for word in part.split()]
-    if not found:
+            words += [_checked(word) for word in part.split()]
+    if not words:
         raise InvalidAcl("An ACL must contain at least one rule, such as +@read or ~*.")
-    return found
+    return words
 
 
 def _checked(word: str) -> str:
@@ -106,13 +124,60 @@ def _checked(word: str) -> str:
     return word
 
 
-def engine_rules(acl: str, *, all_channels: bool, disabled: Sequence[str] = ()) -> list[str]:
+def engine_rules(acl: str, *, all_channels: bool, on_flash: bool = False, disabled: Sequence[str] = ()) -> list[str]:
     """Return the rules that follow `ACL SETUSER name reset on #hash`.
 
-    A list without channel rules gives access to all channels or to none (`all_channels`). `disabled` are the rules of the database
-    that apply to all users (`disabled_commands.py`). Raises Malformed.
+    A list without channel rules gives access to all channels or to none (`all_channels`). If the rules name keys or channels,
+    commands that ignore these names are denied, unless the list names the command. `disabled` are the rules of the database that
+    apply to all users (`disabled_commands.py`). Raises InvalidAcl.
     """
-    guard = (*GUARD, *disabled)
-    words = [f"{word[:-1]} {' '.join(guard)})" if word.startswith("(") else word for word in parse(acl)]
+    words = parse(acl)
     has_channel_rules = any(word[:1] == "&" or word.endswith("channels") for word in words)
-    return [*([] if has_channel_rules or not all_channels else ["allchannels"]), *words, *guard]
+    has_all_channels = all_channels and not has_channel_rules
+    own = [word for word in words if not word.startswith("(")]
+    channels = ["allchannels"] if has_all_channels else []
+    guard = (*GUARD, *disabled)
+    return [
+        *channels,
+        *(
+            f"({' '.join([word[1:-1], *_denied(word[1:-1].split(), on_flash=on_flash), *guard])})"
+            if word.startswith("(")
+            else word
+            for word in words
+        ),
+        *_denied([*channels, *own], on_flash=on_flash),
+        *guard,
+    ]
+
+
+def _denied(words: Sequence[str], *, on_flash: bool) -> list[str]:
+    """Return the rules that deny commands of the complete database to users who can access only a part of it."""
+    if not any(word.startswith("+@") or word == "allcommands" for word in words):
+        return []  # only named commands are allowed
+    found: list[str] = []
+    for access, names in _DATABASE_WIDE.items():
+        if access == "channels":
+            has_all = _ends_with_all(words, {"&*", "allchannels"}, "resetchannels")
+        else:
+            has_all = _ends_with_all(words, _ALL_KEYS[access], "resetkeys")
+        if not has_all:
+            named = {word[1:] for word in words if word.startswith("+")}
+            wide = (*names, *(_FLASH_WIDE if on_flash and access == "read" else ()))
+            found += [f"-{name}" for name in wide if not {name, name.partition("|")[0]} & named]
+    return found
+
+
+def _ends_with_all(words: Sequence[str], complete: Collection[str], reset: str) -> bool:
+    """Return whether rules give access to everything after the last reset."""
+    result = False
+    for word in words:
+        result = word in complete or (result and word != reset)
+    return result
+
+
+def restricted(rules: Sequence[str], restrictions: Sequence[str]) -> list[str]:
+    """Return the rules with restrictions appended to the list and to each of its selectors."""
+    return [
+        *(f"{rule[:-1]} {' '.join(restrictions)})" if rule.startswith("(") else rule for rule in rules),
+        *restrictions,
+    ]

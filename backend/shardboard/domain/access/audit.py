@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 RequestOutcome = Literal["done", "refused", "failed"]
 OUTCOMES: tuple[RequestOutcome, ...] = ("done", "refused", "failed")
-MAX_LENGTHS = {"username": 254, "proof": 32, "source": 128, "method": 16, "path": 512, "code": 64, "detail": 2000}
+MAX_LENGTHS = {"username": 254, "auth_method": 32, "source": 128, "method": 16, "path": 512, "code": 64, "detail": 2000}
 """Maximum number of characters of each text field of a line."""
 MAX_FAULTS = 20
 
@@ -27,7 +27,7 @@ class Line(Protocol):
     @property
     def username(self) -> str: ...
     @property
-    def proof(self) -> str: ...
+    def auth_method(self) -> str: ...
     @property
     def source(self) -> str: ...
     @property
@@ -67,9 +67,9 @@ def seal(key: str, ends: ChainEnds) -> str:
 
 
 def line_to_json(line: Line) -> dict[str, str | int]:
-    """Return a line in machine-readable form."""
+    """Return a line in machine-readable form, with the names of the REST API."""
     time = line.time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    return {"uid": line.uid, "time": time, **{name: getattr(line, name) for name in _TEXTS}}
+    return {"uid": line.uid, "time": time, **{_PUBLISHED_NAMES.get(name, name): getattr(line, name) for name in _TEXTS}}
 
 
 def severity(line: Line) -> str:
@@ -79,9 +79,9 @@ def severity(line: Line) -> str:
 
 def truncate(name: str, text: str) -> str:
     """Return a text as one line of printable characters, cut to the maximum length of its field."""
-    most = MAX_LENGTHS[name]
-    shown = "".join(c if c.isprintable() else "?" for c in text[: most + 1])
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    limit = MAX_LENGTHS[name]
+    printable = "".join(c if c.isprintable() else "?" for c in text[: limit + 1])
+    return printable if len(printable) <= limit else f"{printable[: limit - 1]}…"
 
 
 def line_range_text(first: int, last: int) -> str:
@@ -138,7 +138,9 @@ class ChainVerification:
             self.faults.append(fault)
 
 
-_TEXTS = ("username", "proof", "source", "method", "path", "outcome", "code", "detail")
+_TEXTS = ("username", "auth_method", "source", "method", "path", "outcome", "code", "detail")
+_PUBLISHED_NAMES = {"auth_method": "proof"}
+"""Names in the REST API and in copies of the log, where they differ."""
 
 
 def _missing(first: int, last: int) -> str:

@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from shardboard.domain import host_names
+
 SearchScope = Literal["base", "one", "subtree"]
 USER, DN = "%u", "%D"
 _UNPRINTABLE = "contains an unprintable character"
 MAX_LENGTH = 1_000
 MAX_URIS = 5
-_ADDRESS = re.compile(r"ldaps?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?/?")
+_ADDRESS = re.compile(rf"ldaps?://(?:{host_names.NAME}\.?|\[[0-9A-Fa-f:.]+\])(?::(\d{{1,5}}))?/?")
 _RDN = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)*)\s*=((?:[^,+\\\"]|\\.)*)", re.DOTALL)
 
 
@@ -57,7 +59,7 @@ class Directory:
     cache_ttl: int = 300
     """Seconds for which a verified password of an API client is not verified again."""
     user_dn_template: str = ""
-    """DN in which `%u` is the user name; used instead of `user_dn_query`."""
+    """DN in which `%u` is the username; used instead of `user_dn_query`."""
     user_dn_query: Query | None = None
     dn_group_attr: str = ""
     """Attribute of the user's entry; used instead of `dn_group_query`."""
@@ -80,16 +82,16 @@ class DirectoryUser:
 
 def directory(stored: Mapping[str, Any]) -> Directory:
     """Return the stored configuration; unknown fields of a later release are ignored."""
-    known = {each.name: stored[each.name] for each in fields(Directory) if each.name in stored}
+    values = {each.name: stored[each.name] for each in fields(Directory) if each.name in stored}
     queries = {
         name: Query(**stored[name]) if stored.get(name) else None for name in ("user_dn_query", "dn_group_query")
     }
-    return Directory(**{**known, "uris": tuple(stored["uris"]), **queries})
+    return Directory(**{**values, "uris": tuple(stored["uris"]), **queries})
 
 
 def filled(template: str, placeholder: str, value: str) -> str:
     """Return a DN or a filter with the value instead of the placeholder. Special characters are written as hexadecimal bytes, which
-    both formats allow everywhere (RFC 4514, 2.4; RFC 4515, 3). A user name therefore cannot change the DN or the filter."""
+    both formats allow everywhere (RFC 4514, 2.4; RFC 4515, 3). A username therefore cannot change the DN or the filter."""
     return template.replace(placeholder, "".join(map(_plain, value)))
 
 
@@ -114,15 +116,15 @@ def _search_error(config: Directory) -> tuple[str, str] | None:
         return "dn_group_attr", "or dn_group_query is required, but not both"
     if template and (USER not in template or not is_dn(template) or not template.isprintable()):
         example = f"uid={USER},ou=people,dc=example,dc=org"
-        return "user_dn_template", f"must be a DN that contains {USER} for the user name, such as {example}"
+        return "user_dn_template", f"must be a DN that contains {USER} for the username, such as {example}"
     if config.dn_group_attr and not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", config.dn_group_attr):
         return "dn_group_attr", "must be the name of an attribute, such as memberOf"
-    of_people = _query_error("user_dn_query", config.user_dn_query, USER)
-    return of_people or _query_error("dn_group_query", config.dn_group_query, DN)
+    user_query_error = _query_error("user_dn_query", config.user_dn_query, USER)
+    return user_query_error or _query_error("dn_group_query", config.dn_group_query, DN)
 
 
 def _bind_error(config: Directory) -> tuple[str, str] | None:
-    # Not all servers require a DN: Active Directory accepts user names as well.
+    # Not all servers require a DN: Active Directory accepts usernames as well.
     if not config.bind_dn.isprintable():
         return "bind_dn", _UNPRINTABLE
     if config.bind_dn and not config.bind_pass:
@@ -153,8 +155,8 @@ def _plain(letter: str) -> str:
 
 def _is_address(uri: str) -> bool:
     """Return whether a URI has a scheme, a host and optionally a port, and nothing else."""
-    found = _ADDRESS.fullmatch(uri)
-    return found is not None and (found[1] is None or 0 < int(found[1]) < 2**16)
+    match = _ADDRESS.fullmatch(uri)
+    return match is not None and (match[1] is None or 0 < int(match[1]) < 2**16)
 
 
 def is_dn(text: str) -> bool:
@@ -173,26 +175,26 @@ def normalized_dn(dn: str) -> str:
 
 def _rdns(text: str) -> list[str]:
     """Return the parts of a distinguished name (RFC 4514) in normalized form; empty for an invalid one."""
-    parts, at = [], 0
+    parts, position = [], 0
     while True:
-        found = _RDN.match(text, at)
-        if found is None:
+        match = _RDN.match(text, position)
+        if match is None:
             return []
-        parts.append(f"{found[1].lower()}={_unescaped(found[2].strip()).lower()}")
-        at = found.end()
-        if at == len(text):
+        parts.append(f"{match[1].lower()}={_unescaped(match[2].strip()).lower()}")
+        position = match.end()
+        if position == len(text):
             return parts
-        if text[at] not in ",+":
+        if text[position] not in ",+":
             return []
-        parts[-1] += text[at]
-        at += 1
+        parts[-1] += text[position]
+        position += 1
 
 
 def _unescaped(value: str) -> str:
     """Decode escapes: `\\2C` and `\\,` are equal."""
     as_bytes = re.sub(
         rb"\\([0-9A-Fa-f]{2})|\\(.)",
-        lambda found: bytes([int(found[1], 16)]) if found[1] else found[2],
+        lambda match: bytes([int(match[1], 16)]) if match[1] else match[2],
         value.encode(errors="surrogatepass"),
         flags=re.DOTALL,
     )

@@ -10,8 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from shardboard.domain import host_names
+
 MAX_URL_LENGTH = 1_000
 _MAX_SUBJECT_LENGTH = 255
+MAX_SHOWN, MAX_SHOWN_LENGTH = 20, 100
+"""Limits for groups and claims in messages."""
 
 
 class SignInRefused(Exception):
@@ -60,7 +64,7 @@ class SignInAttempt:
 
     redirect_uri: str
     """Callback address that the provider redirects the browser to."""
-    then: str = "/"
+    return_path: str = "/"
     """Path in the web UI to open after the sign-in."""
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     nonce: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
@@ -76,19 +80,32 @@ class SsoIdentity:
     """Issuer and `sub`, which never change and are never reassigned."""
     username: str
     is_verified: bool
-    """Whether the provider has verified the user name. The provider states this for an email address; other claims count as
+    """Whether the provider has verified the username. The provider states this for an email address; other claims count as
     verified."""
     name: str
     groups: Sequence[str]
+    sent_groups: bool = True
+    """Whether the provider sent the claim with the groups."""
+
+
+def claim(claims: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a claim; None if it is missing. A name with dots can also be the path of a nested claim, such as
+    `realm_access.roles` of Keycloak."""
+    if name in claims:
+        return claims[name]
+    key, _, remainder = name.partition(".")
+    nested = claims.get(key)
+    return claim(nested, remainder) if remainder and isinstance(nested, Mapping) else None
 
 
 def identity(provider: Provider, claims: Mapping[str, Any]) -> SsoIdentity:
-    """Return the identity from the claims. Raises Refused."""
-    username = claims.get(provider.username_claim)
+    """Return the identity from the claims. Raises SignInRefused."""
+    username = claim(claims, provider.username_claim)
     if not isinstance(username, str) or not username:
         raise SignInRefused(
             "no_user_name",
-            f"The provider did not send the claim {provider.username_claim}, which contains the user name.",
+            f"The provider did not send a text in the claim {provider.username_claim}, which is configured for the username. It "
+            f"sent the claims {_list_text(sorted(claims))}.",
         )
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT_LENGTH or not subject.isprintable():
@@ -101,15 +118,43 @@ def identity(provider: Provider, claims: Mapping[str, Any]) -> SsoIdentity:
     if not is_verified and "email_verified" in claims:
         raise SignInRefused("email_not_verified", "The provider has not verified this email address.")
     name = claims.get("name")
-    groups = claims.get(provider.groups_claim, [])
-    listed = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
+    groups = claim(claims, provider.groups_claim)
+    if groups is None and provider.roles and _has_overage(claims, provider.groups_claim):
+        raise SignInRefused(
+            "too_many_groups",
+            f"The provider did not send the claim {provider.groups_claim}, because {username[:MAX_SHOWN_LENGTH]} belongs to "
+            "more groups than fit into a token. Configure the application at the provider to send only groups that are assigned to "
+            "it, or use its roles (groups claim `roles`).",
+        )
+    group_values = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
     return SsoIdentity(
         f"{provider.issuer} {subject}",
         username,
         is_verified,
         name if isinstance(name, str) else "",
-        [each for each in listed if isinstance(each, str)],
+        [each for each in group_values if isinstance(each, str)],
+        groups is not None,
     )
+
+
+def missing_role_reason(provider: Provider, identity: SsoIdentity) -> str:
+    """Return why the groups of a user give no role, with everything that an administrator compares."""
+    mapping = f"Groups with a role: {_list_text([group for group, _ in provider.roles])}."
+    if not identity.sent_groups:
+        return f"The provider did not send the claim {provider.groups_claim}, which is configured for the groups. {mapping}"
+    return f"The claim {provider.groups_claim} contains {_list_text(identity.groups)}. {mapping}"
+
+
+def _list_text(texts: Sequence[str]) -> str:
+    groups_text = ", ".join(repr(each[:MAX_SHOWN_LENGTH]) for each in texts[:MAX_SHOWN])
+    return f"{groups_text} and {len(texts) - MAX_SHOWN} more" if len(texts) > MAX_SHOWN else groups_text or "nothing"
+
+
+def _has_overage(claims: Mapping[str, Any], groups_claim: str) -> bool:
+    """Return whether the provider refers to another source for the groups (distributed claims, OpenID Connect Core 5.6.2), as
+    Entra ID does for users with many groups."""
+    sources = claims.get("_claim_names")
+    return claims.get("hasgroups") in (True, "true") or (isinstance(sources, Mapping) and groups_claim in sources)
 
 
 def url_error(url: str, *, of_remote: bool = False) -> str | None:
@@ -122,6 +167,8 @@ def url_error(url: str, *, of_remote: bool = False) -> str | None:
         return "is not an address"
     if len(url) > MAX_URL_LENGTH or not url.isprintable() or " " in url or not host or parts.username is not None:
         return "is not an address such as https://login.example.org"
+    if error := host_names.host_error(host):
+        return f"contains the host {host[:100]!r}, which {error}"
     if of_remote and _is_local(host):
         return "must not be on the console's own machine"
     if parts.scheme == "https" or (parts.scheme == "http" and _is_local(host)):
@@ -131,8 +178,8 @@ def url_error(url: str, *, of_remote: bool = False) -> str | None:
 
 def issuer_error(issuer: str) -> str | None:
     """Return why an issuer is invalid, as a predicate, or None. An issuer must not have a query or a fragment."""
-    if (fault := url_error(issuer)) is not None:
-        return fault
+    if (error := url_error(issuer)) is not None:
+        return error
     return "must not contain ? or #" if "?" in issuer or "#" in issuer else None
 
 

@@ -2,10 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
-ManagementRole = Literal["admin", "cluster_member", "cluster_viewer", "db_member", "db_viewer", "user_manager", "none"]
-"""Permissions in the console (REST reference 2.8)."""
+
+class ManagementRole(StrEnum):
+    """Permissions in the console (REST reference 2.8)."""
+
+    ADMIN = "admin"
+    CLUSTER_MEMBER = "cluster_member"
+    CLUSTER_VIEWER = "cluster_viewer"
+    DB_MEMBER = "db_member"
+    DB_VIEWER = "db_viewer"
+    USER_MANAGER = "user_manager"
+    NONE = "none"
+
+
+AnyManagementRole = Literal[
+    ManagementRole.ADMIN,
+    ManagementRole.CLUSTER_MEMBER,
+    ManagementRole.CLUSTER_VIEWER,
+    ManagementRole.DB_MEMBER,
+    ManagementRole.DB_VIEWER,
+    ManagementRole.USER_MANAGER,
+    ManagementRole.NONE,
+]
+"""The same values as a type for requests: an enumeration would be a separate component of the OpenAPI document."""
 
 
 @dataclass(frozen=True)
@@ -22,19 +44,32 @@ class Role:
 BUILT_IN: Mapping[int, Role] = {
     each.uid: each
     for each in (
-        Role(1, "Admin", "admin"),
-        Role(2, "Cluster Member", "cluster_member"),
-        Role(3, "Cluster Viewer", "cluster_viewer"),
-        Role(4, "DB Member", "db_member"),
-        Role(5, "DB Viewer", "db_viewer"),
-        Role(6, "None", "none"),
+        Role(1, "Admin", ManagementRole.ADMIN),
+        Role(2, "Cluster Member", ManagementRole.CLUSTER_MEMBER),
+        Role(3, "Cluster Viewer", ManagementRole.CLUSTER_VIEWER),
+        Role(4, "DB Member", ManagementRole.DB_MEMBER),
+        Role(5, "DB Viewer", ManagementRole.DB_VIEWER),
+        Role(6, "None", ManagementRole.NONE),
     )
 }
 """Roles that always exist and cannot be changed."""
 
 
-LIMITED: frozenset[str] = frozenset({"db_member", "db_viewer"})
+LIMITED: frozenset[str] = frozenset({ManagementRole.DB_MEMBER, ManagementRole.DB_VIEWER})
 """Management roles that can be limited to some databases; the other roles apply to the complete cluster."""
+
+
+_INCLUDED: Mapping[str, frozenset[str]] = {
+    ManagementRole.USER_MANAGER: frozenset(
+        {ManagementRole.CLUSTER_VIEWER, ManagementRole.DB_VIEWER, ManagementRole.NONE}
+    ),
+}
+"""Management roles whose permissions another role includes. Only the roles that can grant roles are listed."""
+
+
+def includes(management: str, other: str) -> bool:
+    """Return whether a management role that can grant roles has all permissions of another one."""
+    return management in (ManagementRole.ADMIN, other) or other in _INCLUDED.get(management, ())
 
 
 def uid_of(management: str) -> int:

@@ -75,8 +75,8 @@ ADVISORIES = (
 
 def affecting_version(version: str) -> list[Advisory]:
     """Return the advisories that affect a version such as `8.0.1`, oldest first; an unparsable version yields none."""
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
-    if found is None:
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if match is None:
         return []
-    major, minor, patch = (int(part) for part in found.groups())
+    major, minor, patch = (int(part) for part in match.groups())
     return [advisory for advisory in ADVISORIES if patch < advisory.fixed.get((major, minor), 0)]

@@ -11,7 +11,7 @@ _PERCENT = TextRule("a percentage in a string", r"(100|\d{1,2})(\.\d{1,6})?", 24
 _DAYS = TextRule("a number of days in a string", r"\d{1,5}", 5)
 
 
-def _above(threshold: Rule) -> ObjectRule:
+def _threshold_rule(threshold: Rule) -> ObjectRule:
     return ObjectRule({"enabled": FlagRule(), "threshold": threshold})
 
 
@@ -48,7 +48,7 @@ CLUSTER = ObjectRule(
                 "cluster_license_about_to_expire",
                 "node_internal_certs_about_to_expire",
             ),
-            _above(_DAYS),
+            _threshold_rule(_DAYS),
         ),
         **dict.fromkeys(
             (
@@ -59,9 +59,9 @@ CLUSTER = ObjectRule(
                 "node_memory",
                 "node_persistent_storage",
             ),
-            _above(_PERCENT),
+            _threshold_rule(_PERCENT),
         ),
-        "node_net_throughput": _above(_NUMBER),
+        "node_net_throughput": _threshold_rule(_NUMBER),
     }
 )
 
@@ -75,6 +75,7 @@ def defaults() -> dict[str, Any]:
         "cluster_ocsp_query_failed": True,
         "cluster_ocsp_status_revoked": True,
         "node_checks_error": True,
+        "node_cpu_utilization": {"enabled": True, "threshold": "90"},
         "node_ephemeral_storage": {"enabled": True, "threshold": "70"},
         "node_free_flash": {"enabled": True, "threshold": "70"},
         "node_internal_certs_about_to_expire": {"enabled": True, "threshold": "45"},
@@ -91,7 +92,7 @@ BDB_DEFAULTS: dict[str, dict[str, Any]] = {
 """Alerts of a database. Thresholds: percent of its memory limit, requests per second (twice), average latency at its endpoint in
 microseconds."""
 
-BDB = ObjectRule({name: _above(_PERCENT if name == "bdb_size" else _NUMBER) for name in BDB_DEFAULTS})
+BDB = ObjectRule({name: _threshold_rule(_PERCENT if name == "bdb_size" else _NUMBER) for name in BDB_DEFAULTS})
 
 UNSUPPORTED_BDB_ALERTS = frozenset(
     {

@@ -20,13 +20,13 @@ def endpoint_url(url: str) -> str:
 
 def alert(event: LogEvent, cluster: str, now: datetime) -> dict[str, Any]:
     """Return an alert for an active or ended alarm."""
-    places = {"database": event.bdb_uid, "node": event.node_uid, "shard": event.shard_uid}
+    related = {"database": event.bdb_uid, "node": event.node_uid, "shard": event.shard_uid}
     labels = {
         "alertname": event.type,
         "severity": event.severity.lower(),
         "cluster": cluster,
         "event": str(event.uid),
-        **{name: str(uid) for name, uid in places.items() if uid is not None},
+        **{name: str(uid) for name, uid in related.items() if uid is not None},
     }
     return {
         "labels": labels,
@@ -40,12 +40,12 @@ def alerts(events: Iterable[LogEvent], cluster: str, now: datetime) -> list[dict
     return [alert(event, cluster, now) for event in events]
 
 
-def build_test_alerts(cluster: str, by: str, now: datetime) -> list[dict[str, Any]]:
+def build_test_alerts(cluster: str, sender: str, now: datetime) -> list[dict[str, Any]]:
     """Return a test alert that ends automatically after one minute."""
     labels = {"alertname": "shardboard_test", "severity": "info", "cluster": cluster}
-    summary = {"summary": f"This is a test message, sent by {by}."}
-    ends = _rfc3339(now + timedelta(minutes=1))
-    return [{"labels": labels, "annotations": summary, "startsAt": _rfc3339(now), "endsAt": ends}]
+    summary = {"summary": f"This is a test message, sent by {sender}."}
+    ends_at = _rfc3339(now + timedelta(minutes=1))
+    return [{"labels": labels, "annotations": summary, "startsAt": _rfc3339(now), "endsAt": ends_at}]
 
 
 def _rfc3339(moment: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from shardboard.domain.alerting.alarms import Alarm, ShardStatus
+from shardboard.domain.alerting.alarms import Alarm, MonitoredShard
 from shardboard.domain.metrics.rates import Value
 
 RAM_VALUES = 0.05
@@ -17,45 +17,45 @@ FULL, FAILING = 1.0, 2.0
 def database_alarms(uid: int, name: str, latest: Mapping[str, Value], ram_size: int) -> list[Alarm]:
     """Return the alarms of a database: few values in RAM, or RAM used mainly by keys. `latest` is the last second of its flash
     metrics."""
-    found = []
-    in_ram, on_flash, used = (latest.get(each) for each in ("bigstore_objs_ram", "bigstore_objs_flash", "used_ram"))
-    if in_ram is None or on_flash is None or used is None or in_ram + on_flash < MANY_VALUES:
+    alarms = []
+    in_ram, on_flash, used_ram = (latest.get(each) for each in ("bigstore_objs_ram", "bigstore_objs_flash", "used_ram"))
+    if in_ram is None or on_flash is None or used_ram is None or in_ram + on_flash < MANY_VALUES:
         return []
     if in_ram < RAM_VALUES * (in_ram + on_flash):
         description = f"Less than {RAM_VALUES:.0%} of the values of {name} were in RAM."
-        found.append(Alarm("alarm_ram_values", description, bdb_uid=uid, details={"threshold": RAM_VALUES}))
+        alarms.append(Alarm("alarm_ram_values", description, bdb_uid=uid, details={"threshold": RAM_VALUES}))
     overhead = latest.get("ram_overhead")
     if overhead is not None and overhead > DATASET_OVERHEAD * ram_size:
         description = f"Keys used more than {DATASET_OVERHEAD:.0%} of the RAM of {name}: its RAM limit is too small."
         details = {"threshold": DATASET_OVERHEAD}
-        found.append(Alarm("alarm_ram_dataset_overhead", description, bdb_uid=uid, details=details))
-    return found
+        alarms.append(Alarm("alarm_ram_dataset_overhead", description, bdb_uid=uid, details=details))
+    return alarms
 
 
 def shard_alarms(
-    bdb_uid: int, name: str, shard_status: ShardStatus, state: Value, *, is_unreadable: bool = False
+    bdb_uid: int, name: str, shard_status: MonitoredShard, state: Value, *, is_unreadable: bool = False
 ) -> list[Alarm]:
     """Return the alarms of a shard: flash that is full or not writable, and values that could recently not be read from flash."""
     shard = f"redis:{shard_status.uid} of {name} on node {shard_status.node_uid}"
-    found = []
+    alarms = []
     if state == FULL:
         description = (
             f"The flash of {shard} was full: its values stay in RAM, and the eviction policy applies when RAM is full."
         )
-        found.append(
+        alarms.append(
             Alarm("alarm_flash_full", description, "WARNING", bdb_uid, shard_status.node_uid, shard_status.uid)
         )
     if state == FAILING:
         description = f"The flash of {shard} was not writable: its values stay in RAM."
-        found.append(
+        alarms.append(
             Alarm("alarm_flash_failing", description, "ERROR", bdb_uid, shard_status.node_uid, shard_status.uid)
         )
     if is_unreadable:
         description = f"Values on the flash of {shard} were unreadable or damaged: requests for them failed."
-        found.append(
+        alarms.append(
             Alarm("alarm_flash_unreadable", description, "ERROR", bdb_uid, shard_status.node_uid, shard_status.uid)
         )
-    return found
+    return alarms
 
 
 def node_alarms(uid: int, *, promised: int, size: int) -> list[Alarm]:

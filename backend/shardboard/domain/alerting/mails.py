@@ -7,13 +7,14 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Literal
 
+from shardboard.domain import host_names
 from shardboard.domain.alerting import webhooks
 from shardboard.domain.failures.incident_start import LogEvent
 
 SCHEME = "mailto:"
 MAX_RECIPIENTS = 20
 MAX_SUBJECT_LENGTH = 200
-ADDRESS = re.compile(r"[^\s@,;<>\"()]{1,64}@[A-Za-z0-9.-]{1,190}")
+ADDRESS = re.compile(r"[^\s@,;:<>\"()\[\]\\]{1,64}@(?=.{1,190}$)" + host_names.NAME)
 
 
 @dataclass(frozen=True)
@@ -34,52 +35,52 @@ def recipients(url: str) -> list[str]:
 
 def url_error(url: str) -> str:
     """Return why a URL is not a valid mail target, as a predicate; empty if it is valid."""
-    found = recipients(url)
-    if not url.startswith(SCHEME) or not found:
+    addresses = recipients(url)
+    if not url.startswith(SCHEME) or not addresses:
         return "must start with mailto: and contain one or more email addresses separated by commas"
-    if len(found) > MAX_RECIPIENTS:
+    if len(addresses) > MAX_RECIPIENTS:
         return f"can contain at most {MAX_RECIPIENTS} email addresses"
-    wrong = next((each for each in found if not ADDRESS.fullmatch(each)), None)
-    return f"contains {wrong!r}, which is not an email address" if wrong is not None else ""
+    invalid = next((each for each in addresses if not ADDRESS.fullmatch(each)), None)
+    return f"contains {invalid!r}, which is not an email address" if invalid is not None else ""
 
 
 def event_mail(event: LogEvent, what: webhooks.MessageKind, cluster: str, delivery: str) -> EmailMessage:
     """Return a message without sender and recipients. The message about the end of an alarm is a reply to the first message."""
-    made = _mail(webhooks.text(event.description, event.severity, what, cluster), cluster, delivery, event.time)
+    message = _mail(webhooks.text(event.description, event.severity, what, cluster), cluster, delivery, event.time)
     if what == "ended":
-        begin = delivery.removesuffix("ended") + "raised"
-        made["In-Reply-To"] = made["References"] = _message_id(begin, cluster)
-    places = {"Database": event.bdb_uid, "Node": event.node_uid, "Shard": event.shard_uid}
+        raised_delivery = delivery.removesuffix("ended") + "raised"
+        message["In-Reply-To"] = message["References"] = _message_id(raised_delivery, cluster)
+    related = {"Database": event.bdb_uid, "Node": event.node_uid, "Shard": event.shard_uid}
     lines = [
         event.description,
         "",
         f"Cluster: {cluster}",
-        *(f"{name}: {uid}" for name, uid in places.items() if uid is not None),
+        *(f"{name}: {uid}" for name, uid in related.items() if uid is not None),
         f"Severity: {event.severity.lower()}",
         f"{'Started' if what != 'event' else 'Time'}: {_time(event.time)}",
         *([f"Ended: {_time(event.ended_at)}"] if event.ended_at is not None else []),
         f"Event: {event.uid}, {event.type}",
     ]
-    made.set_content("\n".join(lines) + "\n")
-    return made
+    message.set_content("\n".join(lines) + "\n")
+    return message
 
 
-def build_test_mail(cluster: str, by: str, delivery: str, now: datetime) -> EmailMessage:
+def build_test_mail(cluster: str, sender: str, delivery: str, now: datetime) -> EmailMessage:
     """Return a test message."""
-    text = f"This is a test message, sent by {by}."
-    made = _mail(webhooks.text(text, "INFO", "test", cluster), cluster, delivery, now)
-    made.set_content(f"{text}\n")
-    return made
+    text = f"This is a test message, sent by {sender}."
+    message = _mail(webhooks.text(text, "INFO", "test", cluster), cluster, delivery, now)
+    message.set_content(f"{text}\n")
+    return message
 
 
 def _mail(subject: str, cluster: str, delivery: str, moment: datetime) -> EmailMessage:
-    made = EmailMessage()
+    message = EmailMessage()
     # The subject can contain a user-defined name, and a header must not contain line breaks.
-    made["Subject"] = " ".join(subject.split())[:MAX_SUBJECT_LENGTH]
-    made["Date"] = format_datetime(moment.astimezone(UTC))
-    made["Message-ID"] = _message_id(delivery, cluster)
-    made["Auto-Submitted"] = "auto-generated"
-    return made
+    message["Subject"] = " ".join(subject.split())[:MAX_SUBJECT_LENGTH]
+    message["Date"] = format_datetime(moment.astimezone(UTC))
+    message["Message-ID"] = _message_id(delivery, cluster)
+    message["Auto-Submitted"] = "auto-generated"
+    return message
 
 
 def _message_id(delivery: str, cluster: str) -> str:

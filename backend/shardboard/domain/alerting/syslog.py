@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from shardboard.domain import host_names
 from shardboard.domain.access import audit
 from shardboard.domain.alerting import webhooks
 from shardboard.domain.failures.incident_start import LogEvent
@@ -20,7 +21,7 @@ NIL = "-"
 
 def event_message(event: LogEvent, what: webhooks.MessageKind, cluster: str) -> bytes:
     """Return the message of an event. The end of an alarm has the same uid as its start."""
-    places = {"bdb": event.bdb_uid, "node": event.node_uid, "shard": event.shard_uid}
+    related = {"bdb": event.bdb_uid, "node": event.node_uid, "shard": event.shard_uid}
     return message(
         facility=DAEMON,
         severity="INFO" if what == "ended" else event.severity,
@@ -31,7 +32,7 @@ def event_message(event: LogEvent, what: webhooks.MessageKind, cluster: str) -> 
             "uid": str(event.uid),
             "state": what,
             "originator": event.originator,
-            **{name: str(uid) for name, uid in places.items() if uid is not None},
+            **{name: str(uid) for name, uid in related.items() if uid is not None},
         },
         text=webhooks.text(event.description, event.severity, what, cluster),
     )
@@ -39,7 +40,8 @@ def event_message(event: LogEvent, what: webhooks.MessageKind, cluster: str) -> 
 
 def audit_line_message(line: audit.Line, link: str, cluster: str) -> bytes:
     """Return the message of one complete line of the audit log."""
-    named = ("username", "proof", "source", "method", "path", "outcome", "code")
+    field_names = ("username", "proof", "source", "method", "path", "outcome", "code")
+    fields = audit.line_to_json(line)
     request = f"{line.method} {line.path}".strip()
     return message(
         facility=AUDIT,
@@ -47,14 +49,14 @@ def audit_line_message(line: audit.Line, link: str, cluster: str) -> bytes:
         time=line.time,
         host=cluster,
         kind="audit",
-        data={"uid": str(line.uid), **{name: getattr(line, name) for name in named}, "link": link},
+        data={"uid": str(line.uid), **{name: str(fields[name]) for name in field_names}, "link": link},
         text=f"{line.username or 'unknown user'} from {line.source}: {request} {line.outcome}. {line.detail}".strip(),
     )
 
 
-def build_test_message(cluster: str, by: str, now: datetime) -> bytes:
+def build_test_message(cluster: str, sender: str, now: datetime) -> bytes:
     """Return a test message."""
-    text = webhooks.text(f"This is a test message, sent by {by}.", "INFO", "test", cluster)
+    text = webhooks.text(f"This is a test message, sent by {sender}.", "INFO", "test", cluster)
     return message(facility=DAEMON, severity="INFO", time=now, host=cluster, kind="test", data={}, text=text)
 
 
@@ -69,7 +71,7 @@ def message(
     text: str,
 ) -> bytes:
     """Return a message. `kind` is its MSGID; `data` are the parameters of its structured data element, in order."""
-    head = " ".join(
+    header = " ".join(
         (
             f"<{facility * 8 + SEVERITIES[severity]}>1",
             time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
@@ -81,7 +83,7 @@ def message(
     )
     parameters = "".join(f' {_name(name, 32)}="{_escaped(value)}"' for name, value in data.items())
     # The byte order mark announces UTF-8.
-    return f"{head} [{ELEMENT}@{ENTERPRISE}{parameters}] ".encode() + b"\xef\xbb\xbf" + _one_line(text).encode()
+    return f"{header} [{ELEMENT}@{ENTERPRISE}{parameters}] ".encode() + b"\xef\xbb\xbf" + _one_line(text).encode()
 
 
 def frame(message: bytes) -> bytes:
@@ -114,13 +116,15 @@ def url_error(url: str) -> str:
         or parts.fragment
     ):
         return "must contain only a host and a port"
+    if error := host_names.host_error(parts.hostname):
+        return f"contains the host {parts.hostname[:100]!r}, which {error}"
     return ""
 
 
 def _name(text: str, max_length: int) -> str:
     """Return the printable ASCII characters that are allowed in a name."""
-    kept = "".join(c for c in text if "!" <= c <= "~" and c not in '="]')
-    return kept[:max_length] or NIL
+    printable = "".join(c for c in text if "!" <= c <= "~" and c not in '="]')
+    return printable[:max_length] or NIL
 
 
 def _escaped(value: str) -> str:

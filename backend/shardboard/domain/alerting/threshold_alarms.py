@@ -37,35 +37,35 @@ def database_alarms(
         (
             "bdb_size",
             _percent(latest.get("used_memory"), memory_size),
-            "The memory of {who} was more than {limit} % full.",
+            "The memory of {who} was more than {limit}% full.",
         ),
         ("bdb_high_throughput", requests, "{who} received more than {limit} requests per second."),
         ("bdb_high_latency", latest.get("avg_latency"), "Requests to {who} took more than {limit} µs on average."),
     )
-    found = [
-        _alarm(alert, sentence, settings, who=name, bdb_uid=uid)
-        for alert, value, sentence in checks
+    alarms = [
+        _alarm(alert, message, settings, subject=name, bdb_uid=uid)
+        for alert, value, message in checks
         if _exceeds(value, settings.get(alert, OFF))
     ]
     low = settings.get("bdb_low_throughput", OFF)
     if low.enabled and low.threshold is not None and requests is not None and requests < low.threshold:
-        sentence = "{who} received fewer than {limit} requests per second."
-        found.append(_alarm("bdb_low_throughput", sentence, settings, who=name, bdb_uid=uid))
-    return found
+        message = "{who} received fewer than {limit} requests per second."
+        alarms.append(_alarm("bdb_low_throughput", message, settings, subject=name, bdb_uid=uid))
+    return alarms
 
 
 def node_alarms(
     uid: int, settings: AlertSettings, latest: Mapping[str, Value], *, memory: int, storage: float, flash: int
 ) -> list[Alarm]:
     """Return the alarms of a node; `latest` is the last second of its metrics, the other values are sizes in bytes."""
-    idle, waiting = latest.get("cpu_idle"), latest.get("cpu_iowait")
-    busy = 100 * (1 - idle - waiting) if idle is not None and waiting is not None else None
+    idle, iowait = latest.get("cpu_idle"), latest.get("cpu_iowait")
+    busy = 100 * (1 - idle - iowait) if idle is not None and iowait is not None else None
     checks = (
-        ("node_cpu_utilization", busy, "More than {limit} % of the CPU of {who} was busy."),
+        ("node_cpu_utilization", busy, "More than {limit}% of the CPU of {who} was busy."),
         (
             "node_memory",
-            _used(latest.get("available_memory"), memory),
-            "The memory of {who} was more than {limit} % full.",
+            _used_percent(latest.get("available_memory"), memory),
+            "The memory of {who} was more than {limit}% full.",
         ),
         (
             "node_net_throughput",
@@ -75,17 +75,17 @@ def node_alarms(
         (
             "node_persistent_storage",
             _full(storage, latest.get("persistent_storage_free"), latest.get("persistent_storage_avail")),
-            "The storage of {who} was more than {limit} % full.",
+            "The storage of {who} was more than {limit}% full.",
         ),
         (
             "node_free_flash",
-            _used(latest.get("bigstore_free"), flash),
-            "The flash of {who} was more than {limit} % full.",
+            _used_percent(latest.get("bigstore_free"), flash),
+            "The flash of {who} was more than {limit}% full.",
         ),
     )
     return [
-        _alarm(alert, sentence, settings, who=f"node {uid}", node_uid=uid)
-        for alert, value, sentence in checks
+        _alarm(alert, message, settings, subject=f"node {uid}", node_uid=uid)
+        for alert, value, message in checks
         if _exceeds(value, settings.get(alert, OFF))
     ]
 
@@ -117,9 +117,9 @@ def cluster_alarms(settings: AlertSettings, machines: Sequence[NodeState]) -> li
         ),
     )
     return [
-        Alarm(f"{PREFIX}{alert}", sentence, "ERROR" if alert == "cluster_multiple_nodes_down" else "WARNING")
-        for alert, holds, sentence in checks
-        if holds and settings.get(alert, OFF).enabled
+        Alarm(f"{PREFIX}{alert}", message, "ERROR" if alert == "cluster_multiple_nodes_down" else "WARNING")
+        for alert, is_raised, message in checks
+        if is_raised and settings.get(alert, OFF).enabled
     ]
 
 
@@ -135,23 +135,23 @@ class Certificate:
 
 def certificate_alarms(settings: AlertSettings, certificates: Sequence[Certificate], now: datetime) -> list[Alarm]:
     """Return alarms for certificates that expire within the configured number of days."""
-    found = []
+    alarms = []
     for certificate in certificates:
         setting = settings.get(certificate.alert, OFF)
-        left = (certificate.valid_until - now).total_seconds() / 86_400
-        if not setting.enabled or setting.threshold is None or left >= setting.threshold:
+        days_left = (certificate.valid_until - now).total_seconds() / 86_400
+        if not setting.enabled or setting.threshold is None or days_left >= setting.threshold:
             continue
-        when = "expired" if left <= 0 else "was due to expire"
+        expiry_text = "expired" if days_left <= 0 else "was due to expire"
         details = {"threshold": setting.threshold, "ends": certificate.valid_until.isoformat()}
-        found.append(
+        alarms.append(
             Alarm(
                 f"{PREFIX}{certificate.alert}",
-                f"{certificate.what} {when} on {certificate.valid_until:%Y-%m-%d}.",
+                f"{certificate.what} {expiry_text} on {certificate.valid_until:%Y-%m-%d}.",
                 node_uid=certificate.node_uid,
                 details=details,
             )
         )
-    return found
+    return alarms
 
 
 def _alarm(
@@ -159,12 +159,12 @@ def _alarm(
     message: str,
     settings: AlertSettings,
     *,
-    who: str,
+    subject: str,
     bdb_uid: int | None = None,
     node_uid: int | None = None,
 ) -> Alarm:
     threshold = settings[alert].threshold
-    text = message.format(who=who, limit=f"{threshold:,.15g}")
+    text = message.format(who=subject, limit=f"{threshold:,.15g}")
     details = {"threshold": threshold}
     return Alarm(
         f"{PREFIX}{alert}",
@@ -191,5 +191,5 @@ def _full(size: float, free: Value, available: Value) -> Value:
     return _percent(size - free, size - free + available)
 
 
-def _used(free: Value, size: float) -> Value:
+def _used_percent(free: Value, size: float) -> Value:
     return _percent(size - free, size) if free is not None else None

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from shardboard.domain import host_names
 from shardboard.domain.access import audit
 from shardboard.domain.failures.incident_start import LogEvent
 
@@ -17,13 +18,13 @@ AUDIT_KINDS = frozenset({"webhook", "syslog"})
 MAX_URL_LENGTH = 2_000
 
 
-def matches_filter(event: LogEvent, events: str, min_severity: str, silent_until: datetime | None = None) -> bool:
+def matches_filter(event: LogEvent, events: str, min_severity: str, muted_until: datetime | None = None) -> bool:
     """Return whether a webhook with the filter `events` (`alarms` or `all`; `audit` selects no events) and the minimum severity
     receives an event.
 
     Events during a mute are sent afterwards if they are still active.
     """
-    if silent_until is not None and event.time < silent_until and state(event) != "raised":
+    if muted_until is not None and event.time < muted_until and state(event) != "raised":
         return False
     selected = events == "all" or event.type.startswith("alarm_")
     return selected and is_severe(event.severity, min_severity)
@@ -75,10 +76,10 @@ def audit_message(lines: Sequence[tuple[audit.Line, str]], cluster: str) -> dict
     }
 
 
-def build_test_payload(cluster: str, by: str) -> dict[str, Any]:
+def build_test_payload(cluster: str, sender: str) -> dict[str, Any]:
     """Return a test message."""
-    sentence = f"This is a test message, sent by {by}."
-    return {"text": text(sentence, "INFO", "test", cluster), "cluster": cluster, "state": "test", "event": None}
+    message_text = f"This is a test message, sent by {sender}."
+    return {"text": text(message_text, "INFO", "test", cluster), "cluster": cluster, "state": "test", "event": None}
 
 
 def text(description: str, severity: str, what: MessageKind, cluster: str) -> str:
@@ -89,10 +90,10 @@ def text(description: str, severity: str, what: MessageKind, cluster: str) -> st
 
 def headers(secret: str, body: bytes, delivery: str) -> Mapping[str, str]:
     """Return the HTTP headers. `delivery` is the same if a message is sent again, so that receivers can detect duplicates."""
-    found = {"Content-Type": "application/json", "X-Shardboard-Delivery": delivery}
+    all_headers = {"Content-Type": "application/json", "X-Shardboard-Delivery": delivery}
     if secret:
-        found["X-Shardboard-Signature"] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
-    return found
+        all_headers["X-Shardboard-Signature"] = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+    return all_headers
 
 
 def url_error(url: str) -> str:
@@ -108,6 +109,8 @@ def url_error(url: str) -> str:
         return "must start with https:// or http:// and contain a host"
     if parts.username is not None or parts.password is not None:
         return "must not contain a user or a password, because they would be visible to other users"
+    if error := host_names.host_error(parts.hostname):
+        return f"contains the host {parts.hostname[:100]!r}, which {error}"
     return ""
 
 

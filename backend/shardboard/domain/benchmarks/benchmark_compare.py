@@ -6,7 +6,7 @@ from typing import Any
 
 FIGURES = ("ops_per_second", "average_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms")
 T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
-"""Quantiles of Student's t-distribution, two-sided 95 %, by degrees of freedom from 1."""
+"""Quantiles of Student's t-distribution, two-sided 95%, by degrees of freedom from 1."""
 
 
 def figures(summaries: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> list[dict[str, Any]]:
@@ -45,31 +45,31 @@ def _student(variances: tuple[float, float], first: int, second: int) -> float:
     total = sum(variances)
     if not total:
         return 0.0
-    freedom = total**2 / (variances[0] ** 2 / (first - 1) + variances[1] ** 2 / (second - 1))
-    whole = max(1, int(freedom))
-    return T_95[whole - 1] if whole <= len(T_95) else 2.2 if whole <= 20 else 2.0
+    degrees_of_freedom = total**2 / (variances[0] ** 2 / (first - 1) + variances[1] ** 2 / (second - 1))
+    degrees = max(1, int(degrees_of_freedom))
+    return T_95[degrees - 1] if degrees <= len(T_95) else 2.2 if degrees <= 20 else 2.0
 
 
 def settings(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the settings and facts that differ between the runs, by path; a run without the path has None."""
-    flat = [dict(_flat(run)) for run in runs]
+    flat = [dict(_flattened(run)) for run in runs]
     paths = sorted({path for each in flat for path in each})
-    found = [{"name": path, "values": [each.get(path) for each in flat]} for path in paths]
-    return [each for each in found if any(value != each["values"][0] for value in each["values"])]
+    rows = [{"name": path, "values": [each.get(path) for each in flat]} for path in paths]
+    return [each for each in rows if any(value != each["values"][0] for value in each["values"])]
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def _flattened(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _flat(inner, f"{path}.{name}" if path else str(name))
+            yield from _flattened(inner, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _flat(inner, f"{path}.{index}")
+            yield from _flattened(inner, f"{path}.{index}")
     else:
         yield path, value
 
 
 def best_within_limit(results: Sequence[Mapping[str, Any]], name: str, limit: float) -> Mapping[str, Any] | None:
     """Return the result with the highest throughput that stays within a limit, among results without errors, or None."""
-    kept = [each for each in results if each[name] is not None and each[name] <= limit and not each["errors"]]
-    return max(kept, key=lambda each: float(each["ops_per_second"]), default=None)
+    within_limit = [each for each in results if each[name] is not None and each[name] <= limit and not each["errors"]]
+    return max(within_limit, key=lambda each: float(each["ops_per_second"]), default=None)

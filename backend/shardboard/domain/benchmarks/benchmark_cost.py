@@ -36,24 +36,31 @@ class PreflightWarning:
 def cost(phases: Sequence[Mapping[str, Any]], repetitions: int) -> Cost:
     """Return the cost of a run. Phases with different key prefixes write different keys; of phases with the same prefix, the
     largest one counts."""
-    left: dict[str, tuple[int, float]] = {}
+    sizes_by_prefix: dict[str, tuple[int, float]] = {}
     lengths = []
     for index, phase in enumerate(phases):
-        wanted = phase["workload"]
-        length = workload.seconds(wanted)
+        workload_spec = phase["workload"]
+        length = workload.seconds(workload_spec)
         lengths.append(length if length is None or index < len(phases) - 1 else length * repetitions)
-        if workload.writes(wanted):
-            prefix = workload.prefix(wanted)
-            keys = _written(wanted)
-            each = workload.value_bytes(wanted) + KEY_BYTES + len(prefix)
-            left[prefix] = max(left.get(prefix, (0, 0.0)), (keys, keys * each))
-    sure = any(phase["workload"].get("test_time") is None and workload.writes(phase["workload"]) for phase in phases)
-    known = [each for each in lengths if each is not None]
-    seconds = sum(known) if len(known) == len(lengths) else None
-    return Cost(sum(keys for keys, _ in left.values()), round(sum(size for _, size in left.values())), sure, seconds)
+        if workload.writes(workload_spec):
+            prefix = workload.prefix(workload_spec)
+            keys = _written_keys(workload_spec)
+            each = workload.value_bytes(workload_spec) + KEY_BYTES + len(prefix)
+            sizes_by_prefix[prefix] = max(sizes_by_prefix.get(prefix, (0, 0.0)), (keys, keys * each))
+    fills_memory = any(
+        phase["workload"].get("test_time") is None and workload.writes(phase["workload"]) for phase in phases
+    )
+    known_lengths = [each for each in lengths if each is not None]
+    seconds = sum(known_lengths) if len(known_lengths) == len(lengths) else None
+    return Cost(
+        sum(keys for keys, _ in sizes_by_prefix.values()),
+        round(sum(size for _, size in sizes_by_prefix.values())),
+        fills_memory,
+        seconds,
+    )
 
 
-def _written(spec: Mapping[str, Any]) -> int:
+def _written_keys(spec: Mapping[str, Any]) -> int:
     """Return the number of keys written: at most the size of the key range, and at most the number of requests."""
     keys, requests = workload.keys(spec), spec.get("requests")
     if spec.get("test_time") is not None or requests == "allkeys":
@@ -69,16 +76,16 @@ def preflight_warnings(
     """Return the memory warnings. `memory_size` is the limit of the complete database, 0 for none; `used` is its current usage."""
     if not needed.keys or not memory_size:
         return []
-    together = needed.memory * copies
+    required_memory = needed.memory * copies
     free = memory_size - (used or 0)
-    if together <= free:
+    if required_memory <= free:
         return []
-    what = "some of its keys will be evicted" if evicts else "writes will be refused (OOM)"
-    sizes = f"It may write {_size(together)} (replicas included), but {_size(max(0, free))} of {_size(memory_size)} are free"
-    return [PreflightWarning("benchmark_memory", f"{sizes}: {what}.", blocks=needed.is_certain)]
+    consequence = "some of its keys will be evicted" if evicts else "writes are rejected (OOM)"
+    sizes = f"It may write {_size(required_memory)} (replicas included), but {_size(max(0, free))} of {_size(memory_size)} are free"
+    return [PreflightWarning("benchmark_memory", f"{sizes}: {consequence}.", blocks=needed.is_certain)]
 
 
 def _size(number: float) -> str:
     units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    power = min(len(units) - 1, int(log(number, 1024))) if number >= 1 else 0
-    return f"{number / 1024**power:.{1 if power else 0}f} {units[power]}"
+    exponent = min(len(units) - 1, int(log(number, 1024))) if number >= 1 else 0
+    return f"{number / 1024**exponent:.{1 if exponent else 0}f} {units[exponent]}"

@@ -28,8 +28,8 @@ def setting_label(path: str, runs: Sequence[Mapping[str, Any]]) -> str:
     the uid of a node is included if it is the same in all runs that have it."""
     steps = path.removeprefix("facts.").split(".")
     if steps[0] in ("phases", "nodes", "shards") and len(steps) > 1:
-        what = [step for step in steps[2:] if step != "workload"]
-        return _joined(_list_item(steps[0], int(steps[1]), runs), what)
+        setting_path = [step for step in steps[2:] if step != "workload"]
+        return _joined(_list_item(steps[0], int(steps[1]), runs), setting_path)
     if steps[0] in ("load_nodes", "endpoint_nodes") and len(steps) > 1:
         return f"{_PREFIXES[steps[0]]} {int(steps[1]) + 1}"
     if steps[0] in _PREFIXES:
@@ -43,19 +43,19 @@ def _list_item(what: str, index: int, runs: Sequence[Mapping[str, Any]]) -> str:
         names = _values(runs, ("phases",), index, "name")
         return f"Phase {index + 1}, {names.pop()}" if len(names) == 1 else f"Phase {index + 1}"
     numbers = _values(runs, ("facts", what), index, "uid")
-    noun = what.removesuffix("s").capitalize()
-    return f"{noun} {numbers.pop()}" if len(numbers) == 1 else f"{noun} at position {index + 1}"
+    singular = what.removesuffix("s").capitalize()
+    return f"{singular} {numbers.pop()}" if len(numbers) == 1 else f"{singular} at position {index + 1}"
 
 
 def _values(runs: Sequence[Mapping[str, Any]], path: tuple[str, ...], index: int, name: str) -> set[Any]:
-    found = set()
+    seen_values = set()
     for run in runs:
-        listed: Any = run
+        value: Any = run
         for step in path:
-            listed = listed.get(step) or {}
-        if index < len(listed):
-            found.add(listed[index].get(name))
-    return found
+            value = value.get(step) or {}
+        if index < len(value):
+            seen_values.add(value[index].get(name))
+    return seen_values
 
 
 def _joined(prefix: str, steps: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from shardboard.domain.benchmarks import benchmark_compare
+from shardboard.domain.text import csv_text, markdown_text
 
 LIMITS = {"average_ms": "1 ms average latency", "p99_ms": "P99 latency under 1 ms"}
 COLUMNS = ("at", "phase", "repetition")
@@ -15,7 +16,8 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 720, 180, 70, 22
 
 def markdown(run: Mapping[str, Any]) -> str:
     """Return a run in Markdown; `run` is a benchmark in the format of the API."""
-    lines = [f"# Benchmark {run['uid']}: {_cell(run['name'])}", "", *_head(run), ""]
+    header_lines = (markdown_text(line) for text in _head(run) for line in text.splitlines())
+    lines = [f"# Benchmark {run['uid']}: {markdown_text(run['name'])}", "", *header_lines, ""]
     for title, table in _tables(run):
         lines += [
             f"## {title}",
@@ -30,13 +32,13 @@ def markdown(run: Mapping[str, Any]) -> str:
 
 def _head(run: Mapping[str, Any]) -> list[str]:
     verdict = (run.get("summary") or {}).get("verdict", {}).get("kept")
-    kept = {True: "SLA met", False: "SLA not met", None: "no verdict"}[verdict]
-    summary = [f"Database {_cell(run['bdb_name'])} · {run['status']} · {kept} · load generator {run['tool']}"]
-    more = [_cell(run["detail"])] if run["detail"] else []
+    sla_text = {True: "SLA met", False: "SLA not met", None: "no verdict"}[verdict]
+    summary = [f"Database {run['bdb_name']} · {run['status']} · {sla_text} · load generator {run['tool']}"]
+    details = [run["detail"]] if run["detail"] else []
     warnings = dict.fromkeys(
         text for each in (run.get("summary") or {}).get("results", []) for text in each["warnings"]
     )
-    return [*summary, *more, *map(_cell, warnings), *([run["notes"]] if run["notes"] else [])]
+    return [*summary, *details, *map(str, warnings), *([run["notes"]] if run["notes"] else [])]
 
 
 def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
@@ -51,7 +53,7 @@ def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
     yield "Results", [_HEAD, *(_result(each) for each in results)]
     if warnings := dict.fromkeys(text for each in results for text in each["warnings"]):
         yield "Notes on these figures", [[run["tool"]], *([text] for text in warnings)]
-    best = [_within(results, name, words) for name, words in LIMITS.items()]
+    best = [_limit_row(results, name, limits) for name, limits in LIMITS.items()]
     yield (
         "Highest throughput within a limit",
         [["Cluster SLA", "Ops/sec", "Average latency (ms)", "P99 latency (ms)"], *best],
@@ -104,7 +106,7 @@ def _generator(state: Mapping[str, Any]) -> str:
     return "was the bottleneck" if state["is_bottleneck"] else "kept up"
 
 
-def _within(results: Sequence[Mapping[str, Any]], name: str, words: str) -> list[str]:
+def _limit_row(results: Sequence[Mapping[str, Any]], name: str, words: str) -> list[str]:
     best = benchmark_compare.best_within_limit(results, name, 1.0)
     figures = (
         [_number(best[each]) for each in ("ops_per_second", "average_ms", "p99_ms")] if best else ["none"] + ["–"] * 2
@@ -127,12 +129,13 @@ def table(parts: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO()
     names = list(parts[0]["columns"]) if parts else []
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*COLUMNS, *names])
+    writer.writerow([*COLUMNS, *map(csv_text, names)])
     for part in parts:
         for index, at in enumerate(part["at"]):
             values = [part["columns"][name][index] for name in names]
             writer.writerow(
-                [f"{at:.3f}", part["phase_name"], part["repetition"] + 1, *("" if v is None else v for v in values)]
+                [f"{at:.3f}", csv_text(part["phase_name"]), part["repetition"] + 1]
+                + ["" if v is None else v for v in values]
             )
     return text.getvalue()
 
@@ -185,14 +188,14 @@ def _chart(title: str, lines: Sequence[tuple[str, Sequence[float | None]]]) -> s
         drawn.append(f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="#8884"/>')
         drawn.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_number(share * top)}</text>')
     for (name, values), color in zip(lines, _COLORS, strict=False):
-        pen, path = "M", []
+        command, path = "M", []
         for index, value in enumerate(values):
             if value is None:  # interrupt the line at a gap
-                pen = "M"
+                command = "M"
                 continue
             x, y = LEFT + index / count * (WIDTH - LEFT), HEIGHT - value / top * (HEIGHT - 20)
-            path.append(f"{pen}{x:.1f},{y:.1f}")
-            pen = "L"
+            path.append(f"{command}{x:.1f},{y:.1f}")
+            command = "L"
         drawn.append(
             f'<path d="{"".join(path)}" fill="none" stroke="{color}" stroke-width="1.5"><title>{name}</title></path>'
         )
@@ -223,4 +226,4 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(text: Any) -> str:
-    return str(text).replace("|", "\\|").replace("\n", " ")
+    return markdown_text(str(text))

@@ -12,7 +12,7 @@ BUSY = 0.9
 LATE_MS = 5.0
 """Lag from which the schedule of the load generator counts as missed."""
 _SPREAD = ("ops_per_second", "average_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "max_ms")
-_AT_MOST = ("average_ms", "p50_ms", "p99_ms", "p999_ms")
+_UPPER_LIMITS = ("average_ms", "p50_ms", "p99_ms", "p999_ms")
 
 
 def result(
@@ -27,28 +27,28 @@ def measured(
 ) -> tuple[dict[str, Any], Tally]:
     """Return the result of one step, and the tally that it was derived from."""
     seconds = by_second(lines)
-    whole = Tally()
+    total = Tally()
     for _, each in seconds:
-        whole.add(each)
-    totals(whole, ended)
+        total.add(each)
+    totals(total, ended)
     outages = [outage for last in ended for outage in last.get("outages") or []]
     # The totals of the generator include the last part of a second, which has no line.
     length = max((float(last.get("seconds") or 0) for last in ended), default=float(len(seconds)))
     ops = sum(int(last.get("ops") or 0) for last in ended)
     if len(ended) < len(began) or not ended:
-        ops = max(ops, whole.counts["ops"])
-    found = {
+        ops = max(ops, total.counts["ops"])
+    measurement = {
         "seconds": round(length, 3),
         **{
-            name: whole.counts[name] if name in whole.counts else _total(ended, name)
+            name: total.counts[name] if name in total.counts else _total(ended, name)
             for name in ("reads", "writes", "misses", "redirected", "sent_bytes", "received_bytes")
         },
         "ops": ops,
         "ops_per_second": ops / length if length else 0.0,
-        "errors": dict(whole.errors),
-        **whole.latencies(),
-        **(_own(ended[0]) if len(ended) == 1 else {}),
-        "percentiles": benchmark_percentiles.curve(whole.histogram, whole.slowest_us),
+        "errors": dict(total.errors),
+        **total.latencies(),
+        **(_single_generator_latencies(ended[0]) if len(ended) == 1 else {}),
+        "percentiles": benchmark_percentiles.curve(total.histogram, total.slowest_us),
         "began_at": min((first["at"] for first in began if "at" in first), default=None),
         "ended_at": max((last["at"] for last in ended if "at" in last), default=None),
         "outages": outages,
@@ -57,7 +57,7 @@ def measured(
         "stopped": any(last.get("stopped") for last in ended),
         "warnings": list(dict.fromkeys(text for first in began for text in first.get("warnings") or [])),
     }
-    return found, whole
+    return measurement, total
 
 
 def _total(ended: Sequence[Mapping[str, Any]], name: str) -> int:
@@ -67,44 +67,44 @@ def _total(ended: Sequence[Mapping[str, Any]], name: str) -> int:
 
 def percentiles(measured: Iterable[Tally]) -> list[dict[str, float]]:
     """Return the percentiles of all repetitions together."""
-    whole = Tally()
+    total = Tally()
     for each in measured:
-        whole.add(each)
-    return benchmark_percentiles.curve(whole.histogram, whole.slowest_us)
+        total.add(each)
+    return benchmark_percentiles.curve(total.histogram, total.slowest_us)
 
 
-def _own(last: Mapping[str, Any]) -> dict[str, float]:
+def _single_generator_latencies(last: Mapping[str, Any]) -> dict[str, float]:
     """Return the overall figures of a single generator. They include the last part of a second, which has no line."""
     names = {"average_ms": "average_us", "p50_ms": "p50_us", "p99_ms": "p99_us", "p999_ms": "p999_us"}
     return {
-        name: float(last[reported]) / 1000
-        for name, reported in names.items()
-        if isinstance(last.get(reported), int | float)
+        name: float(last[reported_name]) / 1000
+        for name, reported_name in names.items()
+        if isinstance(last.get(reported_name), int | float)
     }
 
 
 def _generator(seconds: Sequence[tuple[int, Tally]]) -> dict[str, Any]:
     cpus = sorted(each.cpu for _, each in seconds if each.cpu is not None)
     lags = [each.lag_us / 1000 for _, each in seconds if each.lag_us is not None]
-    usual = cpus[len(cpus) // 2] if cpus else 0.0
-    late = max(lags, default=None)
+    median_cpu = cpus[len(cpus) // 2] if cpus else 0.0
+    max_lag = max(lags, default=None)
     return {
         "busiest_thread_cpu": cpus[-1] if cpus else None,
-        "schedule_lag_ms": late,
-        "is_bottleneck": usual >= BUSY or (late is not None and sorted(lags)[len(lags) // 2] > LATE_MS),
+        "schedule_lag_ms": max_lag,
+        "is_bottleneck": median_cpu >= BUSY or (max_lag is not None and sorted(lags)[len(lags) // 2] > LATE_MS),
     }
 
 
 def spread(results: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
     """Return the spread of each figure over the repetitions of the measured phase, without figures that no repetition has."""
-    found = {}
+    statistics = {}
     for name in _SPREAD:
         values = [float(each[name]) for each in results if each[name] is not None]
         if values:
             mean = sum(values) / len(values)
             square = sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
-            found[name] = {"mean": mean, "least": min(values), "most": max(values), "deviation": sqrt(square)}
-    return found
+            statistics[name] = {"mean": mean, "least": min(values), "most": max(values), "deviation": sqrt(square)}
+    return statistics
 
 
 def verdict(results: Sequence[Mapping[str, Any]], sla: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -116,14 +116,14 @@ def verdict(results: Sequence[Mapping[str, Any]], sla: Mapping[str, Any] | None)
         if limit is None:
             continue
         value = _value(name, results, means)
-        kept = value is not None and (value >= limit if name == "min_ops_per_second" else value <= limit)
-        limits.append({"name": name, "limit": limit, "value": value, "kept": kept})
+        is_met = value is not None and (value >= limit if name == "min_ops_per_second" else value <= limit)
+        limits.append({"name": name, "limit": limit, "value": value, "kept": is_met})
     measured = any(each["ops"] for each in results)
     return {"kept": all(each["kept"] for each in limits) if limits and measured else None, "limits": limits}
 
 
 def _value(name: str, results: Sequence[Mapping[str, Any]], means: Mapping[str, float]) -> float | None:
-    if name in _AT_MOST:
+    if name in _UPPER_LIMITS:
         return means.get(name)
     if name == "min_ops_per_second":
         return means.get("ops_per_second")

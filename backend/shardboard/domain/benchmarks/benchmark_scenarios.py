@@ -34,15 +34,15 @@ def scaled(scenario: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def workload(full: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    own = dict(full)
+    full_spec = dict(full)
     for name in KEYS:
-        if name in own and own[name] > 1:
-            own[name] = max(MIN_KEYS if name == "key_maximum" else 1, round(own[name] * factor))
-    if "rate" in own:
-        own["rate"] = max(MIN_RATE, round(own["rate"] * factor))
-    if "test_time" in own:
-        own["test_time"] = _seconds(own["test_time"], factor)
-    return own
+        if name in full_spec and full_spec[name] > 1:
+            full_spec[name] = max(MIN_KEYS if name == "key_maximum" else 1, round(full_spec[name] * factor))
+    if "rate" in full_spec:
+        full_spec["rate"] = max(MIN_RATE, round(full_spec["rate"] * factor))
+    if "test_time" in full_spec:
+        full_spec["test_time"] = _seconds(full_spec["test_time"], factor)
+    return full_spec
 
 
 def _seconds(full: int, factor: float) -> int:

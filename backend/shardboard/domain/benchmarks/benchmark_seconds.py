@@ -43,21 +43,21 @@ class Tally:
         self.errors.update(other.errors)
         self.histogram.add(other.histogram)
         self.weighted_us += other.weighted_us
-        self.slowest_us = _most(self.slowest_us, other.slowest_us)
-        self.lag_us = _most(self.lag_us, other.lag_us)
-        self.cpu = _most(self.cpu, other.cpu)
+        self.slowest_us = _maximum(self.slowest_us, other.slowest_us)
+        self.lag_us = _maximum(self.lag_us, other.lag_us)
+        self.cpu = _maximum(self.cpu, other.cpu)
         self.at = max(self.at, other.at)
 
     def latencies(self) -> dict[str, float | None]:
         """Return latencies: percentiles from the histogram, the average as reported by the generators."""
         ops = self.counts["ops"]
-        found: dict[str, float | None] = {"average_ms": self.weighted_us / ops / 1000 if ops else None}
+        latencies: dict[str, float | None] = {"average_ms": self.weighted_us / ops / 1000 if ops else None}
         for name, share in QUANTILES.items():
             micros = self.histogram.quantile(share)
             # The upper end of a bucket is above its largest value, which the generator reports exactly.
-            found[name] = _ms(min(micros, self.slowest_us) if micros is not None and self.slowest_us else micros)
-        found["max_ms"] = _ms(self.slowest_us)
-        return found
+            latencies[name] = _ms(min(micros, self.slowest_us) if micros is not None and self.slowest_us else micros)
+        latencies["max_ms"] = _ms(self.slowest_us)
+        return latencies
 
     def buckets(self) -> dict[str, int]:
         """Return counts by the upper ends of buckets, in microseconds."""
@@ -66,13 +66,13 @@ class Tally:
     def row(self) -> dict[str, float | None]:
         """Return the values by column."""
         latencies = self.latencies()
-        others = {
+        other_values = {
             "errors": float(self.errors.total()),
             "schedule_lag_ms": _ms(self.lag_us),
             "busiest_thread_cpu": self.cpu,
         }
-        known = {**self.counts, **latencies, **others}
-        return {name: known.get(name) for name in COLUMNS}
+        values = {**self.counts, **latencies, **other_values}
+        return {name: values.get(name) for name in COLUMNS}
 
 
 def tally_of_line(line: Mapping[str, Any]) -> Tally:
@@ -101,7 +101,7 @@ def totals(total: Tally, ended: Sequence[Mapping[str, Any]]) -> None:
     Generators of earlier releases do not report a histogram there. The histogram of the seconds is used then.
     """
     for last in ended:
-        total.slowest_us = _most(total.slowest_us, _number(last.get("max_us")))
+        total.slowest_us = _maximum(total.slowest_us, _number(last.get("max_us")))
     if ended and all(_mapping(last.get("histogram")) or not _count(last.get("ops")) for last in ended):
         total.histogram = Histogram()
         for last in ended:
@@ -110,10 +110,10 @@ def totals(total: Tally, ended: Sequence[Mapping[str, Any]]) -> None:
 
 def by_second(lines: Iterable[Mapping[str, Any]]) -> list[tuple[int, Tally]]:
     """Merge the lines of the generators of one step by the second since the start of the load."""
-    found: dict[int, Tally] = {}
-    for said in lines:
-        found.setdefault(_count(said.get("t")), Tally()).add(tally_of_line(said))
-    return sorted(found.items())
+    tallies: dict[int, Tally] = {}
+    for record in lines:
+        tallies.setdefault(_count(record.get("t")), Tally()).add(tally_of_line(record))
+    return sorted(tallies.items())
 
 
 def columns(seconds: Sequence[tuple[int, Tally]]) -> dict[str, list[float | None]]:
@@ -124,31 +124,33 @@ def columns(seconds: Sequence[tuple[int, Tally]]) -> dict[str, list[float | None
 
 def times(seconds: Sequence[tuple[int, Tally]]) -> list[float]:
     """Return the end time of each second of `columns`."""
-    known = {t: each.at for t, each in seconds}
-    if not known:
+    tally_by_time = {t: each.at for t, each in seconds}
+    if not tally_by_time:
         return []
     first = seconds[0]
-    return [known.get(t, first[1].at + t - first[0]) for t in _span(seconds)]
+    return [tally_by_time.get(t, first[1].at + t - first[0]) for t in _span(seconds)]
 
 
 def errors(seconds: Sequence[tuple[int, Tally]]) -> dict[str, list[int]]:
     """Return error counts by type, per second of `columns`."""
-    known = dict(seconds)
-    kinds = sorted({kind for each in known.values() for kind in each.errors})
-    return {kind: [known[t].errors[kind] if t in known else 0 for t in _span(seconds)] for kind in kinds}
+    tally_by_time = dict(seconds)
+    kinds = sorted({kind for each in tally_by_time.values() for kind in each.errors})
+    return {
+        kind: [tally_by_time[t].errors[kind] if t in tally_by_time else 0 for t in _span(seconds)] for kind in kinds
+    }
 
 
 def histograms(seconds: Sequence[tuple[int, Tally]]) -> list[dict[str, int]]:
     """Return counts by microseconds, per second of `columns`."""
-    known = dict(seconds)
-    return [known[t].buckets() if t in known else {} for t in _span(seconds)]
+    tally_by_time = dict(seconds)
+    return [tally_by_time[t].buckets() if t in tally_by_time else {} for t in _span(seconds)]
 
 
 def _span(seconds: Sequence[tuple[int, Tally]]) -> range:
     return range(seconds[0][0], seconds[-1][0] + 1) if seconds else range(0)
 
 
-def _most(one: float | None, other: float | None) -> float | None:
+def _maximum(one: float | None, other: float | None) -> float | None:
     return max((value for value in (one, other) if value is not None), default=None)
 
 

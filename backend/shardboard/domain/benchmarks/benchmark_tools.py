@@ -27,21 +27,23 @@ def preflight_warnings(tool: str, *, password: bool) -> list[PreflightWarning]:
     """Return the warnings before a run on a database with or without a password."""
     if tool != MEMTIER or not password:
         return []
-    what = (
-        f"{MEMTIER} takes the database password as a command-line argument: users who can log in to a load node can read it "
+    text = (
+        f"{MEMTIER} takes the database password as a command-line argument: system users of a load node can read it "
         "there during the run."
     )
-    return [PreflightWarning("benchmark_password", what, blocks=True, agree=CONFIRMATION_FIELD)]
+    return [PreflightWarning("benchmark_password", text, blocks=True, agree=CONFIRMATION_FIELD)]
 
 
 def arguments(tool: str, server: str, port: int, seeds: Sequence[str], spec: Mapping[str, Any]) -> list[str]:
-    """Return the arguments of the tool. `seeds` are addresses of a database with cluster-aware clients, otherwise empty."""
-    found = [f"--server={server}", f"--port={port}"]
+    """Return the arguments of the tool. `seeds` are the endpoints (`host:port`) of a database with cluster-aware clients, otherwise
+    empty.
+    """
+    options = [f"--server={server}", f"--port={port}"]
     if seeds:
-        found.append("--cluster-mode")
+        options.append("--cluster-mode")
         if tool == OWN:
-            found.append("--seeds=" + ",".join(f"{seed}:{port}" for seed in seeds))
+            options.append("--seeds=" + ",".join(seeds))
     if tool == MEMTIER and spec.get("key_minimum") == 0:
         # 0 is the default of memtier_benchmark, but it rejects an explicit 0.
         spec = {name: value for name, value in spec.items() if name != "key_minimum"}
-    return found + workload.arguments(spec)
+    return options + workload.arguments(spec)

@@ -72,7 +72,7 @@ def parse(text: str) -> ParsedCommandLine:
         elif name in ("command_ratio", "command_key_pattern"):
             _set_command_option(workload, name, str(value))
         else:
-            workload[name] = _typed(name, value)
+            workload[name] = _parsed_value(name, value)
     return ParsedCommandLine(workload, repetitions, ignored)
 
 
@@ -90,14 +90,14 @@ def _words(text: str) -> list[str]:
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str | None]]:
     """Yield options with their values; None for options without a value."""
-    left = iter(words)
-    for word in left:
+    word_iterator = iter(words)
+    for word in word_iterator:
         name, value = _split_option(word)
         if not _takes_value(name):
             if value is not None:
                 raise CommandLineError(InvalidOption(name, f"{_flag(name)} takes no value."))
         elif value is None:
-            value = next(left, None)
+            value = next(word_iterator, None)
             if value is None:
                 raise CommandLineError(InvalidOption(name, f"{_flag(name)} needs a value."))
         yield name, value
@@ -106,9 +106,9 @@ def _pairs(words: list[str]) -> Iterator[tuple[str, str | None]]:
 def _split_option(word: str) -> tuple[str, str | None]:
     """Return the name, and the value if it is part of the same word."""
     if word.startswith(tuple(TYPOGRAPHIC)):
-        plain = "--" + word.lstrip("-" + TYPOGRAPHIC)
+        option = "--" + word.lstrip("-" + TYPOGRAPHIC)
         raise CommandLineError(
-            InvalidOption("command_line", f"{word} starts with a typographic dash. Write {plain} with two hyphens.")
+            InvalidOption("command_line", f"{word} starts with a typographic dash. Write {option} with two hyphens.")
         )
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
@@ -120,8 +120,8 @@ def _split_option(word: str) -> tuple[str, str | None]:
 
 
 def _known(name: str, word: str) -> str:
-    others = ("run_count", "command_ratio", "command_key_pattern")
-    if name in OPTIONS or name in _TARGET_OPTIONS or name in _OUTPUT_OPTIONS or name in others:
+    other_names = ("run_count", "command_ratio", "command_key_pattern")
+    if name in OPTIONS or name in _TARGET_OPTIONS or name in _OUTPUT_OPTIONS or name in other_names:
         return name
     raise CommandLineError(InvalidOption("command_line", f"{word.partition('=')[0]} is not supported."))
 
@@ -132,7 +132,7 @@ def _takes_value(name: str) -> bool:
     return _TARGET_OPTIONS.get(name, _OUTPUT_OPTIONS.get(name, True))
 
 
-def _typed(name: str, value: str | None) -> Any:
+def _parsed_value(name: str, value: str | None) -> Any:
     match OPTIONS[name].kind:
         case "flag":
             return True

@@ -113,8 +113,8 @@ def _validation_errors(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
         option = OPTIONS.get(name)
         if option is None:
             yield InvalidOption(name, f"{name} is not an option of a workload.")
-        elif value is not None and (sentence := _validation_error(name, option, value)):
-            yield InvalidOption(name, sentence)
+        elif value is not None and (message := _validation_error(name, option, value)):
+            yield InvalidOption(name, message)
     yield from _contradictions(workload)
 
 
@@ -123,17 +123,21 @@ def _validation_error(name: str, option: Option, value: Any) -> str:
         case "flag":
             return "" if isinstance(value, bool) else f"{name} must be true or false."
         case "text":
-            fits = isinstance(value, str) and re.fullmatch(option.pattern, value) is not None
-            return "" if fits else f"{name} has an invalid format. Expected: {_format(option)}."
+            is_valid = (
+                isinstance(value, str)
+                and re.fullmatch(option.pattern, value, re.ASCII) is not None
+                and value.isprintable()
+            )
+            return "" if is_valid else f"{name} has an invalid format. Expected: {_format(option)}."
         case "commands":
             return _commands_error(value)
         case "requests" if value == "allkeys":
             return ""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not (whole or (option.kind == "number" and isinstance(value, float))):
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if not (is_integer or (option.kind == "number" and isinstance(value, float))):
         return f"{name} must be a number{' or allkeys' if option.kind == 'requests' else ''}."
-    least, most = option.minimum or 0, option.maximum or float("inf")
-    return "" if least <= value <= most else f"{name} must be between {_plain(least)} and {_plain(most)}."
+    minimum, maximum = option.minimum or 0, option.maximum or float("inf")
+    return "" if minimum <= value <= maximum else f"{name} must be between {_plain(minimum)} and {_plain(maximum)}."
 
 
 def _commands_error(value: Any) -> str:
@@ -147,26 +151,28 @@ def _commands_error(value: Any) -> str:
         ratio = each.get("ratio", 1)
         if not isinstance(ratio, int) or isinstance(ratio, bool) or not 0 <= ratio <= 10**9:
             return "The ratio of a command must be an integer."
-        if not re.fullmatch(_KEY_PATTERN, each.get("key_pattern", "R")):
+        if not re.fullmatch(_KEY_PATTERN, str(each.get("key_pattern", "R"))):
             return "The key_pattern of a command must be R, S, P, G or Z."
     return ""
 
 
 def _contradictions(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
-    given = {name: value for name, value in workload.items() if value not in (None, False)}
+    options = {name: value for name, value in workload.items() if value not in (None, False)}
     for names in (("test_time", "requests"), ("rate", "rate_limiting"), _SIZES):
-        both = [name for name in names if name in given]
-        if len(both) > 1:
-            yield InvalidOption(both[1], f"{both[0]} and {both[1]} cannot be combined.")
+        contradicting = [name for name in names if name in options]
+        if len(contradicting) > 1:
+            yield InvalidOption(contradicting[1], f"{contradicting[0]} and {contradicting[1]} cannot be combined.")
     for name in ("data_size_range", "expiry_range", "num_slaves", "wait_timeout"):
-        if name in given and _is_empty_range(given[name]):
+        if name in options and _is_empty_range(options[name]):
             yield InvalidOption(name, f"The end of {name} must not be below its start.")
-    stairs = [name for name in ("clients_start", "clients_step", "step_duration") if name in given]
-    if stairs and (len(stairs) < 3 or "test_time" not in given):
-        yield InvalidOption(stairs[0], "A staircase requires clients_start, clients_step, step_duration and test_time.")
-    if given.get("ratio") == "0:0":
+    step_options = [name for name in ("clients_start", "clients_step", "step_duration") if name in options]
+    if step_options and (len(step_options) < 3 or "test_time" not in options):
+        yield InvalidOption(
+            step_options[0], "A staircase requires clients_start, clients_step, step_duration and test_time."
+        )
+    if options.get("ratio") == "0:0":
         yield InvalidOption("ratio", "A ratio of 0:0 results in no requests.")
-    yield from _key_contradictions(given)
+    yield from _key_contradictions(options)
 
 
 def _key_contradictions(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
@@ -176,9 +182,9 @@ def _key_contradictions(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
     pattern = str(workload.get("key_pattern", OPTIONS["key_pattern"].default))
     if "P" in pattern and pattern != "P:P":
         yield InvalidOption("key_pattern", "P must be used for both SETs and GETs: P:P.")
-    for name, letter in (("key_stddev", "G"), ("key_median", "G"), ("key_zipf_exp", "Z")):
-        if name in workload and letter not in pattern:
-            yield InvalidOption(name, f"{name} requires the key pattern {letter} on at least one side.")
+    for name, required_pattern in (("key_stddev", "G"), ("key_median", "G"), ("key_zipf_exp", "Z")):
+        if name in workload and required_pattern not in pattern:
+            yield InvalidOption(name, f"{name} requires the key pattern {required_pattern} on at least one side.")
 
 
 def _is_empty_range(text: Any) -> bool:
@@ -187,11 +193,11 @@ def _is_empty_range(text: Any) -> bool:
 
 
 def _format(option: Option) -> str:
-    known = {
+    descriptions = {
         _PAIR: "two numbers separated by a colon, such as 1:10",
         _RANGE: "two numbers separated by a hyphen, such as 10-20",
     }
-    return known.get(option.pattern, option.description.rstrip(".") or option.pattern)
+    return descriptions.get(option.pattern, option.description.rstrip(".") or option.pattern)
 
 
 def _plain(number: float) -> str:
@@ -200,17 +206,17 @@ def _plain(number: float) -> str:
 
 def arguments(workload: Mapping[str, Any]) -> list[str]:
     """Return the arguments of the load generator."""
-    found: list[str] = []
+    options: list[str] = []
     for name, value in workload.items():
         if value is None or value is False:
             continue
         if name == "command":
-            found += [word for each in value for word in _command(each)]
+            options += [word for each in value for word in _command(each)]
         elif value is True:
-            found.append(_long(name))
+            options.append(_long(name))
         else:
-            found.append(f"{_long(name)}={value}")
-    return found
+            options.append(f"{_long(name)}={value}")
+    return options
 
 
 def _command(each: Mapping[str, Any]) -> Iterator[str]:
@@ -238,8 +244,8 @@ def keys(workload: Mapping[str, Any]) -> int:
 
 def prefix(workload: Mapping[str, Any]) -> str:
     """Return the prefix of its keys."""
-    given = workload.get("key_prefix")
-    return str(OPTIONS["key_prefix"].default if given is None else given)
+    key_prefix = workload.get("key_prefix")
+    return str(OPTIONS["key_prefix"].default if key_prefix is None else key_prefix)
 
 
 def writes(workload: Mapping[str, Any]) -> bool:
@@ -254,8 +260,8 @@ def value_bytes(workload: Mapping[str, Any]) -> float:
     if span := workload.get("data_size_range"):
         first, _, last = span.partition("-")
         return (int(first) + int(last)) / 2
-    if listed := workload.get("data_size_list"):
-        pairs = [(int(size), int(weight)) for size, _, weight in (item.partition(":") for item in listed.split(","))]
+    if sizes := workload.get("data_size_list"):
+        pairs = [(int(size), int(weight)) for size, _, weight in (item.partition(":") for item in sizes.split(","))]
         return sum(size * weight for size, weight in pairs) / max(1, sum(weight for _, weight in pairs))
     return float(workload.get("data_size") or OPTIONS["data_size"].default)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
-from shardboard.domain import rules
+from shardboard.domain import host_names, rules
 from shardboard.domain.alerting import alert_settings
 from shardboard.domain.cluster.policy import YEAR
 from shardboard.domain.rules import ChoiceRule, FlagRule, IntegerRule, ListRule, ObjectRule, TextRule, setting
@@ -46,7 +46,7 @@ class ClusterSettings:
     control_plane_basic_authentication: bool = setting(True, FlagRule())
     debuginfo_path: str = setting("/tmp", TextRule("an absolute path", "/.*", 4096))  # noqa: S108 - the reference's, never used
     email_alerts: bool = setting(False, FlagRule())
-    email_from: str = setting("", TextRule("a mail address", r"|[^\s@]+@[^\s@]+"))
+    email_from: str = setting("", TextRule("a mail address", rf"|[^\s@,;:<>\"()\[\]\\]{{1,64}}@{host_names.NAME}"))
     encrypt_pkeys: bool = setting(False, FlagRule())
     handle_redirects: bool = setting(False, FlagRule())
     http_support: bool = setting(True, FlagRule())
@@ -72,10 +72,12 @@ class ClusterSettings:
     slave_ha_bdb_cooldown_period: int = setting(7200, IntegerRule(0, YEAR))
     slave_ha_cooldown_period: int = setting(3600, IntegerRule(0, YEAR))
     slave_ha_grace_period: int = setting(600, IntegerRule(0, YEAR))
-    smtp_host: str = setting("", TextRule("a host name or address", r"[A-Za-z0-9.:_-]*"))
+    smtp_host: str = setting(
+        "", TextRule("a host name or address", rf"|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*|{host_names.NAME}\.?")
+    )
     smtp_port: int = setting(25, PORT)
     smtp_tls_mode: Literal["none", "starttls", "tls"] = setting("none", ChoiceRule(("none", "starttls", "tls")))
-    smtp_username: str = setting("", TextRule("a user name"))
+    smtp_username: str = setting("", TextRule("a username"))
     use_external_ipv6: bool = setting(True, FlagRule())
     use_ipv6: bool = setting(True, FlagRule())
     wait_command: bool = setting(True, FlagRule())
@@ -86,10 +88,10 @@ class ClusterSettings:
         return cls(**rules.coerced_fields(cls, stored))
 
 
-NAMES = frozenset(known.name for known in fields(ClusterSettings))
+NAMES = frozenset(each.name for each in fields(ClusterSettings))
 
 
 def merged(stored: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings to store. Members of an object that the request leaves out keep their values."""
-    present = ClusterSettings.from_stored(stored)
-    return {**stored, **{name: rules.merged(getattr(present, name), value) for name, value in changes.items()}}
+    current = ClusterSettings.from_stored(stored)
+    return {**stored, **{name: rules.merged(getattr(current, name), value) for name, value in changes.items()}}

@@ -89,6 +89,8 @@ class Policy:
     second_factor_required: bool = setting(False, FlagRule())
     """Extension. Applies to users with a password in the console: users without two-factor authentication must enable it when they
     sign in."""
+    shard_firewall: bool = setting(True, FlagRule())
+    """Extension. Agents that are permitted to filter packets admit only nodes of the cluster to the ports of shards."""
     shards_overbooking: bool = setting(True, FlagRule())
     show_internals: bool = setting(False, FlagRule())
     show_metrics_during_state_machine: bool = setting(True, FlagRule())
@@ -105,4 +107,4 @@ class Policy:
         return cls(**rules.coerced_fields(cls, stored))
 
 
-NAMES = frozenset(known.name for known in fields(Policy))
+NAMES = frozenset(each.name for each in fields(Policy))

@@ -31,8 +31,8 @@ def csv(first: int, step: int, names: Sequence[str], series: Iterable[tuple[str,
     """Return one line per object and interval: its start in epoch seconds, the uid and the metrics; unknown values are empty."""
     lines = [",".join(("time", "uid", *names))]
     for uid, columns in series:
-        for place, values in enumerate(zip(*columns, strict=True)):
+        for index, values in enumerate(zip(*columns, strict=True)):
             if any(value == value for value in values):
-                shown = ("" if value != value else f"{value:.6g}" for value in values)
-                lines.append(",".join((str(first + place * step), uid, *shown)))
+                cells = ("" if value != value else f"{value:.6g}" for value in values)
+                lines.append(",".join((str(first + index * step), uid, *cells)))
     return "\n".join(lines) + "\n"

@@ -59,6 +59,8 @@ class ClusterContext:
     reserved_ports: Collection[int]
     eligible_nodes: Collection[int]
     known_nodes: Collection[int]
+    taken_names: Collection[str]
+    """Names that the database must not have."""
 
 
 def free_uid(first: int, taken: Collection[int]) -> int:
@@ -69,7 +71,7 @@ def free_uid(first: int, taken: Collection[int]) -> int:
 
 def check_fields(spec: BdbFields) -> ValidationError | None:
     """Return the first fault in the complete set of fields (including defaults), or None."""
-    return next((fault for rule in _RULES if (fault := rule(spec)) is not None), None)
+    return next((error for rule in _RULES if (error := rule(spec)) is not None), None)
 
 
 def check_conflicts(spec: BdbFields, context: ClusterContext) -> ValidationError | None:
@@ -78,25 +80,35 @@ def check_conflicts(spec: BdbFields, context: ClusterContext) -> ValidationError
     if uid is not None and uid in context.taken_uids:
         return ValidationError("conflict", "uid_exists", f"A database with uid {uid} already exists.", "uid")
     if uid is not None and uid in context.uids_in_roles:
-        sentence = (
+        message = (
             f"A role gives access to a deleted database with uid {uid}. Remove it from the role, or choose another uid."
         )
-        return ValidationError("conflict", "uid_exists", sentence, "uid")
+        return ValidationError("conflict", "uid_exists", message, "uid")
     if port and port in context.reserved_ports:
         return _invalid("port_unavailable", f"Port {port} is reserved.", "port")
     if port and port in context.taken_ports:
         return _invalid("port_unavailable", f"Port {port} is used by another database.", "port")
-    unknown = [n for key in ("use_nodes", "avoid_nodes") for n in spec[key] if n not in map(str, context.known_nodes)]
-    if unknown:
-        return _invalid("bad_request", f"Node {unknown[0]} does not exist.", "use_nodes")
+    missing_nodes = [
+        n for key in ("use_nodes", "avoid_nodes") for n in spec[key] if n not in map(str, context.known_nodes)
+    ]
+    if missing_nodes:
+        return _invalid("bad_request", f"Node {missing_nodes[0]} does not exist.", "use_nodes")
     if spec["replication"] and len(context.eligible_nodes) < 2:
         return _invalid(
             "replication_node_violation",
             "Replication needs at least two nodes that are up and accept shards, because a replica on the node of its primary "
-            f"would be lost together with it. There {_are(len(context.eligible_nodes))}.",
+            f"would be lost together with it. There {_is_or_are(len(context.eligible_nodes))}.",
             "replication",
         )
-    return None
+    return check_name(spec["name"], context.taken_names)
+
+
+def check_name(name: str, taken: Collection[str]) -> ValidationError | None:
+    """Return the error if another database has the name, or None."""
+    if name not in taken:
+        return None
+    message = f"A database with the name {name} already exists. Choose another name, or send allow_duplicate_name=true."
+    return ValidationError("conflict", "name_exists", message, "name")
 
 
 def first_free_port(taken: Collection[int]) -> int | None:
@@ -116,7 +128,7 @@ def shard_memory(spec: BdbFields) -> flash.ShardMemory:
     return flash.shard_memory(spec["memory_size"], spec["bigstore_ram_size"], processes, on_flash=spec["bigstore"])
 
 
-def _are(count: int) -> str:
+def _is_or_are(count: int) -> str:
     return {0: "are none", 1: "is one"}.get(count, f"are {count}")
 
 
@@ -131,8 +143,8 @@ def _schema(message: str, field: str) -> ValidationError:
 def _one_of(spec: BdbFields, field: str, values: tuple[str, ...], code: str | None = None) -> ValidationError | None:
     if spec[field] in values:
         return None
-    sentence = f"{field} must be one of {', '.join(values)}."
-    return _invalid(code, sentence, field) if code else _schema(sentence, field)
+    message = f"{field} must be one of {', '.join(values)}."
+    return _invalid(code, message, field) if code else _schema(message, field)
 
 
 def _uid(spec: BdbFields) -> ValidationError | None:
@@ -149,8 +161,8 @@ def _name(spec: BdbFields) -> ValidationError | None:
     if len(name) > 63:
         return _invalid("name_violation", f"The name has {len(name)} characters; the maximum is 63.", "name")
     if not _NAME.fullmatch(name):
-        sentence = "The name can contain letters (A-Z, a-z), digits and hyphens, and must start and end with a letter or digit."
-        return _invalid("name_violation", sentence, "name")
+        message = "The name can contain letters (A-Z, a-z), digits and hyphens, and must start and end with a letter or digit."
+        return _invalid("name_violation", message, "name")
     return None
 
 
@@ -159,8 +171,8 @@ def _port(spec: BdbFields) -> ValidationError | None:
     if port == 0:
         return None
     if not PORT_FIRST <= port <= PORT_LAST:
-        sentence = f"port must be between {PORT_FIRST} and {PORT_LAST}, or 0 to have one assigned."
-        return _invalid("port_unavailable", sentence, "port")
+        message = f"port must be between {PORT_FIRST} and {PORT_LAST}, or 0 to have one assigned."
+        return _invalid("port_unavailable", message, "port")
     if port == PORT_RESERVED:
         return _invalid("port_unavailable", f"Port {PORT_RESERVED} is reserved.", "port")
     return None
@@ -172,11 +184,11 @@ def _memory(spec: BdbFields) -> ValidationError | None:
         return _schema(f"memory_size must be between 0 (no limit) and {MAX_MEMORY} bytes.", "memory_size")
     processes = spec["shards_count"] * copies(spec)
     if 0 < size < processes * MIN_SHARD_MEMORY:
-        sentence = (
+        message = (
             f"memory_size is divided among {processes} shards (replicas included), and each needs at least "
             f"{MIN_SHARD_MEMORY} bytes. Set it to {processes * MIN_SHARD_MEMORY} or more, or to 0 for no limit."
         )
-        return _invalid("replication_size_violation", sentence, "memory_size")
+        return _invalid("replication_size_violation", message, "memory_size")
     return None
 
 
@@ -191,24 +203,24 @@ def _flash(spec: BdbFields) -> ValidationError | None:
             field,
         )
     if not size:
-        sentence = (
+        message = (
             "A database on flash needs memory_size, the total number of bytes of RAM and flash. It cannot be unlimited."
         )
-        return _invalid("missing_memory_size", sentence, "memory_size")
+        return _invalid("missing_memory_size", message, "memory_size")
     processes = spec["shards_count"] * copies(spec)
-    least = processes * flash.MIN_SHARD_RAM
-    if ram < least:
-        sentence = (
+    minimum = processes * flash.MIN_SHARD_RAM
+    if ram < minimum:
+        message = (
             f"{field} is divided among {processes} shards (replicas included), and each needs at least {flash.MIN_SHARD_RAM} "
-            f"bytes of RAM. Set it to {least} or more; {ram} is too small."
+            f"bytes of RAM. Set it to {minimum} or more; {ram} is too small."
         )
-        return _invalid("replication_size_violation", sentence, field)
+        return _invalid("replication_size_violation", message, field)
     if not size * flash.MIN_PERCENT <= ram * 100 <= size * 100:
-        sentence = (
-            f"{field} must be between {flash.MIN_PERCENT} % and 100 % of memory_size, "
+        message = (
+            f"{field} must be between {flash.MIN_PERCENT}% and 100% of memory_size, "
             f"that is, between {-(-size * flash.MIN_PERCENT // 100)} and {size}; it is {ram}."
         )
-        return _invalid("bad_request", sentence, field)
+        return _invalid("bad_request", message, field)
     return None
 
 
@@ -244,24 +256,24 @@ def _oss_cluster(spec: BdbFields) -> ValidationError | None:
             code, "The OSS cluster API requires sharding to be true; one shard is sufficient.", "oss_cluster"
         )
     if spec["proxy_policy"] == "single":
-        sentence = "The OSS cluster API requires proxy_policy all-master-shards or all-nodes, so that clients reach every shard."
-        return _invalid(code, sentence, "proxy_policy")
+        message = "The OSS cluster API requires proxy_policy all-master-shards or all-nodes, so that clients reach every shard."
+        return _invalid(code, message, "proxy_policy")
     return None
 
 
 def _persistence(spec: BdbFields) -> ValidationError | None:
     code = "invalid_data_persistence"
-    wrong = _one_of(spec, "data_persistence", PERSISTENCES, code) or _one_of(spec, "aof_policy", AOF_POLICIES, code)
-    if wrong:
-        return wrong
+    error = _one_of(spec, "data_persistence", PERSISTENCES, code) or _one_of(spec, "aof_policy", AOF_POLICIES, code)
+    if error:
+        return error
     if spec["data_persistence"] == "snapshot" and not spec["snapshot_policy"]:
-        sentence = 'data_persistence snapshot requires snapshot_policy, for example [{"secs": 3600, "writes": 1}].'
-        return _invalid(code, sentence, "snapshot_policy")
+        message = 'data_persistence snapshot requires snapshot_policy, for example [{"secs": 3600, "writes": 1}].'
+        return _invalid(code, message, "snapshot_policy")
     if any(
         not 1 <= value <= MAX_INT for point in spec["snapshot_policy"] for value in (point["secs"], point["writes"])
     ):
-        sentence = f"secs and writes of snapshot_policy must be between 1 and {MAX_INT}."
-        return _invalid(code, sentence, "snapshot_policy")
+        message = f"secs and writes of snapshot_policy must be between 1 and {MAX_INT}."
+        return _invalid(code, message, "snapshot_policy")
     return None
 
 
@@ -311,8 +323,8 @@ def _limits(spec: BdbFields) -> ValidationError | None:
     if not 1 <= spec["maxclients"] <= 1_000_000:
         return _schema("maxclients must be between 1 and 1000000.", "maxclients")
     if not 0 <= spec["io_threads"] <= io_threads.MAX_THREADS:
-        sentence = f"io_threads must be between 1 (off) and {io_threads.MAX_THREADS}, or 0 for an automatic choice."
-        return _schema(sentence, "io_threads")
+        message = f"io_threads must be between 1 (off) and {io_threads.MAX_THREADS}, or 0 for an automatic choice."
+        return _schema(message, "io_threads")
     return None
 
 
@@ -337,9 +349,9 @@ def _enums(spec: BdbFields) -> ValidationError | None:
 
 def _unsupported(spec: BdbFields) -> ValidationError | None:
     """Refuse unsupported features: accepting such a field without effect would mislead the client."""
-    for field, supported, code, what in _UNSUPPORTED:
+    for field, supported, code, reason in _UNSUPPORTED:
         if spec.get(field, supported) != supported:
-            return _invalid(code, f"{what} supported. Leave {field} out or set it to {_literal(supported)}.", field)
+            return _invalid(code, f"{reason} supported. Leave {field} out or set it to {_literal(supported)}.", field)
     return None
 
 

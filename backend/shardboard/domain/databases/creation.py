@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shardboard.domain.placement.shard_role import ShardRole
+
 PROMOTE_AFTER_SECONDS = 1.0
 """Seconds within which a shard that was started as a replica should serve."""
 
@@ -60,21 +62,21 @@ def next_step(desired: Sequence[DesiredShard], seen: Mapping[int, ShardCondition
             )
     running = [shard for shard in desired if shard.uid in seen and seen[shard.uid].running]
     promote = [shard.uid for shard in running if not seen[shard.uid].promoted and _can_be_promoted(seen[shard.uid])]
-    serving = [shard for shard in running if seen[shard.uid].serves and seen[shard.uid].promoted]
-    ready = {shard.pair for shard in running if shard.role == "master" and seen[shard.uid].promoted}
+    serving_shards = [shard for shard in running if seen[shard.uid].serves and seen[shard.uid].promoted]
+    ready = {shard.pair for shard in running if shard.role == ShardRole.PRIMARY and seen[shard.uid].promoted}
     start: dict[int, list[int]] = {}
     for shard in desired:
-        if shard.uid not in seen and (shard.role == "master" or shard.pair in ready):
+        if shard.uid not in seen and (shard.role == ShardRole.PRIMARY or shard.pair in ready):
             start.setdefault(shard.node_uid, []).append(shard.uid)
-    replicas = [shard for shard in desired if shard.role == "slave"]
-    synced = [shard for shard in replicas if shard in running and seen[shard.uid].in_sync]
-    progress = 100.0 * (len(running) + len(serving) + len(synced)) / (2 * len(desired) + len(replicas))
+    replicas = [shard for shard in desired if shard.role == ShardRole.REPLICA]
+    in_sync = [shard for shard in replicas if shard in running and seen[shard.uid].in_sync]
+    progress = 100.0 * (len(running) + len(serving_shards) + len(in_sync)) / (2 * len(desired) + len(replicas))
     if len(running) < len(desired):
         waiting_for = f"{len(desired) - len(running)} of {len(desired)} shards to start"
-    elif len(serving) < len(desired):
-        waiting_for = f"{len(desired) - len(serving)} of {len(desired)} shards to serve their slots"
-    elif len(synced) < len(replicas):
-        waiting_for = f"{len(replicas) - len(synced)} of {len(replicas)} replicas to be in sync"
+    elif len(serving_shards) < len(desired):
+        waiting_for = f"{len(desired) - len(serving_shards)} of {len(desired)} shards to serve their slots"
+    elif len(in_sync) < len(replicas):
+        waiting_for = f"{len(replicas) - len(in_sync)} of {len(replicas)} replicas to be in sync"
     else:
         return CreationStep(done=True, progress=100.0)
     return CreationStep(start=start, promote=promote, progress=progress, waiting_for=waiting_for)

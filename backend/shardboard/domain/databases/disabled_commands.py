@@ -84,15 +84,15 @@ def parse(text: str) -> tuple[str, ...]:
     """Return unique command names in the engine's spelling from a list separated by commas or spaces. Raises Malformed."""
     if len(text) > MAX_LENGTH:
         raise InvalidCommandList(f"disabled_commands can have at most {MAX_LENGTH} characters.")
-    found = tuple(dict.fromkeys(word.lower() for word in re.split(r"[\s,]+", text) if word))
-    for name in found:
+    names = tuple(dict.fromkeys(word.lower() for word in re.split(r"[\s,]+", text) if word))
+    for name in names:
         if name not in NAMES:
             raise InvalidCommandList(
                 f'The engine has no command "{name[:64]}". Write names as in "FLUSHALL, KEYS, XINFO|HELP".'
             )
         if name.partition("|")[0] in REQUIRED_COMMANDS:
             raise InvalidCommandList(f"{name} cannot be disabled, because clients and endpoints need it.")
-    return found
+    return names
 
 
 def rules(text: str) -> tuple[str, ...]:

@@ -39,9 +39,9 @@ def slow_commands(reply: str) -> list[SlowCommand]:
 def _slow(row: Any) -> SlowCommand:
     if not isinstance(row, list) or len(row) < 6 or not isinstance(row[3], list):
         raise ValueError("an entry of the slow log cannot be read")
-    number, at, microseconds, arguments, client, name = row[:6]
+    number, started_at, microseconds, arguments, client, name = row[:6]
     return SlowCommand(
-        int(number), int(at), int(microseconds), [_text(each) for each in arguments], _text(client), _text(name)
+        int(number), int(started_at), int(microseconds), [_text(each) for each in arguments], _text(client), _text(name)
     )
 
 
@@ -72,7 +72,7 @@ class ClientLine:
 
 def clients(text: str) -> list[ClientLine]:
     """Parse the reply to CLIENT LIST. Invalid lines are skipped."""
-    return [found for line in text.splitlines() if (found := _client(line)) is not None]
+    return [client for line in text.splitlines() if (client := _client(line)) is not None]
 
 
 def _client(line: str) -> ClientLine | None:
@@ -110,12 +110,12 @@ def _number(text: str | None) -> int:
 
 def sections(text: str) -> dict[str, dict[str, str]]:
     """Parse the reply to INFO: values by section and name, in the engine's order. Other lines are skipped."""
-    found: dict[str, dict[str, str]] = {}
-    values: dict[str, str] = found.setdefault("", {})
+    by_section: dict[str, dict[str, str]] = {}
+    values: dict[str, str] = by_section.setdefault("", {})
     for line in text.splitlines():
         if line.startswith("# "):
-            values = found.setdefault(line[2:].strip(), {})
+            values = by_section.setdefault(line[2:].strip(), {})
         elif ":" in line:
             name, _, value = line.partition(":")
             values[name] = value
-    return {name: each for name, each in found.items() if each}
+    return {name: each for name, each in by_section.items() if each}

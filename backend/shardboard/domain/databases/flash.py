@@ -50,11 +50,11 @@ class ShardMemory:
 
 def shard_memory(memory_size: int, ram_size: int, copies: int, *, on_flash: bool) -> ShardMemory:
     """Return the share of one of `copies` shards (replicas included). `memory_size` is the total of RAM and flash."""
-    whole = memory_size // copies
+    total_size = memory_size // copies
     if not on_flash:
-        return ShardMemory(whole)
+        return ShardMemory(total_size)
     ram = ram_size // copies
-    return ShardMemory(ram, whole - ram)
+    return ShardMemory(ram, total_size - ram)
 
 
 def default_ram(memory_size: int, copies: int) -> int:

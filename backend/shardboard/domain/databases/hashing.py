@@ -26,8 +26,8 @@ _SPELLINGS = (
 )
 
 _TAG_RULES = frozenset(
-    f"{before}{opening}(?<tag>{tag}){closing}{after}"
-    for before, opening, tag, closing, after in product(
+    f"{prefix}{opening_brace}(?<tag>{tag}){closing_brace}{after}"
+    for prefix, opening_brace, tag, closing_brace, after in product(
         (".*", ".*?", "[^{]*", "[^{]*?"),
         (r"\{", "{"),
         (".*", ".*?", ".+", ".+?", "[^}]*", "[^}]+"),
@@ -52,15 +52,15 @@ def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> HashingV
 
     With `implicit_shard_key` a key without a matching rule is hashed completely, so the last rule is optional.
     """
-    misprint = False
-    tags_seen = False
+    has_misprint = False
+    has_tags = False
     for index, rule in enumerate(rules, start=1):
         kind, misprinted = _classify(rule)
-        misprint = misprint or misprinted
+        has_misprint = has_misprint or misprinted
         if kind == "tag":
-            tags_seen = True
-        elif kind == "whole" and tags_seen:
-            return HashingVerdict(misprint=misprint)
+            has_tags = True
+        elif kind == "whole" and has_tags:
+            return HashingVerdict(misprint=has_misprint)
         elif kind == "whole":
             return HashingVerdict(
                 "Hashing complete keys regardless of braces is not possible: the engine hashes the part in braces."
@@ -70,8 +70,8 @@ def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> HashingV
                 f"The engine cannot hash by rule {index} of shard_key_regex. It hashes the part of a key in braces, otherwise "
                 f'the complete key. Leave the field out, or send "{TAG_RULE}", then "{WHOLE_KEY_RULE}".'
             )
-    if tags_seen and implicit_shard_key:
-        return HashingVerdict(misprint=misprint)
+    if has_tags and implicit_shard_key:
+        return HashingVerdict(misprint=has_misprint)
     return HashingVerdict(
         "The rules of shard_key_regex do not cover keys without braces, but the engine hashes these as well. "
         f'Add the rule "{WHOLE_KEY_RULE}" at the end.'
@@ -80,10 +80,10 @@ def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> HashingV
 
 def _classify(rule: str) -> tuple[str, bool]:
     text = rule.removeprefix("^").removesuffix("$")
-    for spelling, plain in _SPELLINGS:
-        text = text.replace(spelling, plain)
-    misprint = "(?!<tag>" in text
+    for variant, standard in _SPELLINGS:
+        text = text.replace(variant, standard)
+    has_misprint = "(?!<tag>" in text
     text = text.replace("(?!<tag>", "(?<tag>")
-    if text in _TAG_RULES or (misprint and text == _MISPRINTED_TAG_RULE):
-        return "tag", misprint
-    return ("whole" if text in _WHOLE_KEY_RULES else "other"), misprint
+    if text in _TAG_RULES or (has_misprint and text == _MISPRINTED_TAG_RULE):
+        return "tag", has_misprint
+    return ("whole" if text in _WHOLE_KEY_RULES else "other"), has_misprint

@@ -40,8 +40,8 @@ class ThreadCount:
     value: str
     good: bool
     name: str = FIELD
-    costs: str = "More threads than cores wait for each other, and one of them is the shard's main thread."
-    mends: str = f'PUT /v1/bdbs/<uid> {{"{FIELD}": {OFF}}} for the databases with shards on this machine'
+    impact: str = "More threads than cores wait for each other, and one of them is the shard's main thread."
+    remedy: str = f'PUT /v1/bdbs/<uid> {{"{FIELD}": {OFF}}} for the databases with shards on this machine'
 
 
 def default_threads(hosts: Sequence[Host]) -> int:
@@ -55,17 +55,17 @@ def validation_error(threads: int, hosts: Sequence[Host]) -> ValidationError | N
         return None
     for host in hosts:
         if host.engine and _series(host.engine) < 8:
-            sentence = (
+            message = (
                 f"{FIELD} requires Valkey 8, but node {host.node_uid} has {host.engine}. Upgrade it, or send {OFF}."
             )
-            return ValidationError("invalid", "not_supported", sentence, FIELD)
+            return ValidationError("invalid", "not_supported", message, FIELD)
     smallest = min(hosts, key=lambda host: host.cores)
     if threads > smallest.cores:
-        sentence = (
+        message = (
             f"{FIELD} must be between {OFF} and {smallest.cores}, the cores of node {smallest.node_uid}; more threads than "
             "cores wait for each other."
         )
-        return ValidationError("invalid", "bad_request", sentence, FIELD)
+        return ValidationError("invalid", "bad_request", message, FIELD)
     return None
 
 

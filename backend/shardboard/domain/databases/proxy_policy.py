@@ -18,7 +18,7 @@ class ShardLocation:
 def bind(
     policy: str,
     bound: Sequence[int],
-    held: Iterable[ShardLocation],
+    locations: Iterable[ShardLocation],
     living: Collection[int],
     draining: Collection[int] = (),
 ) -> list[int]:
@@ -29,18 +29,18 @@ def bind(
     its last primary continues to serve while it has a shard.
     """
     # Replicas on a node that is being emptied do not keep its endpoint there; primaries do.
-    kept = [shard for shard in held if shard.is_primary or shard.node_uid not in draining]
-    holders = {shard.node_uid for shard in kept}
-    primaries = {shard.node_uid for shard in kept if shard.is_primary}
+    eligible = [shard for shard in locations if shard.is_primary or shard.node_uid not in draining]
+    node_uids = {shard.node_uid for shard in eligible}
+    primaries = {shard.node_uid for shard in eligible if shard.is_primary}
     if policy == "all-nodes":
-        return sorted({*living, *(node for node in bound if node in holders)})
+        return sorted({*living, *(node for node in bound if node in node_uids)})
     if policy == "single":
-        if bound and bound[0] in living and (bound[0] in holders or bound[0] not in draining):
+        if bound and bound[0] in living and (bound[0] in node_uids or bound[0] not in draining):
             return [bound[0]]
-        heads = [shard for shard in sorted(kept, key=lambda shard: shard.pair) if shard.is_primary]
-        chosen = next((shard.node_uid for shard in heads if shard.node_uid in living), None)
-        return [chosen] if chosen is not None else list(bound) or sorted(holders)[:1]
-    return sorted(primaries | (set(bound) & holders))
+        primary_shards = [shard for shard in sorted(eligible, key=lambda shard: shard.pair) if shard.is_primary]
+        node_uid = next((shard.node_uid for shard in primary_shards if shard.node_uid in living), None)
+        return [node_uid] if node_uid is not None else list(bound) or sorted(node_uids)[:1]
+    return sorted(primaries | (set(bound) & node_uids))
 
 
 def retiring_addresses(
@@ -53,8 +53,12 @@ def retiring_addresses(
 ) -> dict[int, datetime]:
     """Return the nodes whose old address still responds, and until when. `chosen` are the nodes that serve the endpoint now;
     `members` are the nodes of the cluster. The address of a node that leaves the cluster stops responding at once."""
-    left = dict.fromkeys(bound, now + grace) | dict(before)
-    return {node: until for node, until in left.items() if until > now and node in members and node not in chosen}
+    expiries = dict.fromkeys(bound, now + grace) | dict(before)
+    return {
+        node: retired_at
+        for node, retired_at in expiries.items()
+        if retired_at > now and node in members and node not in chosen
+    }
 
 
 def address_change_message(name: str, old: Sequence[str], new: Sequence[str], seconds: int) -> str:

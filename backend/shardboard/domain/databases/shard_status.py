@@ -1,9 +1,61 @@
-"""State of a shard, derived from one sample."""
+"""States of a shard, and their derivation from one sample."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+
+from shardboard.domain.placement.shard_role import ShardRole
 
 REFUSES = "It rejects requests because its cluster state is not ok"
+
+
+class ShardStatus(StrEnum):
+    """Observed status of the process (REST reference 3.3)."""
+
+    OK = "ok"
+    BUSY = "busy"
+    """Only in the API: a primary that responds and rejects requests."""
+    LOADING = "loading"
+    TIMEOUT = "timeout"
+    """It runs and does not respond."""
+    DOWN = "down"
+    UNKNOWN = "unknown"
+
+
+class ShardActivity(StrEnum):
+    """Status of a shard in the API (REST reference 3.3); the observed status is `detailed_status`."""
+
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+
+
+RESPONDING = (ShardStatus.OK, ShardStatus.LOADING)
+NOT_SEEN = (ShardStatus.DOWN, ShardStatus.UNKNOWN)
+"""Statuses of shards without a known process."""
+
+
+class ShardLink(StrEnum):
+    """Replication link of a replica, or the cluster state of a primary."""
+
+    NONE = ""
+    """A primary, or not observed yet."""
+    IDLE = "idle"
+    """In sync."""
+    IN_PROGRESS = "in_progress"
+    LINK_DOWN = "link_down"
+    CLUSTER_DOWN = "cluster_down"
+    """A primary that rejects requests because its cluster state is not ok."""
+
+
+BEHIND = (ShardLink.LINK_DOWN, ShardLink.IN_PROGRESS)
+"""Links of replicas that lack data."""
+
+
+class DesiredState(StrEnum):
+    """Whether a shard should exist. Rows of absent shards are kept until their agent has removed them."""
+
+    RUNNING = "running"
+    ABSENT = "absent"
 
 
 @dataclass(frozen=True)
@@ -25,15 +77,23 @@ class Observed:
 def observe(raw: Mapping[str, float | None]) -> Observed:
     """Return the state from the values of a sample, which have the agent's field names."""
     primary = raw["is_primary"] == 1.0
-    loading = raw["loading"] == 1.0
-    refuses = raw["cluster_down"] == 1.0
-    alone = "cluster_down" if refuses else ""
-    link = alone if primary else "idle" if raw["link_up"] == 1.0 else "in_progress" if loading else "link_down"
+    is_loading = raw["loading"] == 1.0
+    is_rejecting = raw["cluster_down"] == 1.0
+    default_link = ShardLink.CLUSTER_DOWN if is_rejecting else ShardLink.NONE
+    link = (
+        default_link
+        if primary
+        else ShardLink.IDLE
+        if raw["link_up"] == 1.0
+        else ShardLink.IN_PROGRESS
+        if is_loading
+        else ShardLink.LINK_DOWN
+    )
     return Observed(
-        status="loading" if loading else "ok",
-        role="master" if primary else "slave",
+        status=ShardStatus.LOADING if is_loading else ShardStatus.OK,
+        role=ShardRole.PRIMARY if primary else ShardRole.REPLICA,
         link=link,
-        detail=REFUSES if primary and refuses and not loading else "",
+        detail=REFUSES if primary and is_rejecting and not is_loading else "",
         pid=int(raw["pid"]) if raw["pid"] is not None else None,
         started_at=round(raw["started_at"], 2) if raw["started_at"] is not None else None,
         version=_dotted(raw["engine_version"]),
@@ -42,12 +102,14 @@ def observe(raw: Mapping[str, float | None]) -> Observed:
 
 def is_ready(status: str, role: str, link: str) -> bool:
     """Return whether a primary serves requests, or whether a replica responds and has all data."""
-    return status == "ok" and (link != "cluster_down" if role == "master" else link == "idle")
+    return status == ShardStatus.OK and (
+        link != ShardLink.CLUSTER_DOWN if role == ShardRole.PRIMARY else link == ShardLink.IDLE
+    )
 
 
 def _dotted(version: float | None) -> str:
     if version is None:
         return ""
-    rest, patch = divmod(int(version), 100)
-    major, minor = divmod(rest, 100)
+    remainder, patch = divmod(int(version), 100)
+    major, minor = divmod(remainder, 100)
     return f"{major}.{minor}.{patch}"

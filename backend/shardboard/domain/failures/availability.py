@@ -24,13 +24,13 @@ class CopyStatus(NamedTuple):
 def faults(copies: Collection[CopyStatus], *, bound: bool) -> list[AvailabilityFault]:
     """Return what prevents clients from using the database. `bound` states whether a proxy of its endpoint listens. A database
     without shards serves no slots."""
-    found: list[AvailabilityFault] = []
-    served = {copy.pair for copy in copies if copy.is_primary and copy.ready}
-    if not served or {copy.pair for copy in copies} - served:
-        found.append("shard_unreachable")
+    result: list[AvailabilityFault] = []
+    served_pairs = {copy.pair for copy in copies if copy.is_primary and copy.ready}
+    if not served_pairs or {copy.pair for copy in copies} - served_pairs:
+        result.append("shard_unreachable")
     if not bound:
-        found.append("port_unbound")
-    return found
+        result.append("port_unbound")
+    return result
 
 
 def pairs_out_of_sync(copies: Iterable[CopyStatus]) -> list[int]:

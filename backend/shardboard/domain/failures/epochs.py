@@ -48,19 +48,21 @@ class EpochMonitor:
     def observe(self, now: EpochSnapshot) -> list[EpochIncrease]:
         """Return epochs that rose without a known reason. A rise is reported only if the next poll confirms it, because by then
         losses, elections and operations of the same moment are known."""
-        jumps, before = self._jumps(now.newest), self._before
-        if before is None or before.epochs.keys() != now.epochs.keys():
+        epoch_jumps, previous = self._jumps(now.newest), self._before
+        if previous is None or previous.epochs.keys() != now.epochs.keys():
             self._before, self._is_suspected = now, False
-            return jumps
-        rises = [EpochIncrease(uid, before.epochs[uid, process], epoch) for (uid, process), epoch in now.epochs.items()]
-        rises = [rise for rise in rises if rise.after > rise.before]
-        if rises and not self._is_suspected:
+            return epoch_jumps
+        increases = [
+            EpochIncrease(uid, previous.epochs[uid, process], epoch) for (uid, process), epoch in now.epochs.items()
+        ]
+        increases = [each for each in increases if each.after > each.before]
+        if increases and not self._is_suspected:
             self._is_suspected = True
-            return jumps
+            return epoch_jumps
         self._before, self._is_suspected = now, False
-        return rises + jumps
+        return increases + epoch_jumps
 
     def _jumps(self, newest: int) -> list[EpochIncrease]:
-        before, self._newest = self._newest, newest
-        is_far = newest > ABSURD if before is None else newest - before > JUMP
-        return [EpochIncrease(None, before or 0, newest)] if is_far else []
+        previous, self._newest = self._newest, newest
+        is_far = newest > ABSURD if previous is None else newest - previous > JUMP
+        return [EpochIncrease(None, previous or 0, newest)] if is_far else []

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from shardboard.domain.databases.shard_status import ShardLink, ShardStatus
+from shardboard.domain.placement.shard_role import ShardRole
+
 Method = Literal["FORCE", "TAKEOVER", "REPLICAOF"]
 
 
@@ -36,13 +39,15 @@ def broken_pairs(members: Iterable[ObservedShard]) -> list[PairWithoutPrimary]:
     pairs: dict[int, list[ObservedShard]] = {}
     for member in members:
         pairs.setdefault(member.pair, []).append(member)
-    found = []
+    broken = []
     for pair, shards in sorted(pairs.items()):
-        primaries = [shard for shard in shards if shard.role == "master"]
-        if primaries and all(shard.status == "down" for shard in primaries):
-            candidates = tuple(shard.uid for shard in shards if shard.role == "slave" and shard.status == "ok")
-            found.append(PairWithoutPrimary(pair, primaries[0].uid, candidates))
-    return found
+        primaries = [shard for shard in shards if shard.role == ShardRole.PRIMARY]
+        if primaries and all(shard.status == ShardStatus.DOWN for shard in primaries):
+            candidates = tuple(
+                shard.uid for shard in shards if shard.role == ShardRole.REPLICA and shard.status == ShardStatus.OK
+            )
+            broken.append(PairWithoutPrimary(pair, primaries[0].uid, candidates))
+    return broken
 
 
 @dataclass(frozen=True)
@@ -73,13 +78,20 @@ def elected(shards: Iterable[ShardRoles]) -> list[UnrequestedElection]:
     pairs: dict[int, list[ShardRoles]] = {}
     for shard in shards:
         pairs.setdefault(shard.pair, []).append(shard)
-    found = []
-    for _, held in sorted(pairs.items()):
-        acting = [shard for shard in held if shard.observed_role == "master" and shard.status != "down"]
-        before = next((shard for shard in held if shard.desired_role == "master"), None)
-        if len(acting) == 1 and acting[0].status == "ok" and before is not None and before is not acting[0]:
-            found.append(UnrequestedElection(acting[0].uid, before.uid))
-    return found
+    elections = []
+    for _, members in sorted(pairs.items()):
+        acting_primaries = [
+            shard for shard in members if shard.observed_role == ShardRole.PRIMARY and shard.status != ShardStatus.DOWN
+        ]
+        desired_primary = next((shard for shard in members if shard.desired_role == ShardRole.PRIMARY), None)
+        if (
+            len(acting_primaries) == 1
+            and acting_primaries[0].status == ShardStatus.OK
+            and desired_primary is not None
+            and desired_primary is not acting_primaries[0]
+        ):
+            elections.append(UnrequestedElection(acting_primaries[0].uid, desired_primary.uid))
+    return elections
 
 
 def method(*, cluster: bool, primaries: int, lost: int) -> Method:
@@ -96,22 +108,29 @@ def best(offsets: Sequence[tuple[int, int]]) -> int:
 
 
 def recoverable_shards(members: Iterable[ObservedShard]) -> list[int]:
-    """Return uids of shards that are down while their pair has a primary that is up. These can come back as replicas."""
-    everyone = list(members)
-    led = {member.pair for member in everyone if member.role == "master" and member.status == "ok"}
-    return [member.uid for member in everyone if member.status == "down" and member.pair in led]
+    """Return uids of shards that are down while their pair has a primary that is up. These can return as replicas."""
+    all_members = list(members)
+    primary_pairs = {
+        member.pair for member in all_members if member.role == ShardRole.PRIMARY and member.status == ShardStatus.OK
+    }
+    return [member.uid for member in all_members if member.status == ShardStatus.DOWN and member.pair in primary_pairs]
 
 
 def replaceable_hung_shards(members: Iterable[ObservedShard]) -> list[int]:
     """Return uids of shards that do not respond and that their pair does not need: another shard is primary, or has all data and
     can be promoted."""
-    everyone = list(members)
-    led = {member.pair for member in everyone if member.status == "ok" and member.role == "master"}
-    replaceable = {member.pair for member in everyone if member.status == "ok" and member.link == "idle"}
+    all_members = list(members)
+    primary_pairs = {
+        member.pair for member in all_members if member.status == ShardStatus.OK and member.role == ShardRole.PRIMARY
+    }
+    replaceable = {
+        member.pair for member in all_members if member.status == ShardStatus.OK and member.link == ShardLink.IDLE
+    }
     return [
         member.uid
-        for member in everyone
-        if member.status == "timeout" and member.pair in (led | replaceable if member.role == "master" else led)
+        for member in all_members
+        if member.status == ShardStatus.TIMEOUT
+        and member.pair in (primary_pairs | replaceable if member.role == ShardRole.PRIMARY else primary_pairs)
     ]
 
 
@@ -121,7 +140,8 @@ def restartable_primaries(members: Iterable[ObservedShard]) -> list[int]:
     for member in members:
         pairs.setdefault(member.pair, []).append(member)
     return [
-        next(member.uid for member in held if member.role == "master")
-        for _, held in sorted(pairs.items())
-        if all(member.status == "down" for member in held) and any(member.role == "master" for member in held)
+        next(member.uid for member in members if member.role == ShardRole.PRIMARY)
+        for _, members in sorted(pairs.items())
+        if all(member.status == ShardStatus.DOWN for member in members)
+        and any(member.role == ShardRole.PRIMARY for member in members)
     ]

@@ -19,12 +19,18 @@ def detection_limits(sensitivity: str, stalls: int) -> tuple[float, int]:
     return SENSITIVITY["low" if stalls >= FLAPPING else sensitivity]
 
 
-def judge(testimonies: Sequence[Sequence[bool] | None]) -> HealthVerdict:
+WITNESSES = 2
+"""Testimonies that are needed to consider a node silent, if the cluster has more nodes than the suspect and one other. A single
+agent may be faulty or hostile, or isolated itself."""
+
+
+def judge(testimonies: Sequence[Sequence[bool] | None], required: int = 1) -> HealthVerdict:
     """Decide from one list of results per witness, in the same order of shards; None for a witness that could not be queried.
 
-    A single shard that responds to a single witness proves that the node is alive. `silent` needs at least one witness.
+    A single shard that responds to a single witness proves that the node is alive. `silent` needs the `required` number of
+    witnesses.
     """
-    heard = [testimony for testimony in testimonies if testimony]
-    if not heard:
-        return "unknown"
-    return "alive" if any(any(testimony) for testimony in heard) else "silent"
+    received = [given for given in testimonies if given]
+    if any(any(given) for given in received):
+        return "alive"
+    return "silent" if len(received) >= required and received else "unknown"

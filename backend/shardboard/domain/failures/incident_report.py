@@ -4,20 +4,28 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from shardboard.domain.failures.incident_start import LogEvent, ms
-from shardboard.domain.failures.incident_summary import headline, nodes, resync_ms, size, span, title
+from shardboard.domain.failures.incident_summary import Figure, account, figures, nodes, resync_ms, size, span, title
 from shardboard.domain.failures.incidents import Incident, Loss
-from shardboard.domain.text import plural
+from shardboard.domain.text import markdown_text, plural
 
 PHASES = {"load": "loading", "catching_up": "catching up", "in_sync": "in sync"}
+
+FIGURES = {
+    "down": "Down for",
+    "unserved": "Not served for",
+    "promoted": "Promoted after detection",
+    "in_sync": "In sync after detection",
+}
 
 
 def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url: str, now: int) -> str:
     """Return the report. `names` are database names by uid, `url` is the address of the request, `now` is milliseconds since
     1970."""
     lines = [
-        f"# {title(incident, names)} down, {utc(ms(incident.start.first.time))}",
+        f"# {markdown_text(title(incident, names, now))}",
         "",
-        f"{headline(incident, names, now)}.",
+        *_table([FIGURES[each.name] for each in figures(incident)], [[_figure(each) for each in figures(incident)]]),
+        f"{markdown_text(account(incident, names) or 'no known effects')}.",
         "",
         *_table(["Figure", "Value"], _summary(incident, cluster, now)),
         *_section(
@@ -53,34 +61,39 @@ def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url:
             [_event(incident, event) for event in incident.timeline],
             "",
         ),
-        f"Written {utc(now)} by Shardboard from {url}",
+        f"Written {utc(now)} by Shardboard from {markdown_text(url)}",
     ]
     return "\n".join(lines) + "\n"
 
 
+def _figure(figure: Figure) -> str:
+    text = "–" if figure.ms is None else span(figure.ms)
+    return text if figure.total is None else f"{text} ({figure.count} of {figure.total})"
+
+
 def _summary(incident: Incident, cluster: str, now: int) -> list[list[str]]:
-    begin = incident.start
-    details = begin.event.details
+    start = incident.start
+    details = start.event.details
     rows = [["Cluster", cluster]] if cluster else []
-    rows += [["Node", str(begin.node_uid)]]
-    rows += [["Shard", f"redis:{begin.shard_uid}"]] if begin.shard_uid is not None else []
+    rows += [["Node", str(start.node_uid)]]
+    rows += [["Shard", f"redis:{start.shard_uid}"]] if start.shard_uid is not None else []
     rows += [
-        ["Down since", utc(begin.at)],
+        ["Down since", utc(start.at)],
         ["Back", "not yet" if incident.returned is None else utc(incident.returned)],
         ["Over", "not yet" if incident.ended is None else utc(incident.ended)],
         ["Cause", cause(incident)],
     ]
-    if begin.kind == "node_down":
+    if start.kind == "node_down":
         if details.get("detected_ms") is not None:
             rows.append(["Detected after", span(details["detected_ms"])])
         rows.append(["Seen by", nodes(details.get("witnesses", []))])
-        lost = [plural(incident.primaries, "primary", "primaries"), plural(incident.replicas, "replica")]
-        rows.append(["Shards lost", ", ".join(lost)])
+        copy_counts = [plural(incident.primaries, "primary", "primaries"), plural(incident.replicas, "replica")]
+        rows.append(["Shards lost", ", ".join(copy_counts)])
     rows.append(
-        ["Down for" if incident.returned is None else "Back after", span((incident.returned or now) - begin.at)]
+        ["Down for" if incident.returned is None else "Back after", span((incident.returned or now) - start.at)]
     )
-    took = resync_ms(incident)
-    rows += [["Resynced in", span(took)]] if took is not None else []
+    duration = resync_ms(incident)
+    rows += [["Resynced in", span(duration)]] if duration is not None else []
     return rows + (
         [["Received in resyncs", size(received)]] if (received := incident.bytes_resynced) is not None else []
     )
@@ -95,13 +108,13 @@ def cause(incident: Incident) -> str:
 
 def _database(incident: Incident, loss: Loss, names: Mapping[int, str]) -> list[str]:
     account = loss.outage_summary
-    unserved = "unknown" if account.unserved_ms is None else span(account.unserved_ms)
+    unserved_text = "unknown" if account.unserved_ms is None else span(account.unserved_ms)
     if account.unserved_since_ms is not None:
-        unserved = f"since {utc(account.unserved_since_ms)}"
-    again = "–" if account.served_again_ms is None else utc(account.served_again_ms)
-    promoted = "–" if loss.promoted_after_ms is None else span(loss.promoted_after_ms)
+        unserved_text = f"since {utc(account.unserved_since_ms)}"
+    served_again = "–" if account.served_again_ms is None else utc(account.served_again_ms)
+    delay_text = "–" if loss.promoted_after_ms is None else span(loss.promoted_after_ms)
     counts = [f"{count:,}" for count in (account.failed, account.delayed, account.lost)]
-    return [names.get(loss.uid, str(loss.uid)), loss.slots or "–", unserved, again, promoted, *counts]
+    return [names.get(loss.uid, str(loss.uid)), loss.slots or "–", unserved_text, served_again, delay_text, *counts]
 
 
 def _failover(incident: Incident, event: LogEvent, names: Mapping[int, str]) -> list[str]:
@@ -110,21 +123,21 @@ def _failover(incident: Incident, event: LogEvent, names: Mapping[int, str]) -> 
     return [
         utc(ms(event.time)),
         names.get(event.bdb_uid or 0, str(event.bdb_uid or "")),
-        f"redis:{details.get('lost')} → redis:{details.get('heir')}",
+        f"redis:{details.get('lost')} → redis:{details.get('promoted')}",
         span(max(0, ms(event.time) - incident.start.at)),
         "–" if seconds is None else span(1000 * seconds),
-        _behind(details.get("bytes_behind")),
+        _bytes_behind_text(details.get("bytes_behind")),
         str(details.get("method", "")),
     ]
 
 
-def _behind(count: int | None) -> str:
+def _bytes_behind_text(count: int | None) -> str:
     return "unknown" if count is None else f"{count:,} B" if count else "none (by last reported offset)"
 
 
 def _resync(event: LogEvent, now: int) -> list[str]:
     details = event.details
-    ended = f"{int(details.get('percent') or 0)} %" if event.ended_at is None else utc(ms(event.ended_at))
+    end_text = f"{int(details.get('percent') or 0)}%" if event.ended_at is None else utc(ms(event.ended_at))
     phases = [
         f"{PHASES.get(phase['name'], phase['name'])} {span(_moment(phase['ended'], now) - _moment(phase['started'], now))}"
         for phase in details.get("phases", [])
@@ -134,7 +147,7 @@ def _resync(event: LogEvent, now: int) -> list[str]:
         f"redis:{event.shard_uid}",
         f"redis:{details.get('primary')}",
         utc(ms(event.time)),
-        ended + (" (not in sync)" if details.get("outcome") == "lost" else ""),
+        end_text + (" (not in sync)" if details.get("outcome") == "lost" else ""),
         span((now if event.ended_at is None else ms(event.ended_at)) - ms(event.time)),
         "–" if details.get("bytes") is None else size(details["bytes"]),
         ", ".join(phases),
@@ -152,14 +165,14 @@ def _no_resync(incident: Incident) -> str:
 
 
 def _event(incident: Incident, event: LogEvent) -> list[str]:
-    after = ms(event.time) - incident.start.at
-    ended = "" if event.ended_at is None else utc(ms(event.ended_at))
+    elapsed = ms(event.time) - incident.start.at
+    end_text = "" if event.ended_at is None else utc(ms(event.ended_at))
     if event.details.get("open") and event.ended_at is None:
-        ended = "not yet"
+        end_text = "not yet"
     return [
-        ("−" if after < 0 else "+") + span(abs(after)),
+        ("−" if elapsed < 0 else "+") + span(abs(elapsed)),
         utc(ms(event.time)),
-        ended,
+        end_text,
         event.severity,
         event.description,
     ]
@@ -179,4 +192,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(map(markdown_text, cells)) + " |"

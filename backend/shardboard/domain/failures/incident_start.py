@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from shardboard.domain.placement.shard_role import ShardRole
+
 BEFORE_MS = 5_000
 """A shard can be detected as down shortly before its node is."""
 OUTAGE_BEFORE_MS = 60_000
@@ -78,8 +80,8 @@ class IncidentStart:
     def visible_since(self) -> int:
         """The earliest time at which clients may have noticed."""
         detected = self.event.details.get("detected_ms")
-        unwatched = self.kind == "node_down" and detected is None
-        return self.at - (UNWATCHED_MS if unwatched else OUTAGE_BEFORE_MS + (detected or 0))
+        is_unobserved = self.kind == "node_down" and detected is None
+        return self.at - (UNWATCHED_MS if is_unobserved else OUTAGE_BEFORE_MS + (detected or 0))
 
 
 def ms(moment: datetime) -> int:
@@ -89,36 +91,36 @@ def ms(moment: datetime) -> int:
 def incident_starts(events: Iterable[LogEvent]) -> list[IncidentStart]:
     """Return the incident starts in a range of the log, oldest first. A primary that was lost with its node, or shortly before it,
     is part of the loss of the node."""
-    ordered = sorted(events, key=lambda event: (event.time, event.uid))
+    events_by_time = sorted(events, key=lambda event: (event.time, event.uid))
     nodes: dict[int, list[LogEvent]] = defaultdict(list)
-    for event in ordered:
+    for event in events_by_time:
         if event.type == "node_failed" and event.node_uid is not None:
             nodes[event.node_uid].append(event)
-    promoted = {event.details.get("lost") for event in ordered if event.type == "shard_failover"}
+    replaced_uids = {event.details.get("lost") for event in events_by_time if event.type == "shard_failover"}
     first: dict[int, LogEvent] = {}
-    alone: list[LogEvent] = []
-    for event in ordered:
-        if event.type != "shard_down" or not _was_primary(event, promoted):
+    single_failures: list[LogEvent] = []
+    for event in events_by_time:
+        if event.type != "shard_down" or not _was_primary(event, replaced_uids):
             continue
-        whole = next((node for node in nodes[event.node_uid or 0] if _is_part(event, node)), None)
-        if whole is None:
-            alone.append(event)
-        elif event.time < whole.time:
-            first.setdefault(whole.uid, event)
-    found = [IncidentStart(event.uid, "shard_down", event, event) for event in alone]
+        containing_node = next((node for node in nodes[event.node_uid or 0] if _is_part(event, node)), None)
+        if containing_node is None:
+            single_failures.append(event)
+        elif event.time < containing_node.time:
+            first.setdefault(containing_node.uid, event)
+    starts = [IncidentStart(event.uid, "shard_down", event, event) for event in single_failures]
     for each in nodes.values():
-        found += [
+        starts += [
             IncidentStart(first.get(event.uid, event).uid, "node_down", event, first.get(event.uid, event))
             for event in each
         ]
-    return sorted(found, key=lambda beginning: (beginning.at, beginning.uid))
+    return sorted(starts, key=lambda start: (start.at, start.uid))
 
 
 def _was_primary(event: LogEvent, promoted: Collection[Any]) -> bool:
     role = event.details.get("role")
-    return role == "master" if role is not None else event.shard_uid in promoted
+    return role == ShardRole.PRIMARY if role is not None else event.shard_uid in promoted
 
 
 def _is_part(shard: LogEvent, node: LogEvent) -> bool:
-    until = None if node.ended_at is None else ms(node.ended_at)
-    return ms(node.time) - BEFORE_MS <= ms(shard.time) and (until is None or ms(shard.time) <= until)
+    ended_ms = None if node.ended_at is None else ms(node.ended_at)
+    return ms(node.time) - BEFORE_MS <= ms(shard.time) and (ended_ms is None or ms(shard.time) <= ended_ms)

@@ -1,6 +1,8 @@
 """Summary of an incident in plain text."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from shardboard.domain.failures.incident_start import ms
 from shardboard.domain.failures.incidents import Incident, Loss
@@ -8,26 +10,65 @@ from shardboard.domain.text import plural
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 MAX_NAMED = 3
-"""Maximum number of databases that a headline names."""
+"""Maximum number of databases that an account names."""
+MAX_TITLE = 60
+"""Maximum number of characters of a title."""
 
 
-def headline(incident: Incident, names: Mapping[int, str], now: int) -> str:
-    """ "Node 2 was down for 41 s; demo was not served for 0.63 s; 2 shards failed over, promoted 0.22 s after detection; …" """
-    return "; ".join([_beginning(incident, names, now), *consequences(incident, names)])
+@dataclass(frozen=True)
+class Figure:
+    """One of the four figures of an incident, and the events that it is computed from."""
+
+    name: Literal["down", "unserved", "promoted", "in_sync"]
+    ms: int | None
+    """Duration; None while it is unknown."""
+    events: list[int]
+    count: int | None = None
+    total: int | None = None
 
 
-def title(incident: Incident, names: Mapping[int, str]) -> str:
-    """ "Node 2", "Primary redis:5 of demo" """
-    begin = incident.start
-    if begin.shard_uid is None:
-        return f"Node {begin.node_uid}"
-    return f"Primary redis:{begin.shard_uid}" + "".join(f" of {_name(loss, names)}" for loss in incident.databases[:1])
+def title(incident: Incident, names: Mapping[int, str], now: int) -> str:
+    """ "Node 2 was down for 41 s", "Primary redis:5 of demo was down for 3 s" """
+    start = incident.start
+    duration = span((incident.returned or now) - start.at)
+    end = f" {'has been' if incident.returned is None else 'was'} down for {duration}"
+    if start.shard_uid is None:
+        return f"Node {start.node_uid}{end}"
+    subject = f"Primary redis:{start.shard_uid}"
+    name = "".join(f" of {_name(loss, names)}" for loss in incident.databases[:1])
+    room = MAX_TITLE - len(subject) - len(end)
+    return subject + (name if len(name) <= room else f"{name[: room - 1]}…") + end
 
 
-def _beginning(incident: Incident, names: Mapping[int, str], now: int) -> str:
-    lasted = span((incident.returned or now) - incident.start.at)
-    words = "has been down for" if incident.returned is None else "was down for"
-    return f"{title(incident, names)} {words} {lasted}"
+def account(incident: Incident, names: Mapping[int, str]) -> str:
+    """ "demo was not served for 0.63 s; 2 shards failed over, promoted 0.22 s after detection; …" """
+    return "; ".join(consequences(incident, names))
+
+
+def figures(incident: Incident) -> list[Figure]:
+    """Return the downtime, the longest outage of clients, the time until the last promotion, and the time until all pairs were in
+    sync. The times start with the detection, except that of clients."""
+    start = incident.start
+    unserved = [
+        loss.outage_summary.unserved_ms for loss in incident.databases if loss.outage_summary.unserved_ms is not None
+    ]
+    promoted = [ms(event.time) for event in incident.failovers]
+    return [
+        Figure("down", None if incident.returned is None else incident.returned - start.at, [start.event.uid]),
+        Figure("unserved", max(unserved, default=None), [start.first.uid]),
+        Figure(
+            "promoted",
+            max(0, max(promoted) - start.at) if promoted else None,
+            [event.uid for event in incident.failovers],
+            len(incident.failovers),
+            max(incident.primaries, len(incident.failovers)),
+        ),
+        Figure(
+            "in_sync",
+            None if incident.ended is None else incident.ended - start.at,
+            [event.uid for event in incident.in_sync],
+        ),
+    ]
 
 
 def consequences(incident: Incident, names: Mapping[int, str]) -> list[str]:
@@ -38,19 +79,19 @@ def consequences(incident: Incident, names: Mapping[int, str]) -> list[str]:
 
 def _served(incident: Incident, names: Mapping[int, str]) -> list[str]:
     """Return the outages of clients, longest first."""
-    waits = [loss for loss in incident.databases if loss.outage_summary.unserved_since_ms is not None]
-    known = sorted(
+    open_losses = [loss for loss in incident.databases if loss.outage_summary.unserved_since_ms is not None]
+    measured = sorted(
         (loss for loss in incident.databases if loss.outage_summary.unserved_ms is not None),
         key=lambda loss: -(loss.outage_summary.unserved_ms or 0),
     )
-    parts = [f"{_name(loss, names)} is not served" for loss in waits[:MAX_NAMED]]
+    parts = [f"{_name(loss, names)} is not served" for loss in open_losses[:MAX_NAMED]]
     parts += [
         f"{_name(loss, names)} was not served for {span(loss.outage_summary.unserved_ms or 0)}"
-        for loss in known[:MAX_NAMED]
+        for loss in measured[:MAX_NAMED]
     ]
-    if others := len(waits[MAX_NAMED:]):
+    if others := len(open_losses[MAX_NAMED:]):
         parts.append(f"{plural(others, 'more database')} {'is' if others == 1 else 'are'} not served")
-    if shorter := known[MAX_NAMED:]:
+    if shorter := measured[MAX_NAMED:]:
         parts.append(
             f"{plural(len(shorter), 'more database')} for {span(shorter[0].outage_summary.unserved_ms or 0)} at most"
         )
@@ -74,8 +115,12 @@ def _failovers(incident: Incident) -> list[str]:
     parts = []
     if incident.failovers:
         last = max(ms(event.time) for event in incident.failovers)
-        after = span(max(0, last - incident.start.at))
-        parts.append(f"{plural(len(incident.failovers), 'shard')} failed over, promoted {after} after detection")
+        delay = span(max(0, last - incident.start.at))
+        count = len(incident.failovers)
+        who = plural(count, "shard")
+        if count < incident.primaries:
+            who = f"{count} of {plural(incident.primaries, 'lost primary', 'lost primaries')}"
+        parts.append(f"{who} failed over, promoted {delay} after detection")
     if incident.failed_failovers:
         parts.append("not all lost primaries could be replaced")
     elif not incident.failovers and incident.primaries:
@@ -84,25 +129,25 @@ def _failovers(incident: Incident) -> list[str]:
 
 
 def _resyncs(incident: Incident) -> list[str]:
-    running = [event for event in incident.resyncs if event.details.get("open") and event.ended_at is None]
-    if running:
-        return [f"{plural(len(running), 'replica')} resyncing, {int(incident.percent or 0)} %"]
+    open_resyncs = [event for event in incident.resyncs if event.details.get("open") and event.ended_at is None]
+    if open_resyncs:
+        return [f"{plural(len(open_resyncs), 'replica')} resyncing, {int(incident.percent or 0)}%"]
     if incident.state == "resyncing":
-        return ["replicas about to resync"]
-    took = resync_ms(incident)
-    if took is None:
+        return ["replicas about to resync" if not incident.resyncs else "not all replicas are in sync"]
+    duration = resync_ms(incident)
+    if duration is None:
         return [f"{plural(incident.revived, 'replica')} back in sync"] if incident.revived else []
-    synced = sum(event.details.get("outcome") != "lost" for event in incident.resyncs)
-    return [f"{plural(synced, 'replica')} resynced in {span(took)}"]
+    completed_count = sum(event.details.get("outcome") != "lost" for event in incident.resyncs)
+    return [f"{plural(completed_count, 'replica')} resynced in {span(duration)}"]
 
 
 def resync_ms(incident: Incident) -> int | None:
     """Return the time from the start of the first resync to the end of the last one; None without resyncs, or if one is running."""
-    synced = [event for event in incident.resyncs if event.details.get("outcome") != "lost"]
-    ends = [ms(event.ended_at) for event in synced if event.ended_at is not None]
-    if not synced or len(ends) < len(synced):
+    completed = [event for event in incident.resyncs if event.details.get("outcome") != "lost"]
+    end_times = [ms(event.ended_at) for event in completed if event.ended_at is not None]
+    if not completed or len(end_times) < len(completed):
         return None
-    return max(ends) - min(ms(event.time) for event in synced)
+    return max(end_times) - min(ms(event.time) for event in completed)
 
 
 def _data(incident: Incident) -> list[str]:
@@ -123,11 +168,11 @@ def span(milliseconds: float) -> str:
         return f"{round(seconds, 2):g} s"
     if seconds < 9.95:
         return f"{round(seconds, 1):g} s"
-    whole = round(seconds)
-    place = next(index for index, (length, _) in enumerate(UNITS) if whole >= length)
-    length, unit = UNITS[place]
-    rest = whole % length // UNITS[place + 1][0] if place + 1 < len(UNITS) else 0
-    return f"{whole // length} {unit}" + (f" {rest} {UNITS[place + 1][1]}" if rest else "")
+    whole_seconds = round(seconds)
+    index = next(index for index, (length, _) in enumerate(UNITS) if whole_seconds >= length)
+    length, unit = UNITS[index]
+    remainder = whole_seconds % length // UNITS[index + 1][0] if index + 1 < len(UNITS) else 0
+    return f"{whole_seconds // length} {unit}" + (f" {remainder} {UNITS[index + 1][1]}" if remainder else "")
 
 
 def size(count: float) -> str:
@@ -143,6 +188,6 @@ def nodes(uids: Sequence[int]) -> str:
     """ "agents on nodes 1 and 3 reached none of its shards" """
     if not uids:
         return "the console"
-    head = ", ".join(str(uid) for uid in uids[:-1])
-    agents = f"agents on nodes {head} and" if head else "the agent on node"
+    first_uids = ", ".join(str(uid) for uid in uids[:-1])
+    agents = f"agents on nodes {first_uids} and" if first_uids else "the agent on node"
     return f"{agents} {uids[-1]} reached none of its shards"

@@ -2,11 +2,12 @@
 proxies. Times are milliseconds since 1970 by the console's clock."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from shardboard.domain.failures import outages
+from shardboard.domain.failures import incident_pairs, outages
+from shardboard.domain.failures.incident_pairs import PairKey
 from shardboard.domain.failures.incident_start import BEFORE_MS, IncidentStart, LogEvent, ms
 from shardboard.domain.failures.outages import OutageSummary
 from shardboard.domain.placement import slots
@@ -59,15 +60,18 @@ class Incident:
     returned: int | None
     """When the node or the shard was back."""
     ended: int | None
-    """When everything that was lost was in sync again."""
+    """When the last affected pair was in sync again."""
     state: IncidentState
     cause: Cause | None
     databases: list[Loss]
     failovers: list[LogEvent]
+    """The promotion of a replica for each lost primary that was replaced."""
     failed_failovers: int
     resyncs: list[LogEvent]
     revived: int
-    """Number of shards that came back as replicas and are in sync, with or without a resync."""
+    """Number of shards that returned as replicas and are in sync, with or without a resync."""
+    in_sync: list[LogEvent]
+    """Events that report that a replica was in sync again."""
     primaries: int
     replicas: int
     percent: float | None
@@ -77,14 +81,14 @@ class Incident:
     @property
     def bytes_behind(self) -> int | None:
         """Bytes that the promoted replicas had not received; None if this is unknown for one of them."""
-        known = [event.details.get("bytes_behind") for event in self.failovers]
-        return None if None in known else sum(int(each or 0) for each in known)
+        values = [event.details.get("bytes_behind") for event in self.failovers]
+        return None if None in values else sum(int(each or 0) for each in values)
 
     @property
     def bytes_resynced(self) -> int | None:
         """Bytes that the replicas received in all resyncs; None if this is unknown for all of them."""
-        known = [int(each) for event in self.resyncs if (each := event.details.get("bytes")) is not None]
-        return sum(known) if known else None
+        values = [int(each) for event in self.resyncs if (each := event.details.get("bytes")) is not None]
+        return sum(values) if values else None
 
 
 def incident(
@@ -94,40 +98,52 @@ def incident(
     now: int,
     *,
     is_down: bool,
+    out_of_sync: Collection[PairKey] = (),
 ) -> Incident:
-    """Return the incident, from events and outages around it; `is_down` states whether the node or shard is still down."""
-    ordered = sorted(events, key=lambda event: (event.time, event.uid))
-    returned = _returned(start, ordered, is_down=is_down)
-    own = _belonging(start, ordered, returned, now)
-    failovers = [event for event in own if event.type == "shard_failover"]
+    """Return the incident, from events and outages around it; `is_down` states whether the node or shard is still down, and
+    `out_of_sync` are the pairs that are currently not in sync."""
+    events_by_time = sorted(events, key=lambda event: (event.time, event.uid))
+    returned = _return_time(start, events_by_time, is_down=is_down)
+    related = _related_events(start, events_by_time, returned, now)
+    lost = incident_pairs.lost_shards(start)
+    failovers = incident_pairs.promotions(lost, [event for event in related if event.type == "shard_failover"])
+    in_sync = incident_pairs.in_sync_times(lost, failovers, related)
     # A replica notices the loss of its primary first and tries to resync. This attempt is part of the loss.
     resyncs = [
         event
-        for event in own
+        for event in related
         if event.type == "resync" and not (event.details.get("outcome") == "lost" and ms(event.time) < start.at)
     ]
-    revived = len({event.shard_uid for event in own if event.type == "replica_revived"})
-    primaries, replicas = _lost(start)
+    recovered_count = len({event.shard_uid for event in related if event.type == "replica_revived"})
+    primaries, replicas = _lost_counts(start)
     expected = primaries + replicas
-    running = any(_is_open(event) for event in resyncs)
-    settling = returned is not None and max(len(resyncs), revived) < expected and now - returned < SETTLE_MS
-    state: IncidentState = "down" if returned is None else "resyncing" if running or settling else "over"
-    ends = [ms(event.ended_at) for event in resyncs if event.ended_at is not None]
+    is_resyncing = any(_is_open(event) for event in resyncs)
+    settling = returned is not None and max(len(resyncs), recovered_count) < expected and now - returned < SETTLE_MS
+    # The next failure of the node or shard is another incident.
+    waiting = not any(_is_next_failure(start, event) for event in events_by_time) and incident_pairs.are_waiting(
+        lost, failovers, in_sync, out_of_sync
+    )
+    state: IncidentState = (
+        "down" if returned is None else "resyncing" if is_resyncing or settling or waiting else "over"
+    )
+    end_times = [ms(event.ended_at) for event in resyncs if event.ended_at is not None]
+    end_times += [*(ms(event.time) for event in failovers), *in_sync.values()]
     return Incident(
         start=start,
         returned=returned,
-        ended=max([returned or 0, *ends]) if state == "over" else None,
+        ended=max([returned or 0, *end_times]) if state == "over" else None,
         state=state,
-        cause=_cause(start, ordered),
-        databases=_losses(start, failovers, _noticed(start, seen, returned, now), state),
+        cause=_cause(start, events_by_time),
+        databases=_losses(start, failovers, _outages_within(start, seen, returned, now), state),
         failovers=failovers,
-        failed_failovers=sum(event.type == "shard_failover_failed" for event in own),
+        failed_failovers=sum(event.type == "shard_failover_failed" for event in related),
         resyncs=resyncs,
-        revived=revived,
+        revived=recovered_count,
+        in_sync=[event for event in related if incident_pairs.in_sync_at(event) is not None],
         primaries=primaries,
         replicas=replicas,
         percent=_percent(resyncs, expected),
-        timeline=own,
+        timeline=related,
     )
 
 
@@ -136,7 +152,7 @@ def incident_period(start: IncidentStart, returned: int | None, now: int) -> tup
     return min(start.visible_since, start.at - DRILL_BEFORE_MS), now if returned is None else returned + AFTER_MS
 
 
-def _returned(start: IncidentStart, ordered: Sequence[LogEvent], *, is_down: bool) -> int | None:
+def _return_time(start: IncidentStart, ordered: Sequence[LogEvent], *, is_down: bool) -> int | None:
     if start.kind == "node_down":
         return None if start.event.ended_at is None else ms(start.event.ended_at)
     for event in ordered:
@@ -144,7 +160,7 @@ def _returned(start: IncidentStart, ordered: Sequence[LogEvent], *, is_down: boo
             continue
         is_gone = event.type == "bdb_deleted" and event.bdb_uid == start.event.bdb_uid
         is_back = event.type in RETURNS and event.shard_uid == start.shard_uid
-        if is_gone or is_back or _is_again(start, event):
+        if is_gone or is_back or _is_next_failure(start, event):
             return ms(event.time)
     if is_down:
         return None
@@ -153,41 +169,50 @@ def _returned(start: IncidentStart, ordered: Sequence[LogEvent], *, is_down: boo
     return max([start.at, *last])
 
 
-def _belonging(start: IncidentStart, ordered: Sequence[LogEvent], returned: int | None, now: int) -> list[LogEvent]:
-    again = (ms(event.time) - 1 for event in ordered if _is_again(start, event))
+def _related_events(
+    start: IncidentStart, ordered: Sequence[LogEvent], returned: int | None, now: int
+) -> list[LogEvent]:
+    next_starts = (ms(event.time) - 1 for event in ordered if _is_next_failure(start, event))
     _, last = incident_period(start, returned, now)
-    until = min([last, *again])
+    period_end = min([last, *next_starts])
 
     def is_within(event: LogEvent) -> bool:
         lead = DRILL_BEFORE_MS if event.type.startswith("drill") else BEFORE_MS
-        at = ms(event.time)
-        if at < start.at - lead or at > until:
+        time_ms = ms(event.time)
+        if time_ms < start.at - lead or time_ms > period_end:
             return False
         # After the return, only repairs belong to the incident.
-        return returned is None or at <= returned + SETTLE_MS or event.type in REPAIRS
+        return returned is None or time_ms <= returned + SETTLE_MS or event.type in REPAIRS
 
-    within = [event for event in ordered if is_within(event)]
-    failovers = [event for event in within if event.type == "shard_failover" and _is_about(start, event)]
-    orders = {event.action_uid for event in failovers if event.action_uid is not None}
+    lost = {shard.uid for shard in incident_pairs.lost_shards(start) if shard.is_primary}
+
+    def is_late_promotion(event: LogEvent) -> bool:
+        """Return whether a lost primary was replaced after the node had returned."""
+        is_promotion = event.type == "shard_failover" and event.details.get("lost") in lost
+        return is_promotion and start.at <= ms(event.time) <= period_end
+
+    events_within = [event for event in ordered if is_within(event) or is_late_promotion(event)]
+    failovers = [event for event in events_within if event.type == "shard_failover" and _concerns(start, event)]
+    action_uids = {event.action_uid for event in failovers if event.action_uid is not None}
     pairs = {(event.bdb_uid, event.details.get("pair")) for event in failovers}
-    touched = _touched(start) | {event.bdb_uid for event in failovers}
+    affected_bdbs = _affected_bdbs(start) | {event.bdb_uid for event in failovers}
     return [
         event
-        for event in within
-        if _is_about(start, event)
-        or (event.action_uid is not None and event.action_uid in orders)
-        or (event.type == "shard_failover_failed" and ms(event.time) >= start.at and event.bdb_uid in touched)
+        for event in events_within
+        if _concerns(start, event)
+        or (event.action_uid is not None and event.action_uid in action_uids)
+        or (event.type == "shard_failover_failed" and ms(event.time) >= start.at and event.bdb_uid in affected_bdbs)
         or (event.type == "resync" and (event.bdb_uid, event.details.get("pair")) in pairs)
     ]
 
 
-def _is_again(start: IncidentStart, event: LogEvent) -> bool:
+def _is_next_failure(start: IncidentStart, event: LogEvent) -> bool:
     if event.type != start.event.type or (event.time, event.uid) <= (start.event.time, start.event.uid):
         return False
     return event.node_uid == start.node_uid and start.shard_uid in (None, event.shard_uid)
 
 
-def _is_about(start: IncidentStart, event: LogEvent) -> bool:
+def _concerns(start: IncidentStart, event: LogEvent) -> bool:
     if event.type.startswith("alarm_"):
         return event.type in CAUSES and event.node_uid == start.node_uid
     if start.kind == "node_down":
@@ -199,13 +224,13 @@ def _is_about(start: IncidentStart, event: LogEvent) -> bool:
     return event.shard_uid == start.shard_uid
 
 
-def _touched(start: IncidentStart) -> set[int | None]:
+def _affected_bdbs(start: IncidentStart) -> set[int | None]:
     if start.kind == "shard_down":
         return {start.event.bdb_uid}
     return {each.get("bdb_uid") for each in start.event.details.get("databases", [])}
 
 
-def _lost(start: IncidentStart) -> tuple[int, int]:
+def _lost_counts(start: IncidentStart) -> tuple[int, int]:
     if start.kind == "shard_down":
         return 1, 0
     details = start.event.details
@@ -216,9 +241,9 @@ def _cause(start: IncidentStart, ordered: Sequence[LogEvent]) -> Cause | None:
     """Return a drill that was requested shortly before, otherwise an alarm that was active at the start, or None."""
     for event in reversed(ordered):
         is_near = start.at - DRILL_BEFORE_MS <= ms(event.time) <= start.at
-        if event.type == "drill_started" and is_near and _is_about(start, event):
+        if event.type == "drill_started" and is_near and _concerns(start, event):
             return Cause("drill", event)
-    databases = _touched(start)
+    databases = _affected_bdbs(start)
     for event in reversed(ordered):
         concerns = event.node_uid == start.node_uid or (event.node_uid is None and event.bdb_uid in databases)
         was_raised = ms(event.time) <= start.at and (event.ended_at is None or ms(event.ended_at) >= start.at)
@@ -227,18 +252,18 @@ def _cause(start: IncidentStart, ordered: Sequence[LogEvent]) -> Cause | None:
     return None
 
 
-def _noticed(
+def _outages_within(
     start: IncidentStart, seen: Sequence[LocatedOutage], returned: int | None, now: int
 ) -> list[LocatedOutage]:
-    until = (now if returned is None else returned) + SETTLE_MS
+    deadline = (now if returned is None else returned) + SETTLE_MS
     return [
         each
         for each in seen
         if each.node_uid == start.node_uid
         and start.shard_uid in (None, each.shard_uid)
-        and start.visible_since <= each.noticed_ms - (each.ahead_ms or 0) <= until
+        and start.visible_since <= each.noticed_ms - (each.ahead_ms or 0) <= deadline
         # A node that is cut off reports all others as lost; it cannot report itself.
-        and each.seen_by != (start.node_uid if start.kind == "node_down" else None)
+        and each.reported_by != (start.node_uid if start.kind == "node_down" else None)
     ]
 
 
@@ -248,18 +273,18 @@ def _losses(
     ranges: dict[int, list[str]] = defaultdict(list)
     if start.kind == "shard_down" and start.event.bdb_uid is not None:
         ranges[start.event.bdb_uid].append(str(start.event.details.get("slots", "")))
-    for lost in start.event.details.get("databases", []):
-        ranges[int(lost["bdb_uid"])].append(str(lost["slots"]))
+    for bdb_loss in start.event.details.get("databases", []):
+        ranges[int(bdb_loss["bdb_uid"])].append(str(bdb_loss["slots"]))
     for each in seen:
         ranges[each.bdb_uid].append(each.slots)
-    promoted: dict[int, int] = {}
+    promoted_at: dict[int, int] = {}
     for event in failovers:
         if event.bdb_uid is not None:
             ranges[event.bdb_uid].append("")
-            promoted[event.bdb_uid] = max(promoted.get(event.bdb_uid, 0), ms(event.time) - start.at)
+            promoted_at[event.bdb_uid] = max(promoted_at.get(event.bdb_uid, 0), ms(event.time) - start.at)
     return [
-        _loss(uid, texts, [each for each in seen if each.bdb_uid == uid], promoted.get(uid), state)
-        for uid, texts in sorted(ranges.items())
+        _loss(uid, range_texts, [each for each in seen if each.bdb_uid == uid], promoted_at.get(uid), state)
+        for uid, range_texts in sorted(ranges.items())
     ]
 
 
@@ -281,8 +306,10 @@ def _percent(resyncs: Sequence[LogEvent], expected: int) -> float | None:
     latest = {event.shard_uid: event for event in resyncs if event.details.get("outcome") != "lost"}
     if not latest:
         return None
-    done = sum(float(event.details.get("percent") or 0) if _is_open(event) else 100.0 for event in latest.values())
-    return done / max(len(latest), expected)
+    percent_sum = sum(
+        float(event.details.get("percent") or 0) if _is_open(event) else 100.0 for event in latest.values()
+    )
+    return percent_sum / max(len(latest), expected)
 
 
 def _is_open(event: LogEvent) -> bool:

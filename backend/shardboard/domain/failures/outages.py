@@ -15,7 +15,7 @@ class ReportedOutage(Protocol):
     @property
     def bdb_uid(self) -> int: ...
     @property
-    def seen_by(self) -> int: ...
+    def reported_by(self) -> int: ...
     @property
     def address(self) -> str: ...
     @property
@@ -35,7 +35,7 @@ class ReportedOutage(Protocol):
     @property
     def lost(self) -> int: ...
     @property
-    def watched(self) -> bool: ...
+    def is_exact(self) -> bool: ...
     @property
     def ahead_ms(self) -> int | None: ...
 
@@ -85,7 +85,7 @@ class _Loss:
 
     @property
     def noticed(self) -> int:
-        return _aligned(self.parts[0], self.parts[0].noticed_ms)
+        return _aligned_time(self.parts[0], self.parts[0].noticed_ms)
 
     @property
     def is_open(self) -> bool:
@@ -94,57 +94,59 @@ class _Loss:
     @property
     def served_at(self) -> int | None:
         """When it was served again for the first time, by the console's clock."""
-        ends = [_aligned(part, part.first_success_ms) for part in self.parts if part.first_success_ms is not None]
-        return min(ends, default=None)
+        end_times = [
+            _aligned_time(part, part.first_success_ms) for part in self.parts if part.first_success_ms is not None
+        ]
+        return min(end_times, default=None)
 
     def gap(self) -> int | None:
         """Return milliseconds; None while it continues, or if no proxy had a client request or a canary write in that time."""
-        if self.is_open or not any(part.waited or part.failed or part.lost or part.watched for part in self.parts):
+        if self.is_open or not any(part.waited or part.failed or part.lost or part.is_exact for part in self.parts):
             return None
         if self._clocks_agree():
             return self._gap_of(self.parts)
-        own = (self._gap_of([part for part in self.parts if part.seen_by == node]) for node in self._nodes())
+        gaps = (self._gap_of([part for part in self.parts if part.reported_by == node]) for node in self._nodes())
         # The value of each proxy is at least the true one, so the smallest is the most accurate and never too small.
-        return min((gap for gap in own if gap is not None), default=None)
+        return min((gap for gap in gaps if gap is not None), default=None)
 
     def _gap_of(self, parts: Sequence[ReportedOutage]) -> int | None:
-        ends = [part.first_success_ms for part in parts if part.first_success_ms is not None]
-        if not ends:
+        end_times = [part.first_success_ms for part in parts if part.first_success_ms is not None]
+        if not end_times:
             return None
-        begins = [part.last_success_ms for part in parts if part.last_success_ms is not None]
+        starts = [part.last_success_ms for part in parts if part.last_success_ms is not None]
         if self._before is not None:
-            begins += [self._before + (part.ahead_ms or 0) for part in parts]
-        return max(0, min(ends) - max(begins, default=min(part.noticed_ms for part in parts)))
+            starts += [self._before + (part.ahead_ms or 0) for part in parts]
+        return max(0, min(end_times) - max(starts, default=min(part.noticed_ms for part in parts)))
 
     def _nodes(self) -> set[int]:
-        return {part.seen_by for part in self.parts}
+        return {part.reported_by for part in self.parts}
 
     def _clocks_agree(self) -> bool:
         if len(self._nodes()) < 2:
             return True
-        ahead = [part.ahead_ms for part in self.parts if part.ahead_ms is not None]
-        return len(ahead) == len(self.parts) and max(ahead) - min(ahead) <= AGREE_MS
+        clock_offsets = [part.ahead_ms for part in self.parts if part.ahead_ms is not None]
+        return len(clock_offsets) == len(self.parts) and max(clock_offsets) - min(clock_offsets) <= AGREE_MS
 
 
 def _losses(seen: Sequence[ReportedOutage]) -> list[_Loss]:
     """Return the losses of one shard. Reports from before it was served again belong to the same loss."""
-    found: list[_Loss] = []
-    for each in sorted(seen, key=lambda part: (_aligned(part, part.noticed_ms), part.seen_by)):
-        served_at = found[-1].served_at if found else None
-        if found and (served_at is None or _aligned(each, each.noticed_ms) < served_at):
-            found[-1].parts.append(each)
+    losses: list[_Loss] = []
+    for each in sorted(seen, key=lambda part: (_aligned_time(part, part.noticed_ms), part.reported_by)):
+        served_at = losses[-1].served_at if losses else None
+        if losses and (served_at is None or _aligned_time(each, each.noticed_ms) < served_at):
+            losses[-1].parts.append(each)
         else:
-            found.append(_Loss(each, served_at))
-    return found
+            losses.append(_Loss(each, served_at))
+    return losses
 
 
 def _by_shard(seen: Iterable[ReportedOutage]) -> list[list[ReportedOutage]]:
-    found: dict[tuple[str, int], list[ReportedOutage]] = defaultdict(list)
+    by_shard: dict[tuple[str, int], list[ReportedOutage]] = defaultdict(list)
     for each in seen:
-        found[each.address, each.port].append(each)
-    return list(found.values())
+        by_shard[each.address, each.port].append(each)
+    return list(by_shard.values())
 
 
-def _aligned(part: ReportedOutage, moment: int) -> int:
+def _aligned_time(part: ReportedOutage, moment: int) -> int:
     """Convert a time of a node's clock to the console's clock. Used to group reports, not for durations on one node."""
     return moment - (part.ahead_ms or 0)

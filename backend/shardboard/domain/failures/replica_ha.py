@@ -49,10 +49,10 @@ def due(
         (candidate.bdb, node)
         for candidate in sorted(candidates, key=lambda each: (-each.priority, each.bdb))
         for node in sorted(candidate.nodes)
-        if down_for.get(node, 0.0) >= rules.grace and not _cooling(candidate.bdb, node, earlier, rules)
+        if down_for.get(node, 0.0) >= rules.grace and not _is_cooling_down(candidate.bdb, node, earlier, rules)
     ]
 
 
-def _cooling(bdb: int, node: int, earlier: Sequence[PastRebuild], rules: ReplicaHaPolicy) -> bool:
-    others = [each for each in earlier if each.node != node]
-    return any(each.ago < (rules.bdb_cooldown if each.bdb == bdb else rules.cooldown) for each in others)
+def _is_cooling_down(bdb: int, node: int, earlier: Sequence[PastRebuild], rules: ReplicaHaPolicy) -> bool:
+    other_failures = [each for each in earlier if each.node != node]
+    return any(each.ago < (rules.bdb_cooldown if each.bdb == bdb else rules.cooldown) for each in other_failures)

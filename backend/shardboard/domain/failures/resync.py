@@ -74,10 +74,12 @@ class PhaseSpeed:
 
     def left(self, when: float, share: float) -> float | None:
         """Return the seconds until the phase is complete; None before there is an estimate."""
-        seconds, done = when - self.old[0], share - self.old[1]
+        seconds, progress = when - self.old[0], share - self.old[1]
         if share >= 1:
             return 0.0
-        return seconds / done * (1 - share) if seconds >= MIN_GUESS_SECONDS and done >= MIN_GUESS_SHARE else None
+        return (
+            seconds / progress * (1 - share) if seconds >= MIN_GUESS_SECONDS and progress >= MIN_GUESS_SHARE else None
+        )
 
 
 def start(when: float, share: float) -> PhaseSpeed:
@@ -107,25 +109,25 @@ def parse_poll(replica: Mapping[str, str], primary: Mapping[str, str]) -> Resync
             return ResyncPoll("catching_up", transferred, lag=lag)
         return ResyncPoll("in_sync", transferred)
     memory = max(0, _number(primary, "used_memory_dataset"))
-    saving = primary.get("rdb_bgsave_in_progress") == "1"
-    keys = max(0, _number(primary, "current_save_keys_total")) if saving else 0
+    is_saving = primary.get("rdb_bgsave_in_progress") == "1"
+    keys = max(0, _number(primary, "current_save_keys_total")) if is_saving else 0
     if replica.get("loading") == "1" or replica.get("async_loading") == "1":
         size = max(0, _number(replica, "loading_total_bytes"))
         if size:
             share = _part(float(replica.get("loading_loaded_perc") or 0), 100)
             return ResyncPoll("load", transferred, total=size, share=share, memory=memory)
-        arrived = max(transferred, _number(replica, "loading_loaded_bytes"))
-        loaded = max(0, _number(replica, "rdb_last_load_keys_loaded"))
-        return ResyncPoll("transfer", arrived, keys=keys or None, loaded=loaded)
+        received = max(transferred, _number(replica, "loading_loaded_bytes"))
+        keys_loaded = max(0, _number(replica, "rdb_last_load_keys_loaded"))
+        return ResyncPoll("transfer", received, keys=keys or None, loaded=keys_loaded)
     if replica.get("master_sync_in_progress") != "1":
         return ResyncPoll("waiting", transferred)
-    left, size = _number(replica, "master_sync_left_bytes", -1), _number(replica, "master_sync_total_bytes")
-    if size > 0 and left >= 0:  # a sync from disk knows its size
-        sent = max(0, size - left)
-        return ResyncPoll("transfer", sent, total=size, share=_part(sent, size), memory=memory)
-    reported = _part(_number(primary, "current_save_keys_processed"), keys) or None
+    bytes_left, size = _number(replica, "master_sync_left_bytes", -1), _number(replica, "master_sync_total_bytes")
+    if size > 0 and bytes_left >= 0:  # a sync from disk knows its size
+        bytes_sent = max(0, size - bytes_left)
+        return ResyncPoll("transfer", bytes_sent, total=size, share=_part(bytes_sent, size), memory=memory)
+    phase_share = _part(_number(primary, "current_save_keys_processed"), keys) or None
     return ResyncPoll(
-        "transfer", transferred, share=reported, reported_share=reported, keys=keys or None, memory=memory
+        "transfer", transferred, share=phase_share, reported_share=phase_share, keys=keys or None, memory=memory
     )
 
 
@@ -140,8 +142,8 @@ def never_behind(before: ResyncPoll | None, now: ResyncPoll) -> ResyncPoll:
         total = max(total, transferred)  # the bytes read include the delimiters around the data
     if phase != now.phase:  # a new attempt is not reported before it has reached the progress of the previous one
         return ResyncPoll(phase, transferred, total=total)
-    same = before if before.phase == now.phase else None
-    return replace(_measured(same, now), transferred=transferred, total=total)
+    same_phase = before if before.phase == now.phase else None
+    return replace(_measured(same_phase, now), transferred=transferred, total=total)
 
 
 def _measured(before: ResyncPoll | None, now: ResyncPoll) -> ResyncPoll:
@@ -155,8 +157,8 @@ def _measured(before: ResyncPoll | None, now: ResyncPoll) -> ResyncPoll:
     if now.reported_share is None:
         return replace(now, keys=keys)
     # While the primary's count is unchanged, more bytes arrive: estimate the share from the bytes at its last change.
-    known = before.phase_bytes if before is not None and before.reported_share == now.reported_share else None
-    phase_bytes = known or now.transferred / now.reported_share
+    known_bytes = before.phase_bytes if before is not None and before.reported_share == now.reported_share else None
+    phase_bytes = known_bytes or now.transferred / now.reported_share
     share = max(now.reported_share, min(0.99, now.transferred / phase_bytes)) if phase_bytes else now.reported_share
     return replace(now, keys=keys, phase_bytes=phase_bytes, share=share)
 
@@ -164,27 +166,27 @@ def _measured(before: ResyncPoll | None, now: ResyncPoll) -> ResyncPoll:
 def advance(progress: ResyncProgress, seen: ResyncPoll, when: float, load_rate: float | None = None) -> ResyncProgress:
     """Return the state after a poll at time `when`. `load_rate` is the speed of the database's last load in bytes as sent per
     second."""
-    before, now = progress.poll, never_behind(progress.poll, seen)
-    pace = progress.pace if now.phase == before.phase else None
+    previous, now = progress.poll, never_behind(progress.poll, seen)
+    pace = progress.pace if now.phase == previous.phase else None
     if now.share is not None:
         pace = pace.updated(when, now.share) if pace is not None else start(when, now.share)
-    since = when if progress.copying_since is None and now.phase != "waiting" else progress.copying_since
-    left = _left(now, pace, when, load_rate)
-    percent = _percent(now, max(0.0, when - since) if since is not None else 0.0, left)
-    return ResyncProgress(now, max(progress.percent, percent), left, since, pace)
+    copying_since = when if progress.copying_since is None and now.phase != "waiting" else progress.copying_since
+    seconds_left = _seconds_left(now, pace, when, load_rate)
+    percent = _percent(now, max(0.0, when - copying_since) if copying_since is not None else 0.0, seconds_left)
+    return ResyncProgress(now, max(progress.percent, percent), seconds_left, copying_since, pace)
 
 
-def _left(now: ResyncPoll, pace: PhaseSpeed | None, when: float, load_rate: float | None) -> float | None:
+def _seconds_left(now: ResyncPoll, pace: PhaseSpeed | None, when: float, load_rate: float | None) -> float | None:
     """Return the seconds until the replica is in sync: the rest of the phase, and the load that follows it."""
     if pace is None or now.share is None:
         return None
-    left, size = pace.left(when, now.share), now.total or now.phase_bytes
+    seconds_left, size = pace.left(when, now.share), now.total or now.phase_bytes
     if now.memory is None:
-        return left
+        return seconds_left
     load = load_seconds(size, now.memory, now.keys or 0, load_rate) if size else None
     if now.phase == "load":
-        return load * (1 - now.share) if left is None and load is not None else left
-    return left + load if left is not None and load is not None else None
+        return load * (1 - now.share) if seconds_left is None and load is not None else seconds_left
+    return seconds_left + load if seconds_left is not None and load is not None else None
 
 
 def _percent(now: ResyncPoll, elapsed: float, left: float | None) -> float:

@@ -61,13 +61,13 @@ def most_used(counts: Iterable[ProxyCommandCounts], limit: int = MAX_COMMANDS) -
         if each.reason or each.seconds <= 0:
             continue
         for count in each.counts:
-            own = sums.setdefault(count.name, _Sum())
-            own.calls += count.calls / each.seconds
-            own.errors += count.errors / each.seconds
-            own.micros += count.micros
-            own.histogram.add(Histogram.from_pairs(count.latency))
+            total = sums.setdefault(count.name, _Sum())
+            total.calls += count.calls / each.seconds
+            total.errors += count.errors / each.seconds
+            total.micros += count.micros
+            total.histogram.add(Histogram.from_pairs(count.latency))
     ranked = sorted(sums.items(), key=lambda item: (-item[1].calls, item[0]))
-    return [_command(name, own) for name, own in ranked[:limit]]
+    return [_command(name, total) for name, total in ranked[:limit]]
 
 
 def interval(counts: Iterable[ProxyCommandCounts]) -> float | None:

@@ -31,7 +31,9 @@ AS_CLIENTS_SEE = (
     *("total_req", "read_req", "write_req", "other_req", "conns", "ingress_bytes", "egress_bytes"),
     *("total_connections_received", "read_res", "write_res", "other_res"),
 )
-"""Metrics of a database that are taken from its endpoints: a request can reach several shards or none."""
+"""Metrics of a database that are summed over its endpoints: a request can reach several shards or none."""
+FROM_ENDPOINTS = (*AS_CLIENTS_SEE, "total_res")
+"""Metrics of a database that are unknown while one of its endpoints has not reported."""
 
 _NAME = re.compile(r"([0-9]{1,9}):1:([0-9]{1,9})", re.ASCII)
 
@@ -64,16 +66,16 @@ def is_name(text: str) -> bool:
 
 def parsed(text: str) -> int:
     """Return the number for a result of `name`. Raises ValueError."""
-    found = _NAME.fullmatch(text)
-    if found is None:
+    match = _NAME.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    return number(int(found[1]), int(found[2]))
+    return number(int(match[1]), int(match[2]))
 
 
 def second(counts: Mapping[str, float], errors: int, latency_time: float, seconds: float) -> dict[str, Value]:
     """Return the metrics of an interval of `seconds` from its counts, which have the agent's names (ENDPOINT_FIELDS)."""
-    served = ("read", "write", "other")
-    requests = {kind: counts[f"{kind}_req"] / seconds for kind in served}
+    kinds = ("read", "write", "other")
+    requests = {kind: counts[f"{kind}_req"] / seconds for kind in kinds}
     blocking = counts["blocking_req"] / seconds
     return {
         "total_req": sum(requests.values()) + blocking,
@@ -82,9 +84,9 @@ def second(counts: Mapping[str, float], errors: int, latency_time: float, second
         "ingress_bytes": counts["net_in"] / seconds,
         "egress_bytes": counts["net_out"] / seconds,
         "errors": errors / seconds,
-        "responses": sum(counts[f"{kind}_res"] for kind in served) / seconds,
+        "responses": sum(counts[f"{kind}_res"] for kind in kinds) / seconds,
         "latency_time": latency_time / seconds,
-        **{f"{kind}_res": counts[f"{kind}_res"] / seconds for kind in served},
+        **{f"{kind}_res": counts[f"{kind}_res"] / seconds for kind in kinds},
         "total_connections_received": counts["opened"] / seconds,
         "blocking_req": blocking,
         "blocking_res": counts["blocking_res"] / seconds,
@@ -94,5 +96,5 @@ def second(counts: Mapping[str, float], errors: int, latency_time: float, second
 def together(parts: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """Return the metrics of the clients of one database over all its endpoints."""
     rows = list(parts)
-    seen: dict[str, Value] = {metric: sum(row[metric] or 0.0 for row in rows) for metric in AS_CLIENTS_SEE}
-    return seen | {"total_res": sum((row["responses"] or 0.0) + (row.get("blocking_res") or 0.0) for row in rows)}
+    combined: dict[str, Value] = {metric: sum(row[metric] or 0.0 for row in rows) for metric in AS_CLIENTS_SEE}
+    return combined | {"total_res": sum((row["responses"] or 0.0) + (row.get("blocking_res") or 0.0) for row in rows)}

@@ -10,7 +10,7 @@ from math import isnan, nan
 from shardboard.domain.metrics.rates import MAX_STEP
 
 ACCESSES: Mapping[str, str] = {
-    f"big_{kind}_{place}": f"{kind}_{place}" for kind in ("fetch", "write", "del") for place in ("ram", "flash")
+    f"big_{kind}_{storage}": f"{kind}_{storage}" for kind in ("fetch", "write", "del") for storage in ("ram", "flash")
 }
 """Rates per second, with the agent's fields."""
 DISK: Mapping[str, str] = {
@@ -26,7 +26,7 @@ COUNTERS = {**ACCESSES, **DISK}
 _OBJECTS = {"bigstore_objs_ram": "values_ram", "bigstore_objs_flash": "values_flash"}
 _AMOUNTS = {"used_bigstore": "flash_used_bytes", "flash_file_bytes": "flash_file_bytes", "ram_overhead": "overhead"}
 _AMOUNTS |= {"flash_queue": "queue_length"}
-_WORST = {"flash_read_p50": "flash_read_p50_us", "flash_read_p99": "flash_read_p99_us"}
+_MAXIMA = {"flash_read_p50": "flash_read_p50_us", "flash_read_p99": "flash_read_p99_us"}
 
 SHARES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ram_hit_ratio": (
@@ -47,7 +47,7 @@ FLASH_METRICS = (
     *DISK,
     *("bigstore_iops", "bigstore_throughput", "bigstore_kv_ops", "big_io_ratio_redis", "big_io_ratio_flash"),
     *("used_ram", *_AMOUNTS, "disk_frag_ratio"),
-    *_WORST,
+    *_MAXIMA,
 )
 """big_{fetch,write,del}_{ram,flash}: keys per second whose value was in RAM or on flash. SHARES: 0 to 1. bigstore_objs_*: number of
 values. bigstore_io_*, bigstore_iops: flash operations per second; *_bytes, bigstore_throughput: bytes per second. promotions,
@@ -64,22 +64,24 @@ FlashRow = Mapping[str, float]
 def row(now: FlashRow, before: FlashRow | None, seconds: float, used_memory: float) -> dict[str, float]:
     """Return the metrics of one shard for one second, NaN if unknown. `before` is the previous sample of the same process,
     `seconds` earlier, if any."""
-    known = before is not None and 0 < seconds <= MAX_STEP
-    grown = {name: now[field] - before[field] if known and before else nan for name, field in COUNTERS.items()}
-    if any(delta < 0 for delta in grown.values()):  # the statistics were reset
-        grown = dict.fromkeys(grown, nan)
-    found = {name: delta / seconds for name, delta in grown.items()} if known else grown
-    found |= {name: now[field] for names in (_OBJECTS, _AMOUNTS, _WORST) for name, field in names.items()}
-    return _derived(found | {"used_ram": used_memory})
+    is_comparable = before is not None and 0 < seconds <= MAX_STEP
+    increases = {
+        name: now[field] - before[field] if is_comparable and before else nan for name, field in COUNTERS.items()
+    }
+    if any(delta < 0 for delta in increases.values()):  # the statistics were reset
+        increases = dict.fromkeys(increases, nan)
+    values = {name: delta / seconds for name, delta in increases.items()} if is_comparable else increases
+    values |= {name: now[field] for names in (_OBJECTS, _AMOUNTS, _MAXIMA) for name, field in names.items()}
+    return _derived(values | {"used_ram": used_memory})
 
 
 def database(primaries: Sequence[FlashRow], replicas: Sequence[FlashRow]) -> dict[str, float]:
     """Return the metrics of one database: traffic and values from its primaries, RAM and disk from all shards."""
-    everyone = (*primaries, *replicas)
-    found = {name: _sum(primaries, name) for name in (*ACCESSES, *_OBJECTS)}
-    found |= {name: _sum(everyone, name) for name in (*DISK, *_AMOUNTS, "used_ram")}
-    found |= {name: max((each[name] for each in everyone if not isnan(each[name])), default=nan) for name in _WORST}
-    return _derived(found)
+    all_shards = (*primaries, *replicas)
+    values = {name: _sum(primaries, name) for name in (*ACCESSES, *_OBJECTS)}
+    values |= {name: _sum(all_shards, name) for name in (*DISK, *_AMOUNTS, "used_ram")}
+    values |= {name: max((each[name] for each in all_shards if not isnan(each[name])), default=nan) for name in _MAXIMA}
+    return _derived(values)
 
 
 def disk(rows: Iterable[FlashRow]) -> dict[str, float | None]:
@@ -91,19 +93,19 @@ def disk(rows: Iterable[FlashRow]) -> dict[str, float | None]:
 
 def share(values: FlashRow, name: str) -> float:
     """Return a ratio of SHARES; NaN without activity."""
-    parts, rest = (sum(values[each] for each in names) for names in SHARES[name])
-    return parts / (parts + rest) if parts + rest > 0 else nan
+    parts, other_part = (sum(values[each] for each in names) for names in SHARES[name])
+    return parts / (parts + other_part) if parts + other_part > 0 else nan
 
 
 def _derived(found: dict[str, float]) -> dict[str, float]:
-    moved = ("promotions", "demotions_clean", "demotions_dirty")
+    kinds = ("promotions", "demotions_clean", "demotions_dirty")
     found["bigstore_iops"] = found["bigstore_io_reads"] + found["bigstore_io_writes"]
     found["bigstore_throughput"] = found["bigstore_io_read_bytes"] + found["bigstore_io_write_bytes"]
-    found["bigstore_kv_ops"] = sum(found[name] for name in moved)
+    found["bigstore_kv_ops"] = sum(found[name] for name in kinds)
     found["big_io_ratio_redis"] = sum(found[name] for name in ACCESSES)
     found["big_io_ratio_flash"] = found["bigstore_iops"]
-    live = found["used_bigstore"]
-    found["disk_frag_ratio"] = found["flash_file_bytes"] / live if live > 0 else nan
+    live_bytes = found["used_bigstore"]
+    found["disk_frag_ratio"] = found["flash_file_bytes"] / live_bytes if live_bytes > 0 else nan
     return found | {name: share(found, name) for name in SHARES}
 
 

@@ -2,7 +2,7 @@
 
 Values are whole microseconds. The buckets are those of HdrHistogram with three significant digits: exact below 2,048; above that,
 every value of a bucket differs from its upper end by less than 1/1,024. A quantile is therefore never below the exact one and at
-most 0.1 % above it, regardless of the number of merges.
+most 0.1% above it, regardless of the number of merges.
 """
 
 import zlib
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
 from math import ceil
 
-_EXACT = 2_048
-_HALF = _EXACT // 2
-ERROR = 1 / _HALF
+_EXACT_BUCKETS = 2_048
+_HALF_OF_EXACT = _EXACT_BUCKETS // 2
+ERROR = 1 / _HALF_OF_EXACT
 """Maximum relative error of a quantile; it is never below the exact one."""
 
 
@@ -25,10 +25,10 @@ class Histogram:
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[int, int]]) -> "Histogram":
         """Return the histogram of pairs (value, count), where each value represents its bucket."""
-        made = cls()
+        histogram = cls()
         for value, count in pairs:
-            made.record(value, count)
-        return made
+            histogram.record(value, count)
+        return histogram
 
     def record(self, value: int, count: int = 1) -> None:
         index = bucket(value)
@@ -53,21 +53,21 @@ class Histogram:
 
     def quantile(self, q: float) -> float | None:
         """Return the value that a share `q` of all values does not exceed; None without values."""
-        rank, reached = max(1, ceil(q * self.count)), 0
+        rank, cumulative = max(1, ceil(q * self.count)), 0
         for index, count in sorted(self._counts.items()):
-            reached += count
-            if reached >= rank:
+            cumulative += count
+            if cumulative >= rank:
                 return float(bucket_bounds(index)[1])
         return None
 
     def cumulative(self, bounds: Iterable[float]) -> Iterator[tuple[float, int]]:
         """Yield for each of the ascending `bounds` the number of values that do not exceed it, by whole buckets."""
-        items, reached, place = sorted(self._counts.items()), 0, 0
+        items, cumulative, index = sorted(self._counts.items()), 0, 0
         for bound in bounds:
-            while place < len(items) and bucket_bounds(items[place][0])[1] <= bound:
-                reached += items[place][1]
-                place += 1
-            yield bound, reached
+            while index < len(items) and bucket_bounds(items[index][0])[1] <= bound:
+                cumulative += items[index][1]
+                index += 1
+            yield bound, cumulative
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of bucket and count in ascending order of buckets."""
@@ -81,18 +81,18 @@ class Histogram:
 
 def bucket(value: int) -> int:
     """Return the bucket of a value; negative values are in the first one."""
-    if value < _EXACT:
+    if value < _EXACT_BUCKETS:
         return max(0, value)
-    shift = value.bit_length() - _EXACT.bit_length() + 1
-    return shift * _HALF + (value >> shift)
+    shift = value.bit_length() - _EXACT_BUCKETS.bit_length() + 1
+    return shift * _HALF_OF_EXACT + (value >> shift)
 
 
 def bucket_bounds(index: int) -> tuple[int, int]:
     """Return the lowest and the highest value of a bucket."""
-    if index < _EXACT:
+    if index < _EXACT_BUCKETS:
         return index, index
-    shift = index // _HALF - 1
-    first = (index - shift * _HALF) << shift
+    shift = index // _HALF_OF_EXACT - 1
+    first = (index - shift * _HALF_OF_EXACT) << shift
     return first, first + (1 << shift) - 1
 
 
@@ -115,10 +115,10 @@ def packed(rows: Iterable[tuple[HistogramKey, Iterable[tuple[int, int]]]]) -> by
     """Return compressed rows of counts by bucket: the key, then distances between ascending buckets and their counts."""
     lines = []
     for (uid, kind), pairs in rows:
-        before, words = 0, [str(uid), kind]
+        previous_index, words = 0, [str(uid), kind]
         for index, count in pairs:
-            words += [str(index - before), str(count)]
-            before = index
+            words += [str(index - previous_index), str(count)]
+            previous_index = index
         lines.append(" ".join(words))
     return zlib.compress("\n".join(lines).encode(), 1)
 
@@ -133,8 +133,8 @@ def unpacked(data: bytes, predicate: Callable[[int, str], bool] = lambda _uid, _
 
 def merged(parts: Iterable[Mapping[HistogramKey, Histogram]]) -> dict[HistogramKey, Histogram]:
     """Return the sums of all parts by key."""
-    found: dict[HistogramKey, Histogram] = {}
+    histograms_by_key: dict[HistogramKey, Histogram] = {}
     for part in parts:
         for key, histogram in part.items():
-            found.setdefault(key, Histogram()).add(histogram)
-    return found
+            histograms_by_key.setdefault(key, Histogram()).add(histogram)
+    return histograms_by_key

@@ -71,43 +71,48 @@ def rows_per_primary(primaries: int) -> int:
 
 def hottest(now: Sequence[SlotReading], before: Mapping[int, SlotReading], by: Metric, limit: int) -> list[HotSlot]:
     """Return the first `limit` slots of a poll, without unused slots; `before` is an earlier poll, by shard."""
-    found = [
-        slot for told in now for slot in _slots_of(told, before.get(told.shard_uid)) if slot.count.metric_value(by)
+    all_slots = [
+        slot
+        for reading in now
+        for slot in _slots_of(reading, before.get(reading.shard_uid))
+        if slot.count.metric_value(by)
     ]
-    return sorted(found, key=lambda each: (*(-value for value in each.rank(by)), each.slot))[:limit]
+    return sorted(all_slots, key=lambda each: (*(-value for value in each.rank(by)), each.slot))[:limit]
 
 
 def interval(now: Iterable[SlotReading], before: Mapping[int, SlotReading]) -> float | None:
     """Return the longest period of the rates of all shards in seconds; None without rates."""
-    known = [
-        told.at - earlier.at for told in now if (earlier := _comparable(told, before.get(told.shard_uid))) is not None
+    intervals = [
+        reading.at - previous_reading.at
+        for reading in now
+        if (previous_reading := _comparable(reading, before.get(reading.shard_uid))) is not None
     ]
-    return max(known, default=None)
+    return max(intervals, default=None)
 
 
 def _slots_of(reading: SlotReading, before: SlotReading | None) -> list[HotSlot]:
     before = _comparable(reading, before)
-    found = []
+    slot_readings = []
     for slot, count in reading.counts.items():
         hot = HotSlot(slot, reading.shard_uid, reading.node_uid, count)
-        earlier = before.counts.get(slot) if before is not None else None
-        if before is not None and earlier is not None:
+        previous_count = before.counts.get(slot) if before is not None else None
+        if before is not None and previous_count is not None:
             seconds = reading.at - before.at
-            cpu = _rate(count.cpu_usec, earlier.cpu_usec, seconds)
+            cpu = _rate(count.cpu_usec, previous_count.cpu_usec, seconds)
             hot = HotSlot(
                 *(slot, reading.shard_uid, reading.node_uid, count),
                 cpu=None if cpu is None else cpu / 1_000_000,
-                ingress_bytes=_rate(count.network_bytes_in, earlier.network_bytes_in, seconds),
-                egress_bytes=_rate(count.network_bytes_out, earlier.network_bytes_out, seconds),
+                ingress_bytes=_rate(count.network_bytes_in, previous_count.network_bytes_in, seconds),
+                egress_bytes=_rate(count.network_bytes_out, previous_count.network_bytes_out, seconds),
             )
-        found.append(hot)
-    return found
+        slot_readings.append(hot)
+    return slot_readings
 
 
 def _comparable(reading: SlotReading, before: SlotReading | None) -> SlotReading | None:
     """Return the earlier report if it is from the same process."""
-    same = before is not None and not (reading.reason or before.reason) and reading.run_id == before.run_id
-    return before if same and before is not None and reading.at > before.at else None
+    is_same_process = before is not None and not (reading.reason or before.reason) and reading.run_id == before.run_id
+    return before if is_same_process and before is not None and reading.at > before.at else None
 
 
 def _rate(now: int | None, before: int | None, seconds: float) -> float | None:

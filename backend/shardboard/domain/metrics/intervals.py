@@ -41,9 +41,9 @@ _SHORT = {"s": "sec", "m": "min", "h": "hour", "d": "day", "w": "week"}
 
 def named(name: str) -> Resolution | None:
     """Return the resolution for a name of the reference or a common variant (`1h`, `5m`, `1hours`); None if there is none."""
-    wanted = name.strip().lower()
-    digits = wanted[: len(wanted) - len(wanted.lstrip("0123456789"))]
-    unit = wanted[len(digits) :].rstrip("s") or "s"
+    text = name.strip().lower()
+    digits = text[: len(text) - len(text.lstrip("0123456789"))]
+    unit = text[len(digits) :].rstrip("s") or "s"
     return BY_NAME.get(digits + _SHORT.get(unit, unit))
 
 
@@ -72,9 +72,9 @@ def choose(first: int, last: int, max_points: int, now: int) -> Resolution:
 
     If there is none, return the coarsest that is retained long enough: fewer points are better than a truncated chart.
     """
-    kept = [resolution for resolution in RESOLUTIONS if now - first <= resolution.retention] or [RESOLUTIONS[-1]]
-    fitting = (resolution for resolution in kept if points(first, last, resolution.step) <= max_points)
-    return next(fitting, kept[-1])
+    retained = [resolution for resolution in RESOLUTIONS if now - first <= resolution.retention] or [RESOLUTIONS[-1]]
+    fitting = (resolution for resolution in retained if points(first, last, resolution.step) <= max_points)
+    return next(fitting, retained[-1])
 
 
 def points(first: int, last: int, step: int) -> int:

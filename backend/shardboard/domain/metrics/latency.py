@@ -10,22 +10,26 @@ SERVED = ("read", "write", "other")
 KINDS = (*SERVED, "blocking")
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 METRICS = tuple(
-    f"{what}_{kind}latency" for kind in ("", *(f"{kind}_" for kind in KINDS)) for what in ("avg", *QUANTILES)
+    f"{statistic}_{kind}latency" for kind in ("", *(f"{kind}_" for kind in KINDS)) for statistic in ("avg", *QUANTILES)
 )
 """avg_latency, p50_latency, …, p999_blocking_latency. Missing, not zero, without measurements."""
 
 
 def combine_databases(histograms: Mapping[HistogramKey, Histogram]) -> dict[HistogramKey, Histogram]:
     """Return all databases together as database 0."""
-    return merged({(0, kind): found} for (_, kind), found in histograms.items())
+    return merged({(0, kind): histogram} for (_, kind), histogram in histograms.items())
 
 
 def values(histograms: Mapping[HistogramKey, Histogram], uid: int) -> Iterator[tuple[str, float]]:
     """Yield the known metrics of one database."""
-    own = {kind: found for kind in KINDS if (found := histograms.get((uid, kind))) is not None and found.count}
-    yield from _named(merged({(uid, "all"): own[kind]} for kind in SERVED if kind in own).get((uid, "all")), "")
-    for kind, found in own.items():
-        yield from _named(found, f"{kind}_")
+    own_histograms = {
+        kind: histogram for kind in KINDS if (histogram := histograms.get((uid, kind))) is not None and histogram.count
+    }
+    yield from _named(
+        merged({(uid, "all"): own_histograms[kind]} for kind in SERVED if kind in own_histograms).get((uid, "all")), ""
+    )
+    for kind, histogram in own_histograms.items():
+        yield from _named(histogram, f"{kind}_")
 
 
 def _named(histogram: Histogram | None, infix: str) -> Iterator[tuple[str, float]]:

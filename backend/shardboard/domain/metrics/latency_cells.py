@@ -1,6 +1,6 @@
 """Latency counts in cells of a logarithmic scale, coarser than histograms and small enough to be stored for each endpoint.
 
-Each power of ten of microseconds has CELLS cells, so that each value differs from the middle of its cell by less than 1.5 %. Cells
+Each power of ten of microseconds has CELLS cells, so that each value differs from the middle of its cell by less than 1.5%. Cells
 hold counts and can be added up like histograms. A row of a heat map is a whole number of neighbouring cells, so that no count is
 split between two rows.
 """
@@ -25,11 +25,11 @@ def cell(micros: int) -> int:
 
 def from_histogram(histogram: Histogram) -> Cells:
     """Return the cells of a histogram."""
-    found: Cells = {}
+    cells: Cells = {}
     for index, count in histogram.pairs():
-        place = _of_bucket(index)
-        found[place] = found.get(place, 0) + count
-    return found
+        cell_index = _of_bucket(index)
+        cells[cell_index] = cells.get(cell_index, 0) + count
+    return cells
 
 
 @cache
@@ -39,26 +39,26 @@ def _of_bucket(index: int) -> int:
 
 def to_histogram(cells: Mapping[int, int]) -> Histogram:
     """Return a histogram for percentiles, in which every value counts as the middle of its cell."""
-    return Histogram.from_pairs((round(10 ** ((place + 0.5) / CELLS)), count) for place, count in sorted(cells.items()))
+    return Histogram.from_pairs((round(10 ** ((index + 0.5) / CELLS)), count) for index, count in sorted(cells.items()))
 
 
 def merged(parts: Iterable[Mapping[HistogramKey, Cells]]) -> dict[HistogramKey, Cells]:
     """Return the sums of all parts by key."""
-    found: dict[HistogramKey, Cells] = {}
+    cells_by_key: dict[HistogramKey, Cells] = {}
     for part in parts:
         for key, cells in part.items():
-            add(found.setdefault(key, {}), cells)
-    return found
+            add(cells_by_key.setdefault(key, {}), cells)
+    return cells_by_key
 
 
 def add(to: Cells, more: Mapping[int, int]) -> None:
-    for place, count in more.items():
-        to[place] = to.get(place, 0) + count
+    for index, count in more.items():
+        to[index] = to.get(index, 0) + count
 
 
 def encode(cells: Mapping[HistogramKey, Cells]) -> bytes:
     """Encode cells for the store."""
-    return packed((key, sorted(found.items())) for key, found in sorted(cells.items()))
+    return packed((key, sorted(cells_of_key.items())) for key, cells_of_key in sorted(cells.items()))
 
 
 def decode(data: bytes) -> dict[HistogramKey, Cells]:

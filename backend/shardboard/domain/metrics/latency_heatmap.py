@@ -42,36 +42,36 @@ class HeatmapRows:
         """Lower bounds of all rows in microseconds, followed by the upper bound of the last row."""
         if not self.count:
             return []
-        return [10 ** ((self.lowest + place) / self.per_decade) for place in range(self.count + 1)]
+        return [10 ** ((self.lowest + index) / self.per_decade) for index in range(self.count + 1)]
 
 
 def columns(first: int, last: int, points: int, now: int) -> HeatmapColumns:
     """Return at most `points` columns from the finest resolution that still covers the start and is not too large to read."""
-    kept = [found for found in RESOLUTIONS if now - first <= found.retention] or [RESOLUTIONS[-1]]
-    readable = (found for found in kept if intervals.points(first, last, found.step) <= MAX_READ)
-    resolution = next(readable, kept[-1])
-    together = max(1, -(-intervals.points(first, last, resolution.step) // points))
+    retained = [each for each in RESOLUTIONS if now - first <= each.retention] or [RESOLUTIONS[-1]]
+    readable = (each for each in retained if intervals.points(first, last, each.step) <= MAX_READ)
+    resolution = next(readable, retained[-1])
+    resolutions_per_column = max(1, -(-intervals.points(first, last, resolution.step) // points))
     # Intervals that are cut at both ends can need one more step.
-    while intervals.points(first, last, resolution.step * together) > points:
-        together += 1
-    return _columns(resolution, resolution.step * together, first, last)
+    while intervals.points(first, last, resolution.step * resolutions_per_column) > points:
+        resolutions_per_column += 1
+    return _columns(resolution, resolution.step * resolutions_per_column, first, last)
 
 
 def columns_of(step: int, first: int, last: int, now: int) -> HeatmapColumns | None:
     """Return columns of `step` seconds, as returned earlier by `columns`; None if no retained resolution divides them."""
-    kept = (found for found in RESOLUTIONS if now - first <= found.retention and step % found.step == 0)
-    readable = (found for found in kept if intervals.points(first, last, found.step) <= MAX_READ)
+    retained = (each for each in RESOLUTIONS if now - first <= each.retention and step % each.step == 0)
+    readable = (each for each in retained if intervals.points(first, last, each.step) <= MAX_READ)
     resolution = next(readable, None)
     return _columns(resolution, step, first, last) if resolution is not None else None
 
 
 def rows(cells: Iterable[int], per_decade: int | None = None) -> HeatmapRows:
     """Return rows for these cells. If `per_decade` is None, the height is chosen so that there are at most MAX_ROWS."""
-    found = set(cells)
-    if not found:
+    indexes = set(cells)
+    if not indexes:
         return HeatmapRows(per_decade or ROWS_PER_DECADE[0], 0, 0)
-    made = [_rows(min(found), max(found), each) for each in ([per_decade] if per_decade else ROWS_PER_DECADE)]
-    return next((each for each in made if each.count <= MAX_ROWS), made[-1])
+    row_sets = [_rows(min(indexes), max(indexes), each) for each in ([per_decade] if per_decade else ROWS_PER_DECADE)]
+    return next((each for each in row_sets if each.count <= MAX_ROWS), row_sets[-1])
 
 
 def column(cells: Mapping[int, int], grid: HeatmapRows) -> Sequence[int]:
@@ -80,8 +80,8 @@ def column(cells: Mapping[int, int], grid: HeatmapRows) -> Sequence[int]:
         return []
     size = CELLS // grid.per_decade
     counts: dict[int, int] = {}
-    for place, count in cells.items():
-        row = place // size - grid.lowest
+    for cell, count in cells.items():
+        row = cell // size - grid.lowest
         counts[row] = counts.get(row, 0) + count
     return [min(counts), *(counts.get(row, 0) for row in range(min(counts), max(counts) + 1))]
 

@@ -33,16 +33,17 @@ def one_per_machine(nodes: Iterable[tuple[int, str]]) -> frozenset[int]:
 def totals(frame: TopicFrame, uids: Collection[int]) -> Iterator[tuple[str, float]]:
     """Yield mean shares and total amounts of the nodes `uids`, one per machine. A value is NaN if one node is unknown; a metric of
     OF_FLASH is NaN if no node has flash."""
-    places = [index for index, uid in enumerate(frame.uids) if uid in uids]
-    complete = len(places) == len(uids) > 0
-    for names, divisor in ((SHARES, max(1, len(places))), (SUMS, 1)):
+    indexes = [index for index, uid in enumerate(frame.uids) if uid in uids]
+    is_complete = len(indexes) == len(uids) > 0
+    for names, divisor in ((SHARES, max(1, len(indexes))), (SUMS, 1)):
         for name in names:
-            yield name, _sum(frame.columns, name, places) / divisor if complete else nan
+            yield name, _sum(frame.columns, name, indexes) / divisor if is_complete else nan
     for name in FLASH_ONLY_METRICS:
         # Free flash belongs to the machine; the other metrics are measured by each of its agents.
-        among = places if name == "bigstore_free" else range(len(frame.uids))
-        known = [frame.columns[name][place] for place in among if name in frame.columns]
-        yield name, fsum(value for value in known if value == value) if any(value == value for value in known) else nan
+        frame_indexes = indexes if name == "bigstore_free" else range(len(frame.uids))
+        values = [frame.columns[name][index] for index in frame_indexes if name in frame.columns]
+        values = [value for value in values if value == value]
+        yield name, fsum(values) if is_complete and values else nan
 
 
 def _sum(columns: "Mapping[str, Any]", name: str, places: Iterable[int]) -> float:

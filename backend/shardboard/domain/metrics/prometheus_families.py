@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shardboard.domain.databases.bdb_status import BdbStatus
+
 
 @dataclass(frozen=True)
 class Family:
@@ -84,10 +86,12 @@ SHARD = (
 TIER = (
     *(
         _counter(
-            f"redis_server_ram_{kind}_hit_ratio_{place}", f"{kind}_{place}", f"Keys {done} whose value was {where}."
+            f"redis_server_ram_{kind}_hit_ratio_{tier}",
+            f"{kind}_{tier}",
+            f"Keys {past_tense} whose value was {tier_name}.",
         )
-        for kind, done in (("fetch", "fetched"), ("write", "written"), ("del", "deleted"))
-        for place, where in (("ram", "in RAM"), ("flash", "on flash"))
+        for kind, past_tense in (("fetch", "fetched"), ("write", "written"), ("del", "deleted"))
+        for tier, tier_name in (("ram", "in RAM"), ("flash", "on flash"))
     ),
     _gauge("redis_server_bigdb_ram", "values_ram", "Values in RAM."),
     _gauge("redis_server_bigdb_disk", "values_flash", "Values on flash."),
@@ -138,7 +142,7 @@ COMMANDS = (
     _gauge("shardboard_endpoint_command_latency_p99_seconds", "p99", "99th percentile of the latency.", 0.001),
 )
 """Values per database and command, for the last minute and all proxies together."""
-LATENCY_BOUNDS = tuple(digit * 10.0**power for power in range(1, 7) for digit in (1, 1.5, 2, 3, 4, 6, 8))
+LATENCY_BOUNDS = tuple(digit * 10.0**exponent for exponent in range(1, 7) for digit in (1, 1.5, 2, 3, 4, 6, 8))
 """Microseconds: 10 µs to 8 s."""
 
 UP = _gauge("redis_server_up", "", "1 if the shard responded in the last second.")
@@ -190,13 +194,13 @@ DB = (
     _gauge("db_memory_limit_bytes", "", "Total memory limit of all shards; 0 = none."),
     _gauge("db_replication_factor", "", "Copies of the data: 2 with replicas, else 1."),
 )
-DB_STATUS = {
-    "active": 0,
-    "active-change-pending": 1,
-    "pending": 2,
-    "import-pending": 3,
-    "delete-pending": 4,
-    "recovery": 5,
+DB_STATUS: dict[str, int] = {
+    BdbStatus.ACTIVE: 0,
+    BdbStatus.CHANGE_PENDING: 1,
+    BdbStatus.PENDING: 2,
+    BdbStatus.IMPORT_PENDING: 3,
+    BdbStatus.DELETE_PENDING: 4,
+    BdbStatus.RECOVERY: 5,
 }
 
 CLUSTER = (

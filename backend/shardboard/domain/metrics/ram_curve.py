@@ -39,8 +39,8 @@ class ShardCurve:
         capacity = (ram - fixed) / size
         if capacity >= self.values_ram + self.values_flash:
             return 1.0
-        place = bisect_right(self.points, capacity, key=lambda point: point[0])
-        return self.points[place - 1][1] if place else 0.0
+        index = bisect_right(self.points, capacity, key=lambda point: point[0])
+        return self.points[index - 1][1] if index else 0.0
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Point:
 
 def parse(text: str) -> tuple[int, list[tuple[int, float]]]:
     """Parse the reply to `TIER.CURVE`: `<uses> <values>:<millionths> …`. Raises ValueError."""
-    uses, *pairs = text.split()
+    use_count, *pairs = text.split()
     points = [(int(values), int(share) / 1e6) for values, _, share in (pair.partition(":") for pair in pairs)]
-    return int(uses), points
+    return int(use_count), points
 
 
 def has_data(shard: ShardCurve) -> bool:
@@ -65,15 +65,15 @@ def has_data(shard: ShardCurve) -> bool:
 
 def curve(shards: Sequence[ShardCurve], memory_size: int, copies: int) -> list[Point]:
     """Return the curve of a database with `copies` shards (replicas included); empty if no shard has usable data."""
-    telling = [shard for shard in shards if has_data(shard)]
-    if not telling or not memory_size:
+    informative = [shard for shard in shards if has_data(shard)]
+    if not informative or not memory_size:
         return []
-    least = memory_size * MIN_SHARE
-    sizes = [round(least + (memory_size - least) * step / (STEPS - 1)) for step in range(STEPS)]
-    return [Point(size, hit_ratio_at(telling, size / copies)) for size in sizes]
+    min_memory = memory_size * MIN_SHARE
+    sizes = [round(min_memory + (memory_size - min_memory) * step / (STEPS - 1)) for step in range(STEPS)]
+    return [Point(size, hit_ratio_at(informative, size / copies)) for size in sizes]
 
 
 def hit_ratio_at(shards: Sequence[ShardCurve], ram: float) -> float:
     """Return the hit ratio with `ram` bytes for each shard; shards are weighted by their accesses."""
-    uses = sum(shard.uses for shard in shards)
-    return sum(shard.uses * shard.hit_ratio(ram) for shard in shards) / uses
+    use_count = sum(shard.uses for shard in shards)
+    return sum(shard.uses * shard.hit_ratio(ram) for shard in shards) / use_count

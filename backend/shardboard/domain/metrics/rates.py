@@ -145,8 +145,8 @@ def add(values: Iterable[Value]) -> Value:
 
 def share(part: Value, rest: Value) -> Value:
     """Return part / (part + rest); None if it is unknown or both are zero."""
-    whole = add((part, rest))
-    return None if not whole or part is None else part / whole
+    total = add((part, rest))
+    return None if not total or part is None else part / total
 
 
 def node(
@@ -157,11 +157,11 @@ def node(
     def rate(name: str) -> Value:
         return per_second(now[name], before[name], seconds) if before is not None and seconds <= MAX_STEP else None
 
-    whole = add(rate(name) for name in CPU_MODES)
+    total = add(rate(name) for name in CPU_MODES)
 
     def share_of_cores(name: str) -> Value:
         value = rate(name)
-        return value / whole if whole and value is not None else None
+        return value / total if total and value is not None else None
 
     values: dict[str, Value] = {
         **{name: share_of_cores(name) for name in (*CPU_MODES, *CPU_PARTS)},
@@ -175,7 +175,7 @@ def node(
         "persistent_storage_avail": now["storage_avail"],
         "agent_cpu": rate("agent_cpu"),
         "agent_rss": now["agent_rss"],
-        **{f"{what}_pressure": rate(f"pressure_{what}") for what in ("cpu", "io", "memory")},
+        **{f"{resource}_pressure": rate(f"pressure_{resource}") for resource in ("cpu", "io", "memory")},
         **{name: shards[name] for name in ("total_req", "used_memory", "conns", "cur_aof_rewrites")},
         "bigstore_free": now["flash_free"],
         **{name: shards.get(name) for name in ("bigstore_iops", "bigstore_kv_ops", "bigstore_throughput")},

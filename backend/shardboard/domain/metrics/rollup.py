@@ -146,8 +146,8 @@ def merge(topic: str, t: int, parts: Sequence[TopicFrame], seconds: int) -> Topi
             columns[metric] = _newest([part.columns[metric] for part in parts if metric in part.columns], len(uids))
         elif is_mean(metric):
             weight = weight_of(topic, metric)
-            columns[metric], known = _mean(metric, weight, parts, seconds, len(uids))
-            columns.setdefault(weight, known)
+            columns[metric], known_seconds = _mean(metric, weight, parts, seconds, len(uids))
+            columns.setdefault(weight, known_seconds)
         if metric in PEAKS:
             columns[f"{metric}_max"] = _fold(_extremes(parts, metric, "max"), len(uids), _higher)
         if metric in LOWS:
@@ -170,7 +170,7 @@ def _aligned(frame: TopicFrame, target_uids: "array[int]") -> TopicFrame:
     if frame.uids == target_uids:
         return frame
     return TopicFrame(
-        frame.t, target_uids, {name: aligned(found, frame.uids, target_uids) for name, found in frame.columns.items()}
+        frame.t, target_uids, {name: aligned(column, frame.uids, target_uids) for name, column in frame.columns.items()}
     )
 
 
@@ -178,21 +178,23 @@ def _mean(
     metric: str, weight: str, parts: Sequence[TopicFrame], seconds: int, width: int
 ) -> "tuple[array[float], array[float]]":
     """Return the mean over the known seconds, and the number of these seconds."""
-    totals, known = [0.0] * width, [0.0] * width
+    totals, known_seconds = [0.0] * width, [0.0] * width
     for part in parts:
         values, counts = part.columns.get(metric), part.columns.get(f"#{metric}", part.columns.get(weight))
         if values is None:
             continue
         if counts is None and _complete(values):
             totals = [total + value * seconds for total, value in zip(totals, values, strict=True)]
-            known = [count + seconds for count in known]
+            known_seconds = [count + seconds for count in known_seconds]
             continue
         for index, value in enumerate(values):
             if value == value:
                 length = seconds if counts is None else counts[index]
                 totals[index] += value * length
-                known[index] += length
-    return array("f", [a / b if b else nan for a, b in zip(totals, known, strict=True)]), array("f", known)
+                known_seconds[index] += length
+    return array("f", [a / b if b else nan for a, b in zip(totals, known_seconds, strict=True)]), array(
+        "f", known_seconds
+    )
 
 
 def _newest(columns: "Sequence[array[float]]", width: int) -> "array[float]":
@@ -200,10 +202,10 @@ def _newest(columns: "Sequence[array[float]]", width: int) -> "array[float]":
 
 
 def _fold(columns: "Sequence[array[float]]", width: int, choose: Callable[[float, float], float]) -> "array[float]":
-    found = array("f", [nan]) * width
+    folded = array("f", [nan]) * width
     for column in columns:
-        found = array("f", map(choose, found, column))
-    return found
+        folded = array("f", map(choose, folded, column))
+    return folded
 
 
 def _higher(a: float, b: float) -> float:
@@ -216,8 +218,8 @@ def _lower(a: float, b: float) -> float:
 
 def _extremes(parts: Sequence[TopicFrame], metric: str, which: str) -> "list[array[float]]":
     """Return the highest or lowest second of each part, or the value itself if it was not stored."""
-    found = (part.columns.get(f"{metric}_{which}", part.columns.get(metric)) for part in parts)
-    return [column for column in found if column is not None]
+    columns = (part.columns.get(f"{metric}_{which}", part.columns.get(metric)) for part in parts)
+    return [column for column in columns if column is not None]
 
 
 def _complete(values: "array[float]") -> bool:
@@ -230,5 +232,5 @@ def _total(columns: "Mapping[str, array[float]]", names: Sequence[str]) -> list[
 
 
 def _share(part: float, rest: float) -> float:
-    whole = part + rest
-    return part / whole if whole > 0 else nan
+    total = part + rest
+    return part / total if total > 0 else nan

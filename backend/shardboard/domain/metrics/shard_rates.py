@@ -61,7 +61,7 @@ ROW = (
     *("instantaneous_ops_per_sec", "mem_not_counted_for_evict", "mem_size_lua", "pubsub_channels", "pubsub_patterns"),
 )
 """Values of a computed row: the metrics of a shard, and values that only its database has."""
-PLACE = {name: place for place, name in enumerate(ROW)}
+PLACE = {name: index for index, name in enumerate(ROW)}
 _COMPUTED = (*COUNTERS, *GAUGES, "total_req", "hit_ratio", "main_thread_cpu_user", "repl_lag_bytes")
 _in_order = itemgetter(*(_COMPUTED.index(name) for name in ROW))
 _TOTALS = itemgetter(*(list(COUNTERS).index(name) for name in ("read_req", "write_req", "other_req")))
@@ -77,7 +77,7 @@ class ShardRates:
     """
 
     def __init__(self, fields: Sequence[str]) -> None:
-        self.fields = {name: place for place, name in enumerate((*fields, "boot"))}
+        self.fields = {name: index for index, name in enumerate((*fields, "boot"))}
         self._counters = itemgetter(*(self.fields[name] for name in COUNTERS.values()))
         self._gauges = itemgetter(*(self.fields[name] for name in GAUGES.values()))
         self._process = itemgetter(self.fields["started_at"], self.fields["boot"])
@@ -91,9 +91,9 @@ class ShardRates:
     def row(self, now: "array[float]", before: "array[float] | None", seconds: float) -> "array[float]":
         """Return the row of one second; `before` is the sample `seconds` earlier, None if there is none to compare with."""
         if before is not None and 0 < seconds <= MAX_STEP and self._process(now) == self._process(before):
-            grown = [a - b for a, b in zip(self._counters(now), self._counters(before), strict=True)]
-            reset = [delta for delta in grown[:_MONOTONIC] if delta < 0]
-            rates = _UNKNOWN if reset else [delta / seconds if delta >= 0 else nan for delta in grown]
+            increases = [a - b for a, b in zip(self._counters(now), self._counters(before), strict=True)]
+            reset = [delta for delta in increases[:_MONOTONIC] if delta < 0]
+            rates = _UNKNOWN if reset else [delta / seconds if delta >= 0 else nan for delta in increases]
         else:
             rates = _UNKNOWN
         hits, misses = _LOOKUPS(rates)
@@ -107,8 +107,8 @@ _UNKNOWN = [nan] * len(COUNTERS)
 
 def _share(part: float, rest: float) -> float:
     """Return part / (part + rest); NaN if unknown or if both are zero."""
-    whole = part + rest
-    return part / whole if whole > 0 else nan
+    total = part + rest
+    return part / total if total > 0 else nan
 
 
 _OF_PRIMARIES = (
@@ -132,19 +132,19 @@ def database(
     Traffic and keys are those of the primaries, memory and CPU those of all shards. `probes` are the durations of all PINGs of the
     second in microseconds.
     """
-    leading, following = summed(primaries), summed(replicas) if replicas else [0.0] * len(ROW)
-    together = [a + b for a, b in zip(leading, following, strict=True)] if primaries else following
-    memory, resident = (together[PLACE[name]] for name in ("used_memory", "used_memory_rss"))
-    taken = sorted(probes)
+    primary_sums, replica_sums = summed(primaries), summed(replicas) if replicas else [0.0] * len(ROW)
+    combined = [a + b for a, b in zip(primary_sums, replica_sums, strict=True)] if primaries else replica_sums
+    memory, resident = (combined[PLACE[name]] for name in ("used_memory", "used_memory_rss"))
+    latencies = sorted(probes)
     values = {
-        **{name: leading[PLACE[name]] for name in _OF_PRIMARIES},
-        **{name: together[PLACE[name]] for name in _OF_ALL},
-        "conns": leading[PLACE["connected_clients"]],
-        "hit_ratio": _share(leading[PLACE["read_hits"]], leading[PLACE["read_misses"]]),
+        **{name: primary_sums[PLACE[name]] for name in _OF_PRIMARIES},
+        **{name: combined[PLACE[name]] for name in _OF_ALL},
+        "conns": primary_sums[PLACE["connected_clients"]],
+        "hit_ratio": _share(primary_sums[PLACE["read_hits"]], primary_sums[PLACE["read_misses"]]),
         "mem_frag_ratio": resident / memory if memory > 0 else nan,
         "responsiveness": worst((*primaries, *replicas), "responsiveness"),
-        "p50_responsiveness": _quantile(taken, 0.5),
-        "p99_responsiveness": _quantile(taken, 0.99),
+        "p50_responsiveness": _quantile(latencies, 0.5),
+        "p99_responsiveness": _quantile(latencies, 0.99),
         **dict.fromkeys(("total_res", "read_res", "write_res", "other_res"), nan),
     }
     return [values[name] for name in BDB_METRICS]
@@ -157,8 +157,8 @@ def summed(rows: "Sequence[array[float]]") -> list[float]:
 
 def worst(rows: "Iterable[array[float]]", name: str) -> float:
     """Return the highest known value."""
-    place = PLACE[name]
-    return max((row[place] for row in rows if not isnan(row[place])), default=nan)
+    index = PLACE[name]
+    return max((row[index] for row in rows if not isnan(row[index])), default=nan)
 
 
 def _quantile(taken: Sequence[int], q: float) -> float:

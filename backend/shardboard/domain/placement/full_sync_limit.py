@@ -32,11 +32,11 @@ def limit(own: int, policy: int) -> int:
 def admit(requested: Iterable[Transfer], running: Iterable[Transfer], limits: Mapping[int, int]) -> list[Transfer]:
     """Return the transfers of `wanted`, in their order, that may run in addition to `running`. A transfer that is already running
     does not count twice."""
-    under_way = {transfer.uid: transfer for transfer in running}
-    busy = Counter(node for transfer in under_way.values() for node in transfer.nodes)
+    running_by_uid = {transfer.uid: transfer for transfer in running}
+    busy = Counter(node for transfer in running_by_uid.values() for node in transfer.nodes)
     admitted = []
     for transfer in requested:
-        if transfer.uid not in under_way:
+        if transfer.uid not in running_by_uid:
             if any(limits.get(node, UNLIMITED) and busy[node] >= limits[node] for node in transfer.nodes):
                 continue
             busy.update(transfer.nodes)

@@ -75,26 +75,26 @@ class Layout:
 
     def fits(self, bdb: int, pair: int, node: int) -> bool:
         """Return whether another copy of the pair can be on the node: allowed, enough capacity, and no copy there yet."""
-        database, room = self.databases[bdb], self._rooms.get(node)
+        database, capacity = self.databases[bdb], self._rooms.get(node)
         return (
-            room is not None
+            capacity is not None
             and (database.nodes is None or node in database.nodes)
-            and room.shards < room.max_shards
-            and (database.memory == 0 or database.memory <= room.free_memory)
-            and room.has_flash_for(database.flash)
+            and capacity.shards < capacity.max_shards
+            and (database.memory == 0 or database.memory <= capacity.free_memory)
+            and capacity.has_flash_for(database.flash)
             and all(copy.node != node for copy in self.pair(bdb, pair))
         )
 
     def choose(self, copy: Copy) -> int | None:
         """Return the best node for another copy like this one; None if there is none."""
-        open_ = [node for node in self._rooms if self.fits(copy.bdb, copy.pair, node)]
+        available = [node for node in self._rooms if self.fits(copy.bdb, copy.pair, node)]
         dense = self.databases[copy.bdb].dense
 
         def rank(node: int) -> tuple[int, ...]:
             role, all_ = self.count(node, copy.bdb, is_primary=copy.is_primary), self.count(node, copy.bdb)
             return (-role, -all_, node) if dense else (role, all_, self._rooms[node].shards, node)
 
-        return min(open_, key=rank, default=None)
+        return min(available, key=rank, default=None)
 
     def promote(self, uid: int) -> None:
         """Give the primary role of its pair to this copy."""
@@ -115,9 +115,9 @@ class Layout:
 
     def move(self, uid: int, node: int) -> Copy:
         """Move a copy; it keeps its role."""
-        old = self.copies[uid]
+        old_copy = self.copies[uid]
         self.remove(uid)
-        return self.add(old.bdb, old.pair, node, is_primary=old.is_primary)
+        return self.add(old_copy.bdb, old_copy.pair, node, is_primary=old_copy.is_primary)
 
     def _put(self, copy: Copy) -> None:
         self.copies[copy.uid] = copy
@@ -131,12 +131,14 @@ class Layout:
         return copy
 
     def _occupy(self, copy: Copy, sign: int) -> None:
-        room = self._rooms.get(copy.node)
-        if room is not None:
+        capacity = self._rooms.get(copy.node)
+        if capacity is not None:
             database = self.databases[copy.bdb]
-            flash = None if room.free_flash is None else room.free_flash - sign * (database.flash or 0)
-            memory = room.free_memory - sign * database.memory
-            self._rooms[copy.node] = replace(room, shards=room.shards + sign, free_memory=memory, free_flash=flash)
+            flash = None if capacity.free_flash is None else capacity.free_flash - sign * (database.flash or 0)
+            memory = capacity.free_memory - sign * database.memory
+            self._rooms[copy.node] = replace(
+                capacity, shards=capacity.shards + sign, free_memory=memory, free_flash=flash
+            )
 
 
 def move_title(layout: Layout, copy: Copy, *, to: int | None = None, promoted: Copy | None = None) -> str:
@@ -157,7 +159,7 @@ def relocation_move(layout: Layout, copy: Copy, to: int | None, promoted: Copy |
         bdb=copy.bdb,
         pair=copy.pair,
         title=move_title(layout, copy, to=to, promoted=promoted),
-        leaves=copy.uid if to is not None else None,
+        removed=copy.uid if to is not None else None,
         to=to,
-        leads=promoted.uid if promoted is not None else None,
+        promote=promoted.uid if promoted is not None else None,
     )

@@ -5,8 +5,8 @@ one is the primary, the new one is promoted first. There are never fewer copies 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self
 
 MoveStep = Literal["wait", "start", "copy", "hand_over", "follow", "retire", "end", "done"]
 
@@ -22,28 +22,42 @@ STEP_PROGRESS: dict[MoveStep, float] = {
 }
 """Progress of a move at the start of each step."""
 
+FORMER_KEYS = {
+    "leaves": "removed",
+    "newcomer": "new_shard",
+    "leads": "promote",
+    "takes_lead": "promote_new_shard",
+}
+"""Keys of moves that earlier releases stored in actions."""
+
 
 @dataclass(frozen=True)
 class Move:
-    """Each part is optional. Without `leaves` a copy is added, without `newcomer` one is removed, and without both only the primary
-    role changes."""
+    """Each part is optional. Without `removed` a copy is added, without `new_shard` one is removed, and without both only the
+    primary role changes."""
 
     bdb: int
     pair: int
     title: str
     """Description for users, in the imperative."""
-    leaves: int | None = None
+    removed: int | None = None
     """Uid of the shard to remove."""
-    newcomer: int | None = None
+    new_shard: int | None = None
     """Uid of the shard to add."""
     to: int | None = None
     """Node of the new shard."""
-    leads: int | None = None
+    promote: int | None = None
     """A shard of the pair that is promoted before anything is copied."""
-    takes_lead: bool = False
+    promote_new_shard: bool = False
     """Whether the new shard is promoted at the end, regardless of the current primary."""
 
-    def param(self) -> dict[str, Any]:
+    @classmethod
+    def parse(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a move as stored in an action by this or an earlier release."""
+        renamed = {FORMER_KEYS.get(key, key): value for key, value in stored.items()}
+        return cls(**{each.name: renamed[each.name] for each in fields(cls) if each.name in renamed})
+
+    def stored(self) -> dict[str, Any]:
         """Return the move as stored in an action."""
         return asdict(self)
 
@@ -81,21 +95,25 @@ class NextStep:
 def next_step(move: Move, members: Mapping[int, PairMember]) -> NextStep:
     """Return the next step. `members` are the shards of the pair that have a row. Completed steps are skipped."""
     leader = next((each for each in members.values() if each.is_primary and each.is_desired), None)
-    if move.leads is not None and (leader is None or leader.uid != move.leads) and _must_promote_first(move, members):
-        promoted = members.get(move.leads)
-        if promoted is None or not promoted.in_sync:
-            return NextStep("hand_over", move.leads, blocked=f"Shard redis:{move.leads} is not in sync.")
-        return NextStep("hand_over", move.leads)
-    if move.newcomer is not None:
-        newcomer = members.get(move.newcomer)
-        if newcomer is None or not newcomer.answers:
-            step: MoveStep = "wait" if newcomer is None else "start"
+    if (
+        move.promote is not None
+        and (leader is None or leader.uid != move.promote)
+        and _must_promote_first(move, members)
+    ):
+        target = members.get(move.promote)
+        if target is None or not target.in_sync:
+            return NextStep("hand_over", move.promote, blocked=f"Shard redis:{move.promote} is not in sync.")
+        return NextStep("hand_over", move.promote)
+    if move.new_shard is not None:
+        new_shard = members.get(move.new_shard)
+        if new_shard is None or not new_shard.answers:
+            step: MoveStep = "wait" if new_shard is None else "start"
             return NextStep(step, blocked="" if leader else f"No primary of pair {move.pair} responds.")
-        if not newcomer.in_sync and not newcomer.is_primary:
+        if not new_shard.in_sync and not new_shard.is_primary:
             return NextStep("copy")
-        if move.takes_lead and leader is not None and leader.uid != newcomer.uid and newcomer.is_desired:
-            return NextStep("hand_over", newcomer.uid)
-    leaving = members.get(move.leaves) if move.leaves is not None else None
+        if move.promote_new_shard and leader is not None and leader.uid != new_shard.uid and new_shard.is_desired:
+            return NextStep("hand_over", new_shard.uid)
+    leaving = members.get(move.removed) if move.removed is not None else None
     if leaving is not None and leaving.is_desired:
         return _remove(move, leaving, leader, members)
     if leaving is not None and not leaving.is_unreachable:
@@ -104,30 +122,32 @@ def next_step(move: Move, members: Mapping[int, PairMember]) -> NextStep:
 
 
 def _must_promote_first(move: Move, members: Mapping[int, PairMember]) -> bool:
-    """Return whether `move.leads` must still be promoted. When the new shard has a row, this is not checked again, because a later
-    failover takes precedence."""
-    return move.newcomer is None or move.newcomer not in members
+    """Return whether `move.promote` must still be promoted. When the new shard has a row, this is not checked again, because a
+    later failover takes precedence."""
+    return move.new_shard is None or move.new_shard not in members
 
 
 def _remove(move: Move, leaving: PairMember, leader: PairMember | None, members: Mapping[int, PairMember]) -> NextStep:
     if leader is None:
         return NextStep("retire", blocked=f"No primary of pair {move.pair} responds.")
     if leaving.is_primary:
-        if move.newcomer is None:
+        if move.new_shard is None:
             return NextStep("hand_over", blocked=f"Shard redis:{leaving.uid} is the primary of its pair.")
-        return NextStep("hand_over", move.newcomer)
-    others = [each for each in members.values() if each.is_desired and each.answers and each not in (leaving, leader)]
-    if any(each.follows != leader.uid for each in others):
+        return NextStep("hand_over", move.new_shard)
+    other_copies = [
+        each for each in members.values() if each.is_desired and each.answers and each not in (leaving, leader)
+    ]
+    if any(each.follows != leader.uid for each in other_copies):
         return NextStep("follow")
     return NextStep("retire")
 
 
 def first_of_pairs(moves: Iterable[tuple[int, Move]]) -> dict[int, Move]:
     """Return the first of the numbered moves of each pair; the moves of a pair run one after the other."""
-    seen: set[tuple[int, int]] = set()
-    turn = {}
+    seen_pairs: set[tuple[int, int]] = set()
+    first_moves = {}
     for number, move in moves:
-        if (move.bdb, move.pair) not in seen:
-            seen.add((move.bdb, move.pair))
-            turn[number] = move
-    return turn
+        if (move.bdb, move.pair) not in seen_pairs:
+            seen_pairs.add((move.bdb, move.pair))
+            first_moves[number] = move
+    return first_moves

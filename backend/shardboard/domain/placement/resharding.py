@@ -30,46 +30,51 @@ def count(ranges: Ranges) -> int:
     return sum(last - first + 1 for first, last in ranges)
 
 
-def distribute(held: SlotDistribution, staying: Collection[int]) -> dict[int, Ranges]:
+def distribute(distribution: SlotDistribution, staying: Collection[int]) -> dict[int, Ranges]:
     """Return the slots of each `staying` pair: sizes differ by at most one, and as few slots as possible move.
 
-    `held` contains every slot exactly once. Pairs that do not stay lose all their slots.
+    `distribution` contains every slot exactly once. Pairs that do not stay lose all their slots.
     """
-    left = {pair: held.get(pair, ()) for pair in {*held, *staying}}
-    quota = _quota(held, staying)
-    surplus = {pair: count(ranges) - quota.get(pair, 0) for pair, ranges in left.items()}
-    gained: dict[int, list[tuple[int, int]]] = {pair: [] for pair in staying}
-    while needy := [pair for pair in sorted(surplus) if surplus[pair] < 0]:
-        target = min(needy, key=lambda pair: (surplus[pair], pair))
-        own = (*left[target], *gained[target])
+    remaining_ranges = {pair: distribution.get(pair, ()) for pair in {*distribution, *staying}}
+    quota = _quota(distribution, staying)
+    surplus = {pair: count(ranges) - quota.get(pair, 0) for pair, ranges in remaining_ranges.items()}
+    gained_ranges: dict[int, list[tuple[int, int]]] = {pair: [] for pair in staying}
+    while pairs_without_slots := [pair for pair in sorted(surplus) if surplus[pair] < 0]:
+        target = min(pairs_without_slots, key=lambda pair: (surplus[pair], pair))
+        new_ranges = (*remaining_ranges[target], *gained_ranges[target])
         source = max(
             (pair for pair in sorted(surplus) if surplus[pair] > 0),
-            key=lambda pair: (_touches(left[pair], own), surplus[pair] == -surplus[target], surplus[pair], -pair),
+            key=lambda pair: (
+                _are_adjacent(remaining_ranges[pair], new_ranges),
+                surplus[pair] == -surplus[target],
+                surplus[pair],
+                -pair,
+            ),
         )
-        given = _take(left[source], min(surplus[source], -surplus[target]), own)
-        left[source] = subtract(left[source], given)
-        gained[target] += given
-        surplus[source] -= count(given)
-        surplus[target] += count(given)
-    return {pair: joined(left[pair], tuple(gained[pair])) for pair in sorted(staying)}
+        ranges = _take_ranges(remaining_ranges[source], min(surplus[source], -surplus[target]), new_ranges)
+        remaining_ranges[source] = subtract(remaining_ranges[source], ranges)
+        gained_ranges[target] += ranges
+        surplus[source] -= count(ranges)
+        surplus[target] += count(ranges)
+    return {pair: joined(remaining_ranges[pair], tuple(gained_ranges[pair])) for pair in sorted(staying)}
 
 
-def batches(held: SlotDistribution, desired: SlotDistribution) -> list[SlotBatch]:
+def batches(distribution: SlotDistribution, desired: SlotDistribution) -> list[SlotBatch]:
     """Return what has to move, the largest batch first. Slots without an owner do not move."""
-    moving: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    owned = _in_order(held)
-    source, begin, end = next(owned, _UNOWNED)
+    runs_by_pair: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    owned_runs = _in_order(distribution)
+    source, start, end = next(owned_runs, _UNOWNED)
     for target, first, last in _in_order(desired):
         while end < first:
-            source, begin, end = next(owned, _UNOWNED)
-        while begin <= last:
+            source, start, end = next(owned_runs, _UNOWNED)
+        while start <= last:
             if source != target:
-                moving.setdefault((source, target), []).append((max(begin, first), min(end, last)))
+                runs_by_pair.setdefault((source, target), []).append((max(start, first), min(end, last)))
             if end > last:
                 break
-            source, begin, end = next(owned, _UNOWNED)
-    found = [SlotBatch(source, target, joined(tuple(runs))) for (source, target), runs in moving.items()]
-    return sorted(found, key=lambda batch: (-batch.size, batch.source, batch.target))
+            source, start, end = next(owned_runs, _UNOWNED)
+    slot_batches = [SlotBatch(source, target, joined(tuple(runs))) for (source, target), runs in runs_by_pair.items()]
+    return sorted(slot_batches, key=lambda batch: (-batch.size, batch.source, batch.target))
 
 
 _UNOWNED = (-1, SLOTS, SLOTS)
@@ -81,50 +86,50 @@ def _in_order(shared: SlotDistribution) -> Iterator[tuple[int, int, int]]:
     return iter(sorted(runs, key=lambda run: run[1]))
 
 
-def after(held: SlotDistribution, done: Sequence[SlotBatch]) -> dict[int, Ranges]:
+def after(distribution: SlotDistribution, done: Sequence[SlotBatch]) -> dict[int, Ranges]:
     """Return the slots of each pair after these batches."""
-    left = dict(held)
+    remaining = dict(distribution)
     for batch in done:
-        left[batch.source] = subtract(left[batch.source], batch.slots)
-        left[batch.target] = joined(left.get(batch.target, ()), batch.slots)
-    return left
+        remaining[batch.source] = subtract(remaining[batch.source], batch.slots)
+        remaining[batch.target] = joined(remaining.get(batch.target, ()), batch.slots)
+    return remaining
 
 
 def parallel_batches(waiting: Sequence[SlotBatch]) -> list[SlotBatch]:
     """Return batches that can run in parallel, in the given order of preference: each pair takes part in one batch at a time."""
-    chosen: list[SlotBatch] = []
+    selected: list[SlotBatch] = []
     busy: set[int] = set()
     for batch in waiting:
         if not busy & {batch.source, batch.target}:
-            chosen.append(batch)
+            selected.append(batch)
             busy |= {batch.source, batch.target}
-    return chosen
+    return selected
 
 
-def _quota(held: SlotDistribution, staying: Collection[int]) -> dict[int, int]:
+def _quota(distribution: SlotDistribution, staying: Collection[int]) -> dict[int, int]:
     """Return the number of slots for each pair; the pairs with the most slots get the remainder."""
-    size, odd = divmod(SLOTS, len(staying))
-    by_holding = sorted(staying, key=lambda pair: (-count(held.get(pair, ())), pair))
-    return {pair: size + (place < odd) for place, pair in enumerate(by_holding)}
+    size, remainder = divmod(SLOTS, len(staying))
+    by_holding = sorted(staying, key=lambda pair: (-count(distribution.get(pair, ())), pair))
+    return {pair: size + (index < remainder) for index, pair in enumerate(by_holding)}
 
 
-def _touches(ranges: Ranges, own: Ranges) -> bool:
+def _are_adjacent(ranges: Ranges, own: Ranges) -> bool:
     """Return whether the ranges of both are adjacent."""
     edges = {first - 1 for first, _ in own} | {last + 1 for _, last in own}
     return any(first in edges or last in edges for first, last in ranges)
 
 
-def _take(ranges: Ranges, needed: int, own: Ranges) -> Ranges:
+def _take_ranges(ranges: Ranges, needed: int, own: Ranges) -> Ranges:
     """Return `wanted` slots of `ranges`: first those adjacent to `own`, then complete small ranges, then part of a larger one."""
-    taken: list[tuple[int, int]] = []
-    for first, last in sorted(ranges, key=lambda run: (not _touches((run,), own), run[1] - run[0], run[0])):
-        room = needed - count(tuple(taken))
-        if room == 0:
+    taken_ranges: list[tuple[int, int]] = []
+    for first, last in sorted(ranges, key=lambda run: (not _are_adjacent((run,), own), run[1] - run[0], run[0])):
+        needed_slots = needed - count(tuple(taken_ranges))
+        if needed_slots == 0:
             break
-        if last - first + 1 <= room:
-            taken.append((first, last))
+        if last - first + 1 <= needed_slots:
+            taken_ranges.append((first, last))
         elif any(end == first - 1 for _, end in own):
-            taken.append((first, first + room - 1))
+            taken_ranges.append((first, first + needed_slots - 1))
         else:
-            taken.append((last - room + 1, last))
-    return joined(tuple(taken))
+            taken_ranges.append((last - needed_slots + 1, last))
+    return joined(tuple(taken_ranges))

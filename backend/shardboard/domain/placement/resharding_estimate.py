@@ -34,8 +34,8 @@ class Rates:
 
 
 _MACHINE = "two cores, 3 to 6 primaries with replicas, busy with other work, one run each"
-_OLD = f"measured on Valkey 8.0.1 with no keys, 200,000 small keys and 2,000 keys of 100 kB; {_MACHINE} (load 16 to 23)"
-_NEW = "measured on Valkey 9.1 with 2,000 to 200,000 small keys and 2,000 keys of 100 kB; two cores, 3 to 6 primaries with replicas"
+_V8 = f"measured on Valkey 8.0.1 with no keys, 200,000 small keys and 2,000 keys of 100 kB; {_MACHINE} (load 16 to 23)"
+_V9 = "measured on Valkey 9.1 with 2,000 to 200,000 small keys and 2,000 keys of 100 kB; two cores, 3 to 6 primaries with replicas"
 
 RATES: Mapping[tuple[bool, ReshardingPace], Rates] = {
     (False, "gentle"): Rates(
@@ -43,16 +43,16 @@ RATES: Mapping[tuple[bool, ReshardingPace], Rates] = {
         keys=1_500,
         bytes=2.6e6,
         latency="Latency increases while slots move: measured with a client of 200 requests per second on two cores, P99 was 3 to "
-        "4 ms instead of 0.7 ms. If slots have few keys, many move together: on a busy machine, 1 % of the requests then took "
+        "4 ms instead of 0.7 ms. If slots have few keys, many move together: on a busy machine, 1% of the requests then took "
         "40 ms.",
-        source=_OLD,
+        source=_V8,
     ),
     (False, "fast"): Rates(
         slots=890,
         keys=7_600,
         bytes=40e6,
         latency="Latency increases strongly while slots move: measured on two cores, P99 was 18 to 25 ms instead of 0.7 ms.",
-        source=_OLD,
+        source=_V8,
     ),
     (True, "gentle"): Rates(
         slots=185,
@@ -60,7 +60,7 @@ RATES: Mapping[tuple[bool, ReshardingPace], Rates] = {
         bytes=3e6,
         latency="Latency increases slightly while slots move: measured with a client of 200 requests per second on two cores, P99 "
         "was 2 to 4 ms instead of 0.5 to 0.8 ms.",
-        source=_NEW,
+        source=_V9,
     ),
     (True, "fast"): Rates(
         slots=20_000,
@@ -68,7 +68,7 @@ RATES: Mapping[tuple[bool, ReshardingPace], Rates] = {
         bytes=100e6,
         latency="Latency increases strongly while slots move: measured with a client of 200 requests per second on two cores, P99 "
         "was 15 to 80 ms instead of 0.5 to 0.8 ms.",
-        source=_NEW,
+        source=_V9,
     ),
 }
 """Rates by use of the native slot migration, and pace. docs/benchmarks/resharding.md lists the request latency on Valkey 8."""
@@ -120,7 +120,7 @@ class Estimate:
 
 def moved_data(
     batches: Sequence[SlotBatch],
-    held: Mapping[int, ShardData],
+    data_by_shard: Mapping[int, ShardData],
     *,
     shards: int,
     native_migration: bool,
@@ -133,13 +133,13 @@ def moved_data(
         return MovedData(slots, None, None, shards, native_migration, unknown)
     keys = size = 0.0
     for batch in batches:
-        holding = held.get(batch.source)
-        if holding is None or holding.keys is None or holding.bytes is None:
+        source_holding = data_by_shard.get(batch.source)
+        if source_holding is None or source_holding.keys is None or source_holding.bytes is None:
             reason = f"The data size of pair {batch.source} is unknown: there is no recent sample of its primary."
             return MovedData(slots, None, None, shards, native_migration, reason)
-        share = batch.size / max(1, holding.slots)
-        keys += share * holding.keys
-        size += share * holding.bytes
+        share = batch.size / max(1, source_holding.slots)
+        keys += share * source_holding.keys
+        size += share * source_holding.bytes
     return MovedData(slots, round(keys), round(size), shards, native_migration)
 
 
@@ -153,18 +153,18 @@ def estimate(moved: MovedData, pace: ReshardingPace) -> Estimate:
         return Estimate(None, f"The duration is unknown. {moved.unknown}", rates.latency, basis)
     seconds = rounded(
         (START_SECONDS if moved.shards else 0.0)
-        + _moving(moved.native_migration, pace, moved.slots, moved.keys, moved.bytes)
+        + _move_seconds(moved.native_migration, pace, moved.slots, moved.keys, moved.bytes)
     )
     return Estimate(seconds, f"about {duration_text(seconds)}", rates.latency, basis)
 
 
-def _moving(native_migration: bool, pace: ReshardingPace, slots: int, keys: int, size: int) -> float:
+def _move_seconds(native_migration: bool, pace: ReshardingPace, slots: int, keys: int, size: int) -> float:
     """Return the seconds from the first slot to the last."""
     rates = RATES[native_migration, pace]
     if native_migration and pace == "gentle":
         # Its pauses end when the slots, or their keys, have moved as slowly as with valkey-cli.
-        worth = min(slots / rates.slots, keys / rates.keys + size / rates.bytes)
-        return max(GENTLE_AT_LEAST * _moving(native_migration, "fast", slots, keys, size), worth)
+        seconds_needed = min(slots / rates.slots, keys / rates.keys + size / rates.bytes)
+        return max(GENTLE_AT_LEAST * _move_seconds(native_migration, "fast", slots, keys, size), seconds_needed)
     return slots / rates.slots + max(keys / rates.keys, size / rates.bytes)
 
 
@@ -178,11 +178,11 @@ def rounded(seconds: float) -> int:
 
 def duration_text(seconds: int) -> str:
     """Return a duration such as `40 s`, `1 min 15 s`, `20 min`, `1 h 30 min`, `26 h`."""
-    minutes, rest = divmod(seconds, 60)
+    minutes, remainder = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     parts = [
         f"{hours} h" if hours else "",
         f"{minutes} min" if minutes else "",
-        f"{rest} s" if rest and not hours else "",
+        f"{remainder} s" if remainder and not hours else "",
     ]
     return " ".join(part for part in parts if part) or "0 s"

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from shardboard.domain.placement.shard_role import ShardRole
+
 SHARD_PORTS = range(20000, 25000)
 BUS_OFFSET = 5000
 """Distance of the cluster bus port from the client port. It is always set, because the engine's default of 10000 results in ports
@@ -69,7 +71,7 @@ def place(
             "Replication needs at least two nodes, because a replica on the node of its primary would be lost together with it."
         )
     if shard_flash is not None:
-        capacities = [room for room in capacities if room.free_flash is not None]
+        capacities = [capacity for capacity in capacities if capacity.free_flash is not None]
         if len(capacities) < (2 if replication else 1):
             raise InsufficientCapacity(
                 f"A database on flash{' with replication' if replication else ''} needs at least "
@@ -78,11 +80,14 @@ def place(
             )
     plan = _Plan(capacities, 0 if overbooking else shard_memory, existing, shard_flash)
     choose = plan.densest if policy == "dense" else plan.emptiest
-    primaries = [PlacedShard(pair, "master", plan.take(choose(avoid=None), "master")) for pair in range(pairs)]
+    primaries = [
+        PlacedShard(pair, ShardRole.PRIMARY, plan.take(choose(avoid=None), ShardRole.PRIMARY)) for pair in range(pairs)
+    ]
     if not replication:
         return primaries
     replicas = [
-        PlacedShard(p.pair, "slave", plan.take(choose(avoid=p.node_uid), "slave", of=p.node_uid)) for p in primaries
+        PlacedShard(p.pair, ShardRole.REPLICA, plan.take(choose(avoid=p.node_uid), ShardRole.REPLICA, of=p.node_uid))
+        for p in primaries
     ]
     return primaries + replicas
 
@@ -97,17 +102,17 @@ class _Plan:
         existing: Sequence[PlacedShard],
         shard_flash: int | None,
     ) -> None:
-        self._rooms = sorted(capacities, key=lambda room: room.node_uid)
+        self._rooms = sorted(capacities, key=lambda capacity: capacity.node_uid)
         self._shard_memory = shard_memory
         self._shard_flash = shard_flash
         self._placed: Counter[int] = Counter()
         self._by_role: Counter[tuple[int, str]] = Counter()
         self._partners: Counter[tuple[int, int]] = Counter()
-        homes = {placed.pair: placed.node_uid for placed in existing if placed.role == "master"}
-        for placed in existing:
-            self._by_role[placed.node_uid, placed.role] += 1
-            if placed.role == "slave" and placed.pair in homes:
-                self._partners[homes[placed.pair], placed.node_uid] += 1
+        primary_nodes = {shard.pair: shard.node_uid for shard in existing if shard.role == ShardRole.PRIMARY}
+        for shard in existing:
+            self._by_role[shard.node_uid, shard.role] += 1
+            if shard.role == ShardRole.REPLICA and shard.pair in primary_nodes:
+                self._partners[primary_nodes[shard.pair], shard.node_uid] += 1
 
     def take(self, node_uid: int, role: str, of: int | None = None) -> int:
         self._placed[node_uid] += 1
@@ -117,16 +122,16 @@ class _Plan:
         return node_uid
 
     def emptiest(self, avoid: int | None) -> int:
-        role = "master" if avoid is None else "slave"
+        role = ShardRole.PRIMARY if avoid is None else ShardRole.REPLICA
         return min(
             self._open(avoid),
-            key=lambda room: (
+            key=lambda capacity: (
                 # Checked before the number of replicas, otherwise one node could get all replicas of another one.
-                self._partners[avoid, room.node_uid] if avoid is not None else 0,
-                self._by_role[room.node_uid, role],
-                room.shards + self._placed[room.node_uid],
+                self._partners[avoid, capacity.node_uid] if avoid is not None else 0,
+                self._by_role[capacity.node_uid, role],
+                capacity.shards + self._placed[capacity.node_uid],
                 # Otherwise the first of several equal nodes would get most replicas.
-                self._after(room, avoid),
+                self._after(capacity, avoid),
             ),
         ).node_uid
 
@@ -138,33 +143,35 @@ class _Plan:
 
     def densest(self, avoid: int | None) -> int:
         # Fill the most used node first; among unused nodes prefer the one with the most free memory.
-        role = "master" if avoid is None else "slave"
+        role = ShardRole.PRIMARY if avoid is None else ShardRole.REPLICA
         return max(
             self._open(avoid),
-            key=lambda room: (
-                self._by_role[room.node_uid, role],
-                self._placed[room.node_uid],
-                room.free_memory,
-                -room.node_uid,
+            key=lambda capacity: (
+                self._by_role[capacity.node_uid, role],
+                self._placed[capacity.node_uid],
+                capacity.free_memory,
+                -capacity.node_uid,
             ),
         ).node_uid
 
     def _open(self, avoid: int | None) -> list[NodeCapacity]:
-        fitting = [room for room in self._rooms if room.node_uid != avoid and self._fits(room)]
+        fitting = [capacity for capacity in self._rooms if capacity.node_uid != avoid and self._fits(capacity)]
         if not fitting:
-            placed = sum(self._placed.values())
+            total_placed = sum(self._placed.values())
             raise InsufficientCapacity(
-                f"The nodes have no capacity left after {placed} shards: "
-                + ", ".join(self._describe(room) for room in self._rooms)
+                f"The nodes have no capacity left after {total_placed} shards: "
+                + ", ".join(self._describe(capacity) for capacity in self._rooms)
                 + ". Reduce the size of the database, add a node, or allow overbooking (policy shards_overbooking)."
             )
         return fitting
 
     def _fits(self, capacity: NodeCapacity) -> bool:
-        placed = self._placed[capacity.node_uid]
-        if capacity.shards + placed >= capacity.max_shards or not capacity.has_flash_for(self._shard_flash, placed + 1):
+        placed_count = self._placed[capacity.node_uid]
+        if capacity.shards + placed_count >= capacity.max_shards or not capacity.has_flash_for(
+            self._shard_flash, placed_count + 1
+        ):
             return False
-        return self._shard_memory == 0 or (placed + 1) * self._shard_memory <= capacity.free_memory
+        return self._shard_memory == 0 or (placed_count + 1) * self._shard_memory <= capacity.free_memory
 
     def _describe(self, capacity: NodeCapacity) -> str:
         free = capacity.free_memory / 2**30

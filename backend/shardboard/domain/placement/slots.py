@@ -33,59 +33,59 @@ def slot_text(text: str) -> str:
 
 def parse(text: str) -> Ranges:
     """Parse a result of `render`."""
-    ends = (each.partition("-") for each in text.split(",") if each)
-    return tuple((int(first), int(last or first)) for first, _, last in ends)
+    parts = (each.partition("-") for each in text.split(",") if each)
+    return tuple((int(first), int(last or first)) for first, _, last in parts)
 
 
 def gather(numbers: Iterable[int]) -> Ranges:
     """Return the ranges of these slots."""
-    found: list[tuple[int, int]] = []
+    gathered: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
+        if gathered and gathered[-1][1] == number - 1:
+            gathered[-1] = (gathered[-1][0], number)
         else:
-            found.append((number, number))
-    return tuple(found)
+            gathered.append((number, number))
+    return tuple(gathered)
 
 
 def joined(*parts: Ranges) -> Ranges:
     """Return the slots of all parts, which may overlap and be in any order."""
-    found: list[tuple[int, int]] = []
+    merged: list[tuple[int, int]] = []
     for first, last in sorted(itertools.chain.from_iterable(parts)):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:
-            found.append((first, last))
-    return tuple(found)
+            merged.append((first, last))
+    return tuple(merged)
 
 
 def subtract(ranges: Ranges, taken: Ranges) -> Ranges:
     """Return the slots of `ranges` that are not in `taken`."""
-    found = []
-    gone = iter((*taken, (SLOTS, SLOTS)))
-    begin, end = next(gone)
+    remaining = []
+    excluded = iter((*taken, (SLOTS, SLOTS)))
+    start, end = next(excluded)
     for first, last in ranges:
-        rest = first
-        while rest <= last:
-            if end < rest:
-                begin, end = next(gone)
-            elif begin <= rest:
-                rest = end + 1
+        next_slot = first
+        while next_slot <= last:
+            if end < next_slot:
+                start, end = next(excluded)
+            elif start <= next_slot:
+                next_slot = end + 1
             else:
-                found.append((rest, min(last, begin - 1)))
-                rest = found[-1][1] + 1
-    return tuple(found)
+                remaining.append((next_slot, min(last, start - 1)))
+                next_slot = remaining[-1][1] + 1
+    return tuple(remaining)
 
 
 def head(ranges: Ranges, count: int) -> Ranges:
     """Return the first `count` slots, or all if there are fewer."""
-    found = []
+    first_ranges = []
     for first, last in ranges:
         if count <= 0:
             break
-        found.append((first, min(last, first + count - 1)))
+        first_ranges.append((first, min(last, first + count - 1)))
         count -= last - first + 1
-    return tuple(found)
+    return tuple(first_ranges)
 
 
 def each(ranges: Ranges) -> Iterator[int]:

@@ -17,16 +17,16 @@ async def batches(
     session: AsyncSession, *, since: datetime | None = None, until: datetime | None = None
 ) -> AsyncIterator[Sequence[AuditLine]]:
     """Yield all lines in order, in batches of up to AT_ONCE."""
-    done = 0
+    last_uid = 0
     if since is not None:
         first = await audit.first_since(session, since)
         if first is None:
             return
-        done = first - 1
+        last_uid = first - 1
     while True:
-        lines = await audit.list_after(session, done, BATCH_SIZE, until=until)
+        lines = await audit.list_after(session, last_uid, BATCH_SIZE, until=until)
         if lines:
-            done = lines[-1].uid
+            last_uid = lines[-1].uid
             session.expunge_all()  # a million lines would take a gigabyte
             yield lines
         if len(lines) < BATCH_SIZE:
@@ -36,9 +36,9 @@ async def batches(
 async def verify(store: Store) -> ChainVerification:
     """Check that the audit log was intact at the time of the call."""
     async with store.snapshot() as session:
-        found = await audit.chain_verification(session)
+        verification = await audit.chain_verification(session)
         async for lines in batches(session):
             for line in lines:
-                found.verify_line(line, line.link)
-    found.finish()
-    return found
+                verification.verify_line(line, line.link)
+    verification.finish()
+    return verification

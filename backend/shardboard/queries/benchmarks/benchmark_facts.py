@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
 from shardboard.queries.cluster import host_checks
+from shardboard.schemas.cluster import host_checks as host_check_schema
 from shardboard.state.cluster import nodes
 from shardboard.state.databases import shards
 from shardboard.state.databases.bdbs import Bdb
@@ -37,7 +38,7 @@ NODE_FACTS = (
 
 async def collect_facts(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
     """Return the database, its layout, and the machines."""
-    held = await shards.list_for_bdb(session, bdb.uid)
+    rows = await shards.list_for_bdb(session, bdb.uid)
     machines = await nodes.list_all(session)
     checks = await host_checks.checks(session, machines)
     return {
@@ -50,14 +51,14 @@ async def collect_facts(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
             "replication": bdb.replication,
             **{name: bdb.config[name] for name in BDB_SETTINGS if name in bdb.config},
         },
-        "shards": [{"uid": row.uid, "node_uid": row.node_uid, "role": row.current_role} for row in held],
+        "shards": [{"uid": row.uid, "node_uid": row.node_uid, "role": row.current_role} for row in rows],
         "endpoint_nodes": list(bdb.endpoint_nodes),
         "nodes": [
             {
                 "uid": node.uid,
                 "addr": node.addr,
                 "proxy_threads": node.proxy_threads,
-                "host": checks[node.uid],
+                "host": [host_check_schema.render(each) for each in checks[node.uid]],
                 **{name: node.facts[name] for name in NODE_FACTS if name in node.facts},
             }
             for node in machines

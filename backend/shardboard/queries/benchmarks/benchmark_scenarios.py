@@ -16,8 +16,8 @@ REQUIRED = ("name", "title", "source", "database", "phases")
 @cache
 def list_all() -> Mapping[str, Mapping[str, Any]]:
     """Return all scenarios by name."""
-    found = (parse(path.read_text()) for path in sorted(LIBRARY.glob("*.yaml")))
-    return {each["name"]: each for each in found}
+    scenarios = (parse(path.read_text()) for path in sorted(LIBRARY.glob("*.yaml")))
+    return {each["name"]: each for each in scenarios}
 
 
 def parse(text: str) -> dict[str, Any]:

@@ -45,12 +45,12 @@ def describe(storage_path: str) -> dict[str, Any]:
 
 
 def _addresses() -> list[dict[str, Any]]:
-    found = []
+    addresses = []
     for interface, entries in psutil.net_if_addrs().items():
         for entry in entries:
             if entry.family in (socket.AF_INET, socket.AF_INET6):
                 address = ipaddress.ip_address(entry.address.split("%")[0])
-                found.append(
+                addresses.append(
                     {
                         "address": str(address),
                         "format": f"ipv{address.version}",
@@ -58,7 +58,7 @@ def _addresses() -> list[dict[str, Any]]:
                         "private": address.is_private,
                     }
                 )
-    return found
+    return addresses
 
 
 def _os_release() -> dict[str, str]:

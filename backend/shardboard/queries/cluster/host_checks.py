@@ -2,25 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.contract import HostCheck
 from shardboard.domain.databases import io_threads
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 
 
-async def checks(session: AsyncSession, machines: Sequence[Node]) -> Mapping[int, list[dict[str, Any]]]:
-    """Return the checks of these nodes by uid, in the form of the contract's HostCheck."""
-    every = {node.uid: node.facts["machine_id"] for node in await nodes.list_all(session)}
+async def checks(session: AsyncSession, machines: Sequence[Node]) -> Mapping[int, list[HostCheck]]:
+    """Return the checks of these nodes by uid."""
+    machine_ids = {node.uid: node.facts["machine_id"] for node in await nodes.list_all(session)}
     threads = {bdb.uid: bdb.io_threads for bdb in await bdbs.list_all(session)}
-    held: dict[str, list[int]] = {}
+    uids_by_machine: dict[str, list[int]] = {}
     for row in await shards.list_all(session):
-        held.setdefault(every.get(row.node_uid, ""), []).append(threads.get(row.bdb_uid, io_threads.OFF))
-    found = {}
+        uids_by_machine.setdefault(machine_ids.get(row.node_uid, ""), []).append(
+            threads.get(row.bdb_uid, io_threads.OFF)
+        )
+    checks_by_node: dict[int, list[HostCheck]] = {}
     for node in machines:
-        crowd = io_threads.thread_count(node.facts["cores"], held.get(every[node.uid], []))
-        found[node.uid] = [*node.facts.get("host", []), *([asdict(crowd)] if crowd is not None else [])]
-    return found
+        thread_count = io_threads.thread_count(node.facts["cores"], uids_by_machine.get(machine_ids[node.uid], []))
+        checks_by_node[node.uid] = [HostCheck.model_validate(each) for each in node.facts.get("host", [])]
+        if thread_count is not None:
+            checks_by_node[node.uid].append(HostCheck(**asdict(thread_count)))
+    return checks_by_node

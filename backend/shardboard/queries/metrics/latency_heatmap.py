@@ -38,8 +38,8 @@ class RequestSelection:
 
     def includes(self, uid: int, kind: str = "") -> bool:
         """Return whether the endpoint `uid`, and the kind, are selected."""
-        own = self.endpoint in (None, uid) and self.bdb_uid in (None, endpoint_metrics.database(uid))
-        return own and (not kind or kind in self.kinds)
+        is_own = self.endpoint in (None, uid) and self.bdb_uid in (None, endpoint_metrics.database(uid))
+        return is_own and (not kind or kind in self.kinds)
 
 
 async def heat_map(
@@ -47,24 +47,26 @@ async def heat_map(
 ) -> HeatMap:
     """Return the stored latency of these columns."""
     step = columns.resolution.step
-    stored = await state.cells(session, step, columns.first, columns.last)
+    stored_cells = await state.cells(session, step, columns.first, columns.last)
     seconds = await _seconds(session, selection, columns)
     # Hundreds of rows take milliseconds, during which other requests must not wait.
-    found = await asyncio.to_thread(_by_column, stored, selection.includes, columns)
-    known = {place: max(found_in, 1) if place in found else found_in for place, found_in in enumerate(seconds)}
-    rows = latency_heatmap.rows((cell for each in found.values() for cell in each), per_decade)
-    counts = [latency_heatmap.column(found.get(place, {}), rows) for place in range(columns.count)]
-    return HeatMap(columns, rows, list(known.values()), counts)
+    cells_by_index = await asyncio.to_thread(_by_column, stored_cells, selection.includes, columns)
+    known_seconds = {
+        index: max(found_in, 1) if index in cells_by_index else found_in for index, found_in in enumerate(seconds)
+    }
+    rows = latency_heatmap.rows((cell for each in cells_by_index.values() for cell in each), per_decade)
+    counts = [latency_heatmap.column(cells_by_index.get(index, {}), rows) for index in range(columns.count)]
+    return HeatMap(columns, rows, list(known_seconds.values()), counts)
 
 
 def _by_column(
     stored: Iterable[tuple[int, bytes]], predicate: Callable[[int, str], bool], columns: HeatmapColumns
 ) -> dict[int, Cells]:
-    found: dict[int, Cells] = {}
+    cells_by_column: dict[int, Cells] = {}
     for t, data in stored:
         for _, counts in unpacked(data, predicate):
-            latency_cells.add(found.setdefault((t - columns.first) // columns.step, {}), counts)
-    return found
+            latency_cells.add(cells_by_column.setdefault((t - columns.first) // columns.step, {}), counts)
+    return cells_by_column
 
 
 async def _seconds(session: AsyncSession, selection: RequestSelection, columns: HeatmapColumns) -> list[int]:
@@ -76,10 +78,10 @@ async def _seconds(session: AsyncSession, selection: RequestSelection, columns: 
     frames = await metric_history.columns(
         session, "endpoints", step, columns.first, columns.last, metric_columns, names
     )
-    sampled = [0.0] * columns.count
+    sampled_seconds = [0.0] * columns.count
     for frame in frames:
-        sampled[(frame.t - columns.first) // columns.step] += _sampled_seconds(frame, weight, selection)
-    return [round(each) for each in sampled]
+        sampled_seconds[(frame.t - columns.first) // columns.step] += _sampled_seconds(frame, weight, selection)
+    return [round(each) for each in sampled_seconds]
 
 
 def _sampled_seconds(frame: TopicFrame, weight: str, selection: RequestSelection) -> float:

@@ -4,7 +4,7 @@ import asyncio
 from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -75,9 +75,11 @@ async def history(
 ) -> MetricHistory:
     """Return the columns of `first <= t < last` in the finest suitable resolution; of all uids if `uids` is None."""
     step = intervals.choose(first, last, max_points, now).step
-    begin, count = intervals.start(first, step), intervals.points(first, last, step)
-    stored = [metric for metric in metrics if metric not in latency.METRICS] or ["total_req"]
-    part = TimeSelection(topic, step, begin, begin + count * step, uids, frozenset(metrics), stored)
+    start, count = intervals.start(first, step), intervals.points(first, last, step)
+    stored_metrics = [metric for metric in metrics if metric not in latency.METRICS]
+    if not stored_metrics or (topic == "cluster" and "total_req" not in stored_metrics):
+        stored_metrics.append("total_req")
+    part = TimeSelection(topic, step, start, start + count * step, uids, frozenset(metrics), stored_metrics)
     each = len(metrics) * (
         len(uids) if uids is not None else await state.width(session, topic, step, part.first, part.last)
     )
@@ -94,27 +96,27 @@ def _over_time(
     metrics: Sequence[str],
     columns: ColumnsByMetric,
 ) -> MetricHistory:
-    chosen = rollup.numbers(set().union(*(frame.uids for frame in frames)))
+    uids = rollup.numbers(set().union(*(frame.uids for frame in frames)))
     by_time = {frame.t: frame for frame in frames}
     columns.update({metric: array("f") for metric in metrics})
-    gap = array("f", [nan]) * len(chosen)
+    gap = array("f", [nan]) * len(uids)
     for t in range(selection.first, selection.first + count * selection.step, selection.step):
         frame = by_time.get(t)
         for metric, column in columns.items():
             values = frame.columns.get(metric) if frame is not None else None
-            column.extend(
-                rollup.aligned(values, frame.uids, chosen) if frame is not None and values is not None else gap
-            )
-    return MetricHistory(selection.step, selection.first, count, chosen, columns)
+            column.extend(rollup.aligned(values, frame.uids, uids) if frame is not None and values is not None else gap)
+    return MetricHistory(selection.step, selection.first, count, uids, columns)
 
 
 async def retained_ranges(session: AsyncSession, topic: str) -> list[RetainedRange]:
     """Return the retained periods of a topic, finest resolution first."""
-    found = {extent.step: extent for extent in await state.list_time_ranges(session) if extent.topic == topic}
+    time_ranges = {extent.step: extent for extent in await state.list_time_ranges(session) if extent.topic == topic}
     return [
-        RetainedRange(resolution, found[resolution.step].first, found[resolution.step].last + resolution.step)
+        RetainedRange(
+            resolution, time_ranges[resolution.step].first, time_ranges[resolution.step].last + resolution.step
+        )
         for resolution in RESOLUTIONS
-        if resolution.step in found
+        if resolution.step in time_ranges
     ]
 
 
@@ -134,23 +136,25 @@ async def recent_frames(
     """
 
     def span(resolution: Resolution) -> tuple[int, int]:
-        ended = intervals.start(now, resolution.step)
-        last = ended if until is None else min(until, ended)
+        end = intervals.start(now, resolution.step)
+        last = end if until is None else min(until, end)
         return (last - resolution.samples * resolution.step if since is None else since), last
 
     weights = {each.step: await state.frame_stats(session, topic, each.step, *span(each)) for each in RESOLUTIONS}
-    shown = None if uids is None else len(uids) * len(metrics or metric_names(topic))
-    found = FramesByResolution()
+    value_count = None if uids is None else len(uids) * len(metrics or metric_names(topic))
+    by_resolution = FramesByResolution()
     response_memory.count(
-        response_budget.check_size(response_budget.MetricQuery(resolutions, weights, min(until or now, now), shown)),
-        found,
+        response_budget.check_size(
+            response_budget.MetricQuery(resolutions, weights, min(until or now, now), value_count)
+        ),
+        by_resolution,
     )
     for resolution in resolutions:
         part = TimeSelection(
             topic, resolution.step, weights[resolution.step].first, span(resolution)[1], uids, frozenset(metrics)
         )
-        found.append((resolution, await _read(session, part)))
-    return found
+        by_resolution.append((resolution, await _read(session, part)))
+    return by_resolution
 
 
 @dataclass(frozen=True)
@@ -171,14 +175,14 @@ class TimeSelection:
         names = [name for name in frame.columns if name[0] != "#" and (not self.metrics or name in self.metrics)]
         if self.uids is None:
             return TopicFrame(frame.t, frame.uids, {name: frame.columns[name] for name in names})
-        places = [place for place, uid in enumerate(frame.uids) if uid in self.uids]
-        columns = {name: array("f", map(frame.columns[name].__getitem__, places)) for name in names}
-        return TopicFrame(frame.t, rollup.numbers(frame.uids[place] for place in places), columns)
+        indexes = [index for index, uid in enumerate(frame.uids) if uid in self.uids]
+        columns = {name: array("f", map(frame.columns[name].__getitem__, indexes)) for name in names}
+        return TopicFrame(frame.t, rollup.numbers(frame.uids[index] for index in indexes), columns)
 
 
 async def _read(session: AsyncSession, selection: TimeSelection) -> list[TopicFrame]:
     """Read in chunks: frames contain all objects and metrics, most of which may not be selected."""
-    names, found = await _names(session), []
+    names, result_frames = await _names(session), []
     if selection.stored is None or not set(selection.metrics).isdisjoint(latency.METRICS):
         reads_latency, chunk = True, FRAMES_PER_READ
     else:
@@ -196,16 +200,16 @@ async def _read(session: AsyncSession, selection: TimeSelection) -> list[TopicFr
                 measured = await stored_latency.histograms(session, *span)
             elif selection.topic in LATENCY_TOPICS and selection.stored is not None:
                 measured = await stored_latency.cells(session, *span)
-        beside: list[TopicFrame] = []
+        other_frames: list[TopicFrame] = []
         if selection.topic == "nodes" and selection.stored is None:
-            own = ("latency_time", "responses")
-            beside = await state.columns(session, "endpoints", *span, own, names)
+            needed_names = ("latency_time", "responses")
+            other_frames = await state.columns(session, "endpoints", *span, needed_names, names)
         on_flash: list[TopicFrame] = []
         if selection.topic in FLASH_TOPICS and selection.stored is None:
             on_flash = await state.frames(session, FLASH_TOPICS[selection.topic], *span, names)
         # CPU-bound work must not block other requests.
-        found += await asyncio.to_thread(_select, selection, frames, measured, beside, on_flash)
-    return found
+        result_frames += await asyncio.to_thread(_select, selection, frames, measured, other_frames, on_flash)
+    return result_frames
 
 
 def _select(
@@ -247,25 +251,27 @@ def _rows(data: bytes, uids: Collection[int] | None) -> Iterator[HistogramRow]:
 
 def with_latency(topic: str, frame: TopicFrame, measured: Mapping[HistogramKey, Histogram]) -> TopicFrame:
     """Return a frame of databases, of endpoints or of the cluster with the latency that was measured in its interval."""
-    if not measured:
-        return frame
+    if not measured or (topic == "cluster" and all(map(isnan, frame.columns["total_req"]))):
+        return frame  # without the requests of a database, the latency of the cluster is unknown as well
     if topic == "cluster":
         measured = latency.combine_databases(measured)
-    known = [dict(latency.values(measured, uid)) for uid in frame.uids]
-    added = {metric: array("f", [values.get(metric, nan) for values in known]) for metric in latency.METRICS}
+    values_by_uid = [dict(latency.values(measured, uid)) for uid in frame.uids]
+    added = {metric: array("f", [values.get(metric, nan) for values in values_by_uid]) for metric in latency.METRICS}
     return TopicFrame(frame.t, frame.uids, {**frame.columns, **added})
 
 
 def with_flash(frames: Sequence[TopicFrame], of_flash: Sequence[TopicFrame]) -> list[TopicFrame]:
     """Return frames of databases or shards with the additional metrics of those on flash."""
     by_time = {frame.t: frame for frame in of_flash}
-    found = []
+    combined_frames = []
     for frame in frames:
-        beside = by_time.get(frame.t)
-        added = beside.columns if beside is not None else {}
-        more = {name: rollup.aligned(column, beside.uids, frame.uids) for name, column in added.items() if beside}
-        found.append(TopicFrame(frame.t, frame.uids, {**frame.columns, **more}))
-    return found
+        flash_frame = by_time.get(frame.t)
+        added = flash_frame.columns if flash_frame is not None else {}
+        extra_columns = {
+            name: rollup.aligned(column, flash_frame.uids, frame.uids) for name, column in added.items() if flash_frame
+        }
+        combined_frames.append(TopicFrame(frame.t, frame.uids, {**frame.columns, **extra_columns}))
+    return combined_frames
 
 
 def with_average(frame: TopicFrame) -> TopicFrame:
@@ -279,18 +285,18 @@ def with_average(frame: TopicFrame) -> TopicFrame:
 def with_node_latency(frames: Sequence[TopicFrame], of_endpoints: Sequence[TopicFrame]) -> list[TopicFrame]:
     """Return frames of nodes with the average latency of responses from each node's endpoints, in microseconds."""
     by_time = {frame.t: frame for frame in of_endpoints if len(frame.columns) > 1}
-    found = []
+    combined_frames = []
     for frame in frames:
         totals: dict[int, list[float]] = {uid: [0.0, 0.0] for uid in frame.uids}
-        if (beside := by_time.get(frame.t)) is not None:
-            columns = (beside.columns["latency_time"], beside.columns["responses"])
-            for uid, time, count in zip(beside.uids, *columns, strict=True):
+        if (node_frame := by_time.get(frame.t)) is not None:
+            columns = (node_frame.columns["latency_time"], node_frame.columns["responses"])
+            for uid, time, count in zip(node_frame.uids, *columns, strict=True):
                 if count > 0 and endpoint_metrics.node(uid) in totals:
                     totals[endpoint_metrics.node(uid)][0] += time
                     totals[endpoint_metrics.node(uid)][1] += count
         average = array("f", [_average(*totals[uid]) for uid in frame.uids])
-        found.append(TopicFrame(frame.t, frame.uids, {**frame.columns, "avg_latency": average}))
-    return found
+        combined_frames.append(TopicFrame(frame.t, frame.uids, {**frame.columns, "avg_latency": average}))
+    return combined_frames
 
 
 def _average(time: float, count: float) -> float:

@@ -9,11 +9,13 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.domain.metrics import prometheus_families, rates
 from shardboard.domain.metrics.command_stats import ProxyCommandCounts, most_used
 from shardboard.domain.metrics.histogram import Histogram, HistogramKey
 from shardboard.domain.metrics.prometheus_families import Family
 from shardboard.domain.metrics.rates import Value
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.schemas.metrics.prometheus import Exposition, render_labels
 from shardboard.state.access import users
 from shardboard.state.cluster import cluster, nodes
@@ -42,7 +44,7 @@ async def expose(
     """
     name = (await cluster.load(session)).name
     page = Exposition()
-    everything = (
+    all_families = (
         *(
             prometheus_families.NODE_UP,
             *prometheus_families.NODE,
@@ -72,7 +74,7 @@ async def expose(
             prometheus_families.DISK_FRAGMENTATION,
         ),
     )
-    for family in everything:
+    for family in all_families:
         page.family(family.name, family.kind, family.help)
     machines = await nodes.list_all(session)
     _add_nodes(page, name, machines, raw_nodes)
@@ -92,7 +94,7 @@ async def expose(
 def _add_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mapping[int, Raw]) -> None:
     own_labels = render_labels({"cluster": name})
     page.add("total_nodes_count", own_labels, len(machines))
-    page.add("total_live_nodes_count", own_labels, sum(node.agent_status == "connected" for node in machines))
+    page.add("total_live_nodes_count", own_labels, sum(node.agent_status == AgentStatus.CONNECTED for node in machines))
     usage = resource.getrusage(resource.RUSAGE_SELF)
     page.add("shardboard_console_cpu_seconds_total", own_labels, round(usage.ru_utime + usage.ru_stime, 3))
     page.add("shardboard_console_resident_memory_bytes", own_labels, _resident())
@@ -101,9 +103,9 @@ def _add_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mappi
         page.add(prometheus_families.NODE_UP.name, render_labels(labels), int(values is not None))
         if values is not None:
             _add_values(page, prometheus_families.NODE, render_labels(labels), values)
-            for mode, (field, *contained) in prometheus_families.CPU_MODES.items():
-                whole, parts = values[field], rates.add(values[part] for part in contained)
-                seconds = None if whole is None or parts is None else max(0.0, whole - parts)
+            for mode, (field, *contained_modes) in prometheus_families.CPU_MODES.items():
+                total, parts = values[field], rates.add(values[part] for part in contained_modes)
+                seconds = None if total is None or parts is None else max(0.0, total - parts)
                 page.add(prometheus_families.CPU.name, render_labels({**labels, "mode": mode}), seconds)
 
 
@@ -119,8 +121,8 @@ def _add_provisional(
             flash[row.node_uid] += share.flash or 0
     for node in machines:
         labels = render_labels({"cluster": name, "node": node.uid})
-        left = max(0, int(node.facts.get("total_memory", 0)) - ram[node.uid])
-        page.add(prometheus_families.PROVISIONAL.name, labels, left)
+        free_memory = max(0, int(node.facts.get("total_memory", 0)) - ram[node.uid])
+        page.add(prometheus_families.PROVISIONAL.name, labels, free_memory)
         if node.flash_size:
             page.add(prometheus_families.PROVISIONAL_FLASH.name, labels, max(0, node.flash_size - flash[node.uid]))
 
@@ -128,7 +130,7 @@ def _add_provisional(
 def _add_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
     for bdb in rows:
         labels = render_labels({"cluster": name, "db": bdb.uid})
-        described = {
+        base_labels = {
             "cluster": name,
             "db": bdb.uid,
             "db_name": bdb.name,
@@ -137,7 +139,7 @@ def _add_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
             "replication": str(bdb.replication).lower(),
         }
         page.add("db_status", labels, prometheus_families.DB_STATUS.get(bdb.status, 99))
-        page.add("db_config", render_labels(described), 1)
+        page.add("db_config", render_labels(base_labels), 1)
         page.add("db_memory_limit_bytes", labels, bdb.memory_size)
         page.add("db_replication_factor", labels, 2 if bdb.replication else 1)
 
@@ -149,9 +151,9 @@ def _add_endpoints(
         if uid not in uids:
             continue
         labels = {"cluster": name, "db": uid, "endpoint": f"{uid}:1", "node": node_uid, "proxy": node_uid}
-        rendered = render_labels(labels)
-        _add_values(page, prometheus_families.ENDPOINT, rendered, totals)
-        page.add(prometheus_families.DISCONNECTIONS.name, rendered, max(0, totals["opened"] - totals["conns"]))
+        label_text = render_labels(labels)
+        _add_values(page, prometheus_families.ENDPOINT, label_text, totals)
+        page.add(prometheus_families.DISCONNECTIONS.name, label_text, max(0, totals["opened"] - totals["conns"]))
         for key, count in sorted(totals.items()):
             if key.startswith("error:"):
                 own_labels = render_labels({**labels, "kind": key.removeprefix("error:")})
@@ -180,34 +182,38 @@ def _add_shards(
 ) -> None:
     for shard in rows:
         values = raw.get(shard.uid)
-        primary = shard.current_role == "master" if values is None else values["is_primary"] == 1
+        primary = shard.current_role == ShardRole.PRIMARY if values is None else values["is_primary"] == 1
         labels = {
             "cluster": name,
             "db": shard.bdb_uid,
             "node": shard.node_uid,
             "redis": shard.uid,
-            "role": "master" if primary else "slave",
+            "role": ShardRole.PRIMARY if primary else ShardRole.REPLICA,
         }
-        rendered = render_labels(labels)
-        page.add(prometheus_families.UP.name, rendered, int(values is not None))
+        label_text = render_labels(labels)
+        page.add(prometheus_families.UP.name, label_text, int(values is not None))
         if values is None:
             continue
-        _add_values(page, prometheus_families.SHARD, rendered, values)
+        _add_values(page, prometheus_families.SHARD, label_text, values)
         for mode, field in prometheus_families.PROCESS_CPU_MODES.items():
             page.add(prometheus_families.PROCESS_CPU.name, render_labels({**labels, "mode": mode}), values[field])
         resident = render_labels({**labels, "memtype": "resident"})
         page.add(prometheus_families.PROCESS_MEMORY.name, resident, values["used_memory_rss"])
         if (tier := tiers.get(shard.uid)) is not None:
-            _add_tier(page, rendered, values, tier)
-        page.add(prometheus_families.LINK.name, rendered, 3 if primary else 1 if values["link_up"] else 2)
+            _add_tier(page, label_text, values, tier)
+        page.add(prometheus_families.LINK.name, label_text, 3 if primary else 1 if values["link_up"] else 2)
 
 
 def _add_tier(page: Exposition, labels: str, values: Raw, tier: Raw) -> None:
     _add_values(page, prometheus_families.TIER, labels, tier)
     page.add(prometheus_families.USED_RAM.name, labels, values["used_memory"])
     page.add(prometheus_families.MAX_RAM.name, labels, values["maxmemory"])
-    files, live = tier["flash_file_bytes"], tier["flash_used_bytes"]
-    page.add(prometheus_families.DISK_FRAGMENTATION.name, labels, files / live if files is not None and live else None)
+    files, live_bytes = tier["flash_file_bytes"], tier["flash_used_bytes"]
+    page.add(
+        prometheus_families.DISK_FRAGMENTATION.name,
+        labels,
+        files / live_bytes if files is not None and live_bytes else None,
+    )
 
 
 def _add_values(page: Exposition, selected: Iterable[Family], labels: str, values: Mapping[str, Any]) -> None:

@@ -44,8 +44,8 @@ class MetricQuery:
 
     def share_of_limit(self, steps: Sequence[int]) -> float:
         """Return the share of the limits for one response; more than 1 is too much."""
-        stored = sum(self.weights[step].stored for step in steps)
-        return max(self.frames(steps) / MAX_INTERVALS, self.values(steps) / MAX_VALUES, stored / MAX_STORED)
+        stored_bytes = sum(self.weights[step].stored for step in steps)
+        return max(self.frames(steps) / MAX_INTERVALS, self.values(steps) / MAX_VALUES, stored_bytes / MAX_STORED)
 
 
 def check_size(query: MetricQuery) -> int:
@@ -54,13 +54,13 @@ def check_size(query: MetricQuery) -> int:
     share = query.share_of_limit(steps)
     if share <= 1:
         return query.values(steps)
-    fewer = [f"stime={_moment(_latest_start(query, int(query.frames(steps) / share)))} or later"]
+    suggestions = [f"stime={_moment(_latest_start(query, int(query.frames(steps) / share)))} or later"]
     coarser = (each for each in RESOLUTIONS if each.step >= min(steps) and steps != [each.step])
-    if (fits := next((each for each in coarser if query.share_of_limit([each.step]) <= 1), None)) is not None:
-        fewer.insert(0, f"interval={fits.name}")
+    if (resolution := next((each for each in coarser if query.share_of_limit([each.step]) <= 1), None)) is not None:
+        suggestions.insert(0, f"interval={resolution.name}")
     message = (
         f"The request covers {query.frames(steps)} intervals with {query.values(steps)} values; one response can hold "
-        f"{MAX_INTERVALS} and {MAX_VALUES}. Use {', or '.join(fewer)}."
+        f"{MAX_INTERVALS} and {MAX_VALUES}. Use {', or '.join(suggestions)}."
     )
     raise BadRequest("too_much", message, field="stime")
 
@@ -69,8 +69,8 @@ def check_points(points: int, each: int) -> int:
     """Return the number of values in a chart of `points` points with `each` values. Raises BadRequest if there are too many."""
     if points * each <= MAX_VALUES:
         return points * each
-    fits = MAX_VALUES // each
-    advice = f"Use max_points={fits}" if fits else "Request fewer metrics or uids"
+    max_count = MAX_VALUES // each
+    advice = f"Use max_points={max_count}" if max_count else "Request fewer metrics or uids"
     message = f"The chart has {points * each} values; one response can hold {MAX_VALUES}. {advice}."
     raise BadRequest("too_much", message, field="max_points")
 

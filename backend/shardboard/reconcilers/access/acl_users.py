@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.driver import acl_users as users
 from shardboard.driver.acl_users import DataUser
 from shardboard.driver.interfaces import Agents
@@ -65,30 +66,32 @@ class AccessLoop:
         if is_idle:
             return
         self._known = {uid: known for uid, known in self._known.items() if uid in processes}
-        for bdb_uid, allowed in desired.items():
-            of_bdb = {uid: process for uid, (owner, process) in processes.items() if owner == bdb_uid}
-            people = frozenset(DataUser(each.name, each.passwords_sha256, each.rules) for each in allowed)
-            await self._update(bdb_uid, people, of_bdb)
-        left = {
+        for bdb_uid, bdb_users in desired.items():
+            processes_of_bdb = {uid: process for uid, (owner, process) in processes.items() if owner == bdb_uid}
+            desired_users = frozenset(DataUser(each.name, each.passwords_sha256, each.rules) for each in bdb_users)
+            await self._update(bdb_uid, desired_users, processes_of_bdb)
+        stale_uids = {
             uid for uid, (_, process) in processes.items() if self._known.get(uid) != (process.identity, frozenset())
         }
         # An unavailable shard still has users in its file that were removed from the others.
-        self._is_clean = are_all_here and not left
+        self._is_clean = are_all_here and not stale_uids
 
     async def _update(self, bdb_uid: int, people: frozenset[DataUser], processes: Mapping[int, ShardProcess]) -> None:
-        behind = [
+        outdated = [
             process.shard for uid, process in processes.items() if self._known.get(uid) != (process.identity, people)
         ]
-        if not behind:
+        if not outdated:
             return
-        known = {
+        known_users = {
             uid: users_there
-            for uid, (born, users_there) in self._known.items()
-            if uid in processes and processes[uid].identity == born
+            for uid, (identity, users_there) in self._known.items()
+            if uid in processes and processes[uid].identity == identity
         }
-        brought = await users.apply_users(self._agents, behind, people, known)
-        self._known |= {uid: (processes[uid].identity, taken) for uid, taken in brought.users_by_shard.items()}
-        await self._record_failure(bdb_uid, brought.refused)
+        applied = await users.apply_users(self._agents, outdated, people, known_users)
+        self._known |= {
+            uid: (processes[uid].identity, shard_users) for uid, shard_users in applied.users_by_shard.items()
+        }
+        await self._record_failure(bdb_uid, applied.refused)
 
     async def _record_failure(self, bdb_uid: int, refused: Mapping[int, str]) -> None:
         """Record an event when shards reject users, once per reason. Shards that did not respond are retried without an event."""
@@ -105,20 +108,20 @@ class AccessLoop:
 
 async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, ShardProcess]], bool]:
     """Return database and process of each living shard, by uid, and whether all shards are living."""
-    places = {node.uid: load_database.node_ref(node) for node in await nodes.list_all(session)}
+    node_refs = {node.uid: load_database.node_ref(node) for node in await nodes.list_all(session)}
     expected = await shards.list_all(session)
-    rows = [row for row in expected if row.node_uid in places and _is_alive(row)]
-    found = {
+    rows = [row for row in expected if row.node_uid in node_refs and _is_alive(row)]
+    processes_by_uid = {
         row.uid: (
             row.bdb_uid,
             ShardProcess(
-                load_database.shard_ref(row, places[row.node_uid]), (row.observed_pid, row.observed_started_at)
+                load_database.shard_ref(row, node_refs[row.node_uid]), (row.observed_pid, row.observed_started_at)
             ),
         )
         for row in rows
     }
-    return found, len(rows) == len(expected)
+    return processes_by_uid, len(rows) == len(expected)
 
 
 def _is_alive(row: Shard) -> bool:
-    return row.observed_status == "ok" and row.observed_pid is not None
+    return row.observed_status == ShardStatus.OK and row.observed_pid is not None

@@ -13,8 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import drills
 from shardboard.domain.benchmarks import benchmark_plan, benchmark_results, workload
-from shardboard.domain.benchmarks.benchmark_plan import ENDED, PlanStep
+from shardboard.domain.benchmarks.benchmark_plan import ENDED, LIVE, LoadStatus, PlanStep, RunStatus
 from shardboard.domain.benchmarks.benchmark_seconds import Tally
+from shardboard.domain.cluster.actions import StepStatus
 from shardboard.driver.interfaces import Agents, LoadState
 from shardboard.reconcilers.benchmarks.benchmark_target import foreign_keys, start_request
 from shardboard.reconcilers.load_database import database, node_ref
@@ -30,7 +31,6 @@ from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.store.db import Store
 
-ACTION_NAME = "SMBenchmark"
 POLL_SECONDS = 0.25
 QUEUE_SECONDS = 1.0
 
@@ -47,12 +47,12 @@ class RunContext:
 
     @property
     def living(self) -> list[BenchmarkLoad]:
-        return [load for load in self.loads if load.status in ("running", "stopping")]
+        return [load for load in self.loads if load.status in LIVE]
 
     @property
     def reason(self) -> str:
         """Why the run cannot continue."""
-        return next((load.detail for load in self.loads if load.status == "failed"), "")
+        return next((load.detail for load in self.loads if load.status == LoadStatus.FAILED), "")
 
     def node(self, uid: int) -> Node | None:
         return next((node for node in self.nodes if node.uid == uid), None)
@@ -72,18 +72,20 @@ class RunBenchmark:
         if action.cancelled_by or context.reason:
             return await self._end(context, cancelled=bool(action.cancelled_by))
         if context.earlier is not None:
-            waiting = f"Wait for benchmark {context.earlier.name}"
-            return Outcome(steps=[{"name": waiting, "status": "running"}], retry_in=QUEUE_SECONDS)
-        left = [load for load in context.loads if load.status not in ENDED]
-        if not left:
+            step_name = f"Wait for benchmark {context.earlier.name}"
+            return Outcome(steps=[{"name": step_name, "status": StepStatus.RUNNING}], retry_in=QUEUE_SECONDS)
+        remaining = [load for load in context.loads if load.status not in ENDED]
+        if not remaining:
             await self._conclude(context)
             return Outcome(finished=True)
-        now = PlanStep(left[0].phase, left[0].repetition)
-        if context.row.status == "queued" and (refusal := await self._refusal(context)):
+        now = PlanStep(remaining[0].phase, remaining[0].repetition)
+        if context.row.status == RunStatus.QUEUED and (refusal := await self._refusal(context)):
             return Outcome(failed=refusal)
         await self._drill(context, now, action)
         waiting_loads = [
-            load for load in left if PlanStep(load.phase, load.repetition) == now and load.status == "waiting"
+            load
+            for load in remaining
+            if PlanStep(load.phase, load.repetition) == now and load.status == LoadStatus.WAITING
         ]
         if waiting_loads:
             await self._begin(context, waiting_loads)
@@ -91,10 +93,10 @@ class RunBenchmark:
         return Outcome(progress=progress, steps=_steps(context, now), retry_in=POLL_SECONDS)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        await _close(session, action, "completed", "")
+        await _close(session, action, RunStatus.COMPLETED, "")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        await _close(session, action, "stopped" if action.cancelled_by else "failed", reason)
+        await _close(session, action, RunStatus.STOPPED if action.cancelled_by else RunStatus.FAILED, reason)
 
     async def _context(self, uid: int) -> RunContext | None:
         async with self._store.read() as session:
@@ -110,31 +112,37 @@ class RunBenchmark:
             )
 
     async def _begin(self, context: RunContext, loads: Sequence[BenchmarkLoad]) -> None:
-        """Start loads. They are marked as held before the requests are sent, so that every load that was started is cleaned up."""
+        """Start loads. They are marked as stored on their node before the requests are sent, so that every started load is
+        cleaned up.
+        """
         async with self._store.begin() as session:
             row = await benchmark_runs.by_uid(session, context.row.uid)
             if row is None:
                 return
-            row.status = "running"
+            row.status = RunStatus.RUNNING
             row.started_at = row.started_at or datetime.now(UTC)
             for load in loads:
-                (await _own(session, load)).held = True
+                (await _locked_load(session, load)).is_stored_on_node = True
         states = await asyncio.gather(*(self._start(context, load) for load in loads))
         async with self._store.begin() as session:
             for load, state in zip(loads, states, strict=True):
-                own = await _own(session, load)
-                if state.refused:
-                    own.status, own.detail, own.held = "failed", _sentence(state.refused), False
+                load_row = await _locked_load(session, load)
+                if state.error:
+                    load_row.status, load_row.detail, load_row.is_stored_on_node = (
+                        LoadStatus.FAILED,
+                        _as_sentence(state.error),
+                        False,
+                    )
                 else:
-                    own.status = "running"
+                    load_row.status = LoadStatus.RUNNING
 
     async def _refusal(self, context: RunContext) -> str:
         """Return why the run must not start; empty if it may."""
         spec = context.row.spec
         if spec.get("overwrite") or not any(workload.writes(phase["workload"]) for phase in spec["phases"]):
             return ""
-        found = await database(self._store, context.row.bdb_uid)
-        return await foreign_keys(self._agents, found.primaries, context.row) if found is not None else ""
+        target = await database(self._store, context.row.bdb_uid)
+        return await foreign_keys(self._agents, target.primaries, context.row) if target is not None else ""
 
     async def _drill(self, context: RunContext, now: PlanStep, action: Action) -> None:
         """Schedule the planned drill when it is due: once, in the first repetition of the last phase."""
@@ -142,8 +150,10 @@ class RunBenchmark:
         last = PlanStep(len(context.row.spec["phases"]) - 1, 0)
         if drill is None or now != last or "drill_action_uid" in context.row.facts:
             return
-        begun = [load.began["at"] for load in context.loads if load.phase == last.phase and load.began is not None]
-        if not begun or time.time() < min(begun) + drill["at_seconds"]:
+        started_at = [
+            load.first_line["at"] for load in context.loads if load.phase == last.phase and load.first_line is not None
+        ]
+        if not started_at or time.time() < min(started_at) + drill["at_seconds"]:
             return
         async with self._store.begin() as session:
             row = await benchmark_runs.by_uid(session, context.row.uid)
@@ -166,24 +176,24 @@ class RunBenchmark:
         node = context.node(load.node_uid)
         if node is None or context.bdb is None:
             missing = f"node {load.node_uid}" if node is None else f"database {context.row.bdb_uid}"
-            return LoadState(id=load.uid, state="absent", refused=f"{missing} no longer exists")
+            return LoadState(id=load.uid, state="absent", error=f"{missing} no longer exists")
         return await self._agents.start_load(
             node_ref(node), start_request(load, context.row, context.bdb, context.nodes)
         )
 
     async def _end(self, context: RunContext, *, cancelled: bool) -> Outcome:
         """End the run early. Running loads are asked to stop, and their measurements are still collected."""
-        running = [load for load in context.living if load.status == "running"]
+        running = [load for load in context.living if load.status == LoadStatus.RUNNING]
         for load in running:
             if (node := context.node(load.node_uid)) is not None:
                 await self._agents.stop_load(node_ref(node), load.uid)
         async with self._store.begin() as session:
             for load in context.loads:
-                if load.status == "waiting":
-                    (await _own(session, load)).status = "skipped"
+                if load.status == LoadStatus.WAITING:
+                    (await _locked_load(session, load)).status = LoadStatus.SKIPPED
             for load in running:
-                own = await _own(session, load)
-                own.status = "stopping" if own.status == "running" else own.status
+                load_row = await _locked_load(session, load)
+                load_row.status = LoadStatus.STOPPING if load_row.status == LoadStatus.RUNNING else load_row.status
         if context.living:
             return Outcome(retry_in=POLL_SECONDS)
         await self._conclude(context)
@@ -195,16 +205,16 @@ class RunBenchmark:
             return  # stored by a console that was killed before the action ended
         steps: dict[PlanStep, list[BenchmarkLoad]] = {}
         for load in context.loads:
-            if load.began is not None:
+            if load.first_line is not None:
                 steps.setdefault(PlanStep(load.phase, load.repetition), []).append(load)
-        found = [await self._result(context, step, loads) for step, loads in sorted(steps.items())]
-        results = [result for result, _ in found]
+        step_results = [await self._result(context, step, loads) for step, loads in sorted(steps.items())]
+        results = [result for result, _ in step_results]
         last = len(context.row.spec["phases"]) - 1
         measured = [each for each in results if each["phase"] == last]
-        together = (tally for result, tally in found if result["phase"] == last)
+        tallies = (tally for result, tally in step_results if result["phase"] == last)
         summary = {
             "results": results,
-            "percentiles": await asyncio.to_thread(benchmark_results.percentiles, together),
+            "percentiles": await asyncio.to_thread(benchmark_results.percentiles, tallies),
             "spread": benchmark_results.spread(measured),
             "verdict": benchmark_results.verdict(measured, context.row.spec["sla"]),
         }
@@ -214,29 +224,29 @@ class RunBenchmark:
                 row.summary = summary
                 for load in await benchmark_runs.list_loads(session, [row.uid]):
                     # The histogram is part of the summary and too large to be read with every list of runs.
-                    load.ended = load.ended and {**load.ended, "histogram": {}}
+                    load.last_line = load.last_line and {**load.last_line, "histogram": {}}
 
     async def _result(
         self, context: RunContext, step: PlanStep, loads: Sequence[BenchmarkLoad]
     ) -> tuple[dict[str, Any], Tally]:
         async with self._store.read() as session:
             seconds = await benchmark_runs.seconds(session, [load.uid for load in loads])
-        began = [load.began or {} for load in loads]
-        ended = [load.ended for load in loads if load.ended is not None]
+        begin_lines = [load.first_line or {} for load in loads]
+        end_lines = [load.last_line for load in loads if load.last_line is not None]
         measured = benchmark_results.measured
-        result, whole = await asyncio.to_thread(measured, (each.record for each in seconds), began, ended)
+        result, total = await asyncio.to_thread(measured, (each.record for each in seconds), begin_lines, end_lines)
         name = context.row.spec["phases"][step.phase]["name"]
-        return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}, whole
+        return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}, total
 
 
-async def _own(session: AsyncSession, load: BenchmarkLoad) -> BenchmarkLoad:
-    own = await benchmark_runs.lock_load(session, load.uid)
-    if own is None:
+async def _locked_load(session: AsyncSession, load: BenchmarkLoad) -> BenchmarkLoad:
+    load_row = await benchmark_runs.lock_load(session, load.uid)
+    if load_row is None:
         raise LookupError(f"load {load.uid} no longer exists although its run has not ended")
-    return own
+    return load_row
 
 
-async def _close(session: AsyncSession, action: Action, status: str, reason: str) -> None:
+async def _close(session: AsyncSession, action: Action, status: RunStatus, reason: str) -> None:
     row = await benchmark_runs.by_uid(session, action.object_uid)
     if row is None:
         return
@@ -246,7 +256,7 @@ async def _close(session: AsyncSession, action: Action, status: str, reason: str
         f"benchmark_{status}",
         f"Benchmark {row.name} of database {row.bdb_name} {_ENDS[status]}. {reason}".strip(),
         source="bdb",
-        severity="ERROR" if status == "failed" else "INFO",
+        severity="ERROR" if status == RunStatus.FAILED else "INFO",
         originator=action.cancelled_by or action.originator,
         bdb_uid=row.bdb_uid,
         action_uid=action.uid,
@@ -254,19 +264,19 @@ async def _close(session: AsyncSession, action: Action, status: str, reason: str
     )
 
 
-_ENDS = {"completed": "has ended", "failed": "failed", "stopped": "was stopped"}
+_ENDS = {RunStatus.COMPLETED: "has ended", RunStatus.FAILED: "failed", RunStatus.STOPPED: "was stopped"}
 
 
 def _steps(context: RunContext, now: PlanStep) -> list[dict[str, Any]]:
-    found = []
+    render_steps = []
     for step in benchmark_plan.steps(len(context.row.spec["phases"]), context.row.spec["repetitions"]):
         name = context.row.spec["phases"][step.phase]["name"]
         if context.row.spec["repetitions"] > 1 and step.phase == len(context.row.spec["phases"]) - 1:
             name = f"{name}, repetition {step.repetition + 1}"
-        status = "completed" if step < now else "running" if step == now else "pending"
-        found.append({"name": name, "status": status})
-    return found
+        status = StepStatus.COMPLETED if step < now else StepStatus.RUNNING if step == now else StepStatus.PENDING
+        render_steps.append({"name": name, "status": status})
+    return render_steps
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

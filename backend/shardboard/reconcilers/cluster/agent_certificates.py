@@ -2,7 +2,7 @@
 
 The loop checks the certificate as a client would, with a separate connection. The agent creates a new key, which never leaves the
 node, and its new certificate is checked again. Agents of earlier releases, which do not support this, keep their first certificate.
-After a replacement of the console's CA all certificates are renewed immediately. The serial number of each certificate is stored,
+After a replacement of the console CA all certificates are renewed immediately. The serial number of each certificate is stored,
 so that the certificates of a removed node can be rejected.
 """
 
@@ -10,6 +10,7 @@ import asyncio
 import logging
 from datetime import UTC, datetime, timedelta
 
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.driver.interfaces import Agents, NodeRef, ServedCertificate
 from shardboard.errors import AgentError, AgentOutdated, AgentUnreachable, ApiError
 from shardboard.kit.bus import Bus
@@ -74,26 +75,32 @@ class AgentCertificatesLoop:
         """Check the certificates of all connected agents whose last check is too old, and renew those that are due."""
         async with self._store.read() as session:
             connected = {
-                node.uid: node_ref(node) for node in await nodes.list_all(session) if node.agent_status == "connected"
+                node.uid: node_ref(node)
+                for node in await nodes.list_all(session)
+                if node.agent_status == AgentStatus.CONNECTED
             }
         if self._since != self._ca.ca_fingerprint():
             self._since = self._ca.ca_fingerprint()
             self._checked.clear()
-        since = asyncio.get_running_loop().time() - CHECK_SECONDS
-        self._checked = {uid: at for uid, at in self._checked.items() if uid in connected and at > since}
+        checked_since = asyncio.get_running_loop().time() - CHECK_SECONDS
+        self._checked = {
+            uid: checked_at
+            for uid, checked_at in self._checked.items()
+            if uid in connected and checked_at > checked_since
+        }
         await run_concurrently(self._check(node, now) for uid, node in connected.items() if uid not in self._checked)
 
     async def _check(self, node: NodeRef, now: datetime) -> None:
-        failure, authority = "", self._ca.ca_fingerprint()
+        failure, ca_fingerprint = "", self._ca.ca_fingerprint()
         try:
             async with asyncio.timeout(RENEWAL_TIMEOUT_SECONDS):
-                ends = await self._renewed(node, now)
+                expiry = await self._renewed(node, now)
         except AgentUnreachable as error:
             log.info("agent certificates: check of node %s postponed: %s", node.uid, error.reason)
             return
         except Exception as error:  # a failing agent must not prevent other renewals
-            ends, failure = None, _failure(error, node)
-        if authority != self._ca.ca_fingerprint():
+            expiry, failure = None, _failure(error, node)
+        if ca_fingerprint != self._ca.ca_fingerprint():
             return  # the CA was replaced during the check: all are checked again
         if failure and self._ca.former is not None:
             # The CA replacement waits for this node, which is retried soon
@@ -101,8 +108,10 @@ class AgentCertificatesLoop:
         else:
             self._ca.agent_progress.unrenewed.pop(node.uid, None)
             self._checked[node.uid] = asyncio.get_running_loop().time()
-        if ends is not None:
-            message = f"The certificate of the agent of node {node.uid} was renewed and is valid until {ends:%Y-%m-%d}."
+        if expiry is not None:
+            message = (
+                f"The certificate of the agent of node {node.uid} was renewed and is valid until {expiry:%Y-%m-%d}."
+            )
             await self._record(node, "node_certificate_renewed", message, "INFO")
         if failure and failure != self._failures.get(node.uid):
             message = f"The certificate of the agent of node {node.uid} was not renewed: {failure}. The console retries every hour."
@@ -111,9 +120,9 @@ class AgentCertificatesLoop:
 
     async def _renewed(self, node: NodeRef, now: datetime) -> datetime | None:
         """Return the expiry of the new certificate; None if no renewal was due or the agent does not support it."""
-        shown = await self._agents.read_certificate(node)
-        await self._save_certificate(node, shown.serial, shown.valid_until, now)
-        if not self._is_due(node, shown, now):
+        served = await self._agents.read_certificate(node)
+        await self._save_certificate(node, served.serial, served.valid_until, now)
+        if not self._is_due(node, served, now):
             return None
         try:
             request = await self._agents.request_certificate(node)
@@ -123,10 +132,10 @@ class AgentCertificatesLoop:
         if not await self._save_certificate(node, serial_of(certificate), now + timedelta(days=PEER_DAYS), now):
             return None
         await self._agents.install_certificate(node, certificate)
-        shown = await self._agents.read_certificate(node)
-        if self._is_due(node, shown, now):
+        served = await self._agents.read_certificate(node)
+        if self._is_due(node, served, now):
             raise AgentError("it accepted a new certificate but still serves another one")
-        return shown.valid_until
+        return served.valid_until
 
     def _is_due(self, node: NodeRef, served: ServedCertificate, now: datetime) -> bool:
         if self._ca.is_issued_by_current(served.signing_key):
@@ -140,8 +149,8 @@ class AgentCertificatesLoop:
                 return True
         async with self._store.begin() as session:
             await clusters.load_for_update(session)  # prevents a concurrent removal of the node
-            known = await nodes.by_uid(session, node.uid)
-            if known is None or node_ref(known) != node:
+            row = await nodes.by_uid(session, node.uid)
+            if row is None or node_ref(row) != node:
                 return False
             await agent_certificates.delete_expired(session, now)
             await agent_certificates.record(session, node.uid, serial, valid_until)

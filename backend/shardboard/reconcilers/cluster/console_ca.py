@@ -1,4 +1,4 @@
-"""Distribution of the console's CAs to agents, and the end of a CA replacement when the old CA is no longer used.
+"""Distribution of the console CAs to agents, and the end of a CA replacement when the old CA is no longer used.
 
 Agents are updated when they connect and after each change. The old CA is removed when every node of the cluster has presented a
 certificate of the current one: unavailable nodes are awaited, or must be removed.
@@ -42,10 +42,10 @@ class ConsoleCaLoop:
             await self._trust.update()
 
     async def _is_over(self) -> bool:
-        present, showing = self._ca.ca_fingerprint(), self._ca.agent_progress.presented_cas
+        presented, presented_cas = self._ca.ca_fingerprint(), self._ca.agent_progress.presented_cas
         async with self._store.read() as session:
-            every = await nodes.list_all(session)
-        return self._ca.is_switch_complete and all(showing.get(node.uid) == present for node in every)
+            all_nodes = await nodes.list_all(session)
+        return self._ca.is_switch_complete and all(presented_cas.get(node.uid) == presented for node in all_nodes)
 
     async def _remove_old(self) -> None:
         async with self._store.begin() as session:

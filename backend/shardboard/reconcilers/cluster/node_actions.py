@@ -4,6 +4,9 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions.move_parameters import NodeParameters
+from shardboard.domain.cluster.actions import ActionName, ActionStatus
+from shardboard.domain.databases.shard_status import DesiredState
 from shardboard.domain.text import plural
 from shardboard.driver.interfaces import Agents
 from shardboard.pki.shard_certificates import replace_cas
@@ -22,10 +25,10 @@ from shardboard.store.db import Store
 def steppers(store: Store, agents: Agents) -> dict[str, Stepper]:
     """Return the steppers by the action names that `services/cluster/node_actions.py` queues."""
     return {
-        "SMNodeMaintenanceOn": MaintenanceOn(store, agents),
-        "SMNodeMaintenanceOff": MaintenanceOff(store, agents),
-        "SMNodeEnslave": MoveShards(store, agents),
-        "SMNodeRemove": RemoveNode(store, agents),
+        ActionName.NODE_MAINTENANCE_ON: MaintenanceOn(store, agents),
+        ActionName.NODE_MAINTENANCE_OFF: MaintenanceOff(store, agents),
+        ActionName.NODE_SWITCH_OVER: MoveShards(store, agents),
+        ActionName.NODE_REMOVE: RemoveNode(store, agents),
     }
 
 
@@ -33,11 +36,11 @@ class MaintenanceOn(MoveShards):
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         """When cancelled, the node returns to service. Otherwise it stays in maintenance, with the shards that could not leave."""
         await super().fail(session, action, reason)
-        if action.status != "cancelled":
+        if action.status != ActionStatus.CANCELLED:
             return
         await _restore_duty(session, action)
         for each in await placement_snapshots.list_for_node(session, action.object_uid):
-            if each.name == action.params["snapshot"]:
+            if each.name == NodeParameters.parse(action).snapshot:
                 await session.delete(each)
 
 
@@ -60,11 +63,11 @@ class RemoveNode(MoveShards):
         if not outcome.finished:
             return outcome
         async with self._store.read() as session:
-            left = [row for row in await shards.list_occupying(session) if row.node_uid == action.object_uid]
-        if any(row.desired == "running" for row in left):
+            remaining = [row for row in await shards.list_occupying(session) if row.node_uid == action.object_uid]
+        if any(row.desired == DesiredState.RUNNING for row in remaining):
             return Outcome(failed="Shards were placed on the node during its removal.")
         # Unreachable shards are not awaited: their agent will not be used again.
-        if await forget_removed(self._store, self._agents, left):
+        if await forget_removed(self._store, self._agents, remaining):
             return Outcome(unreachable="some shards could not be made to forget those of the node", retry_in=0.5)
         return outcome
 
@@ -100,4 +103,4 @@ class RemoveNode(MoveShards):
 async def _restore_duty(session: AsyncSession, action: Action) -> None:
     node = await nodes.by_uid(session, action.object_uid)
     if node is not None:
-        node.duty = action.params["duty_before"]
+        node.duty = NodeParameters.parse(action).duty_before

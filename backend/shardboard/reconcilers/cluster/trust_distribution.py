@@ -4,6 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.driver.interfaces import Agents, NodeRef
 from shardboard.errors import AgentError, AgentOutdated, AgentUnreachable
 from shardboard.kit.tasks import run_concurrently
@@ -35,39 +36,39 @@ class TrustDistribution:
 
     async def _update_all(self) -> None:
         async with self._store.read() as session:
-            every = await nodes.list_all(session)
-        connected = [node for node in every if node.agent_status == "connected"]
-        self._remove_stale({node.uid for node in every}, {node.uid for node in connected})
+            all_nodes = await nodes.list_all(session)
+        connected = [node for node in all_nodes if node.agent_status == AgentStatus.CONNECTED]
+        self._remove_stale({node.uid for node in all_nodes}, {node.uid for node in connected})
         desired = TrustBundle(self._ca.trusted, self._ca.bundle, self._ca.trusted_digest)
-        heard = self._ca.agent_progress.trusted_digests
-        missing = [node for node in connected if heard.get(node.uid) != desired.digest]
+        trusted_digests = self._ca.agent_progress.trusted_digests
+        missing = [node for node in connected if trusted_digests.get(node.uid) != desired.digest]
         await run_concurrently(self._update(NodeRef(node.uid, node.addr, node.agent_port), desired) for node in missing)
 
     def _remove_stale(self, known: set[int], connected: set[int]) -> None:
         """Remove the state of other agents. A disconnected agent may return with another state directory."""
-        heard = self._ca.agent_progress
-        for uid in {*heard.trusted_digests, *heard.failures, *heard.unrenewed} - connected:
-            for state in (heard.trusted_digests, heard.failures, heard.unrenewed):
+        progress = self._ca.agent_progress
+        for uid in {*progress.trusted_digests, *progress.failures, *progress.unrenewed} - connected:
+            for state in (progress.trusted_digests, progress.failures, progress.unrenewed):
                 state.pop(uid, None)
-        for uid in heard.presented_cas.keys() - known:
-            del heard.presented_cas[uid]
+        for uid in progress.presented_cas.keys() - known:
+            del progress.presented_cas[uid]
 
     async def _update(self, node: NodeRef, desired: "TrustBundle") -> None:
-        heard = self._ca.agent_progress
+        progress = self._ca.agent_progress
         try:
             await self._agents.set_trusted_cas(node, desired.cas, desired.bundle)
         except AgentUnreachable as error:
-            heard.failures[node.uid] = error.reason
+            progress.failures[node.uid] = error.reason
         except AgentOutdated:
-            heard.failures[node.uid] = AGENT_OUTDATED
+            progress.failures[node.uid] = AGENT_OUTDATED
         except AgentError as error:
             await self._refused(node, error.reason)
         except Exception:  # a failing agent must not prevent updates of others
             log.exception("agent trust: updating the agent of node %s failed", node.uid)
             await self._refused(node, "see the console's log")
         else:
-            heard.trusted_digests[node.uid] = desired.digest
-            heard.failures.pop(node.uid, None)
+            progress.trusted_digests[node.uid] = desired.digest
+            progress.failures.pop(node.uid, None)
             self._reported.pop(node.uid, None)
 
     async def _refused(self, node: NodeRef, failure: str) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions.bdb_parameters import AdminPasswordParameters
+from shardboard.domain.cluster.actions import step_status
 from shardboard.driver import admin_password
 from shardboard.driver.interfaces import Agents
 from shardboard.errors import AgentError, AgentOutdated
@@ -24,12 +26,11 @@ from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import bdbs
 from shardboard.store.db import Store
 
-ACTION_NAME = "SMResetAdminPassword"
 STEPS = ("Accept the new password on all shards", "Use the new password", "Remove the old password from all shards")
 
 
 class ResetAdminPassword:
-    """`params["at"]` is the index of the current step."""
+    """Performs one of `STEPS` after the other."""
 
     def __init__(self, store: Store, agents: Agents, serving: Endpoints) -> None:
         self._store = store
@@ -42,7 +43,7 @@ class ResetAdminPassword:
             bdb = await bdbs.by_uid(session, action.object_uid)
         if database is None or bdb is None:
             return Outcome(failed="The database no longer exists.")
-        at: int = action.params.get("at", 0)
+        at = AdminPasswordParameters.parse(action).at
         work: Callable[[DesiredDatabase, str], Awaitable[dict[int, str]]] = (self._accept, self._use, self._remove_old)[
             at
         ]
@@ -58,20 +59,19 @@ class ResetAdminPassword:
             return Outcome(failed="The database no longer exists.")
         if at + 1 == len(STEPS):
             return Outcome(finished=True)
-        status = ["completed" if number <= at else "pending" for number in range(len(STEPS))]
-        status[at + 1] = "running"
+        statuses = [step_status(number, at + 1) for number in range(len(STEPS))]
         return Outcome(
-            params={"at": at + 1},
+            parameters=AdminPasswordParameters(at=at + 1),
             progress=100 * (at + 1) / len(STEPS),
-            steps=[{"name": name, "status": each} for name, each in zip(STEPS, status, strict=True)],
+            steps=[{"name": name, "status": each} for name, each in zip(STEPS, statuses, strict=True)],
             retry_in=0.02,
         )
 
     async def _accept(self, database: DesiredDatabase, password: str) -> dict[int, str]:
         # First with the present password, which changes nothing, to find agents that cannot do this.
-        present = database.engine.admin_password
+        current_password = database.engine.admin_password
         return await admin_password.use_password(
-            self._agents, database.shards, database.engine.uid, present
+            self._agents, database.shards, database.engine.uid, current_password
         ) or await admin_password.add_password(self._agents, database.shards, password)
 
     async def _use(self, database: DesiredDatabase, password: str) -> dict[int, str]:
@@ -106,6 +106,8 @@ class ResetAdminPassword:
         request continues with it.
         """
         bdb = await bdbs.by_uid(session, action.object_uid)
-        if bdb is not None and (action.params.get("at", 0) == 0 or bdb.admin_password == bdb.next_admin_password):
+        if bdb is not None and (
+            AdminPasswordParameters.parse(action).at == 0 or bdb.admin_password == bdb.next_admin_password
+        ):
             bdb.next_admin_password = ""
         await reset_status(session, action, f"The internal password was not changed on all shards: {reason}")

@@ -5,7 +5,12 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.actions import ActionName, StepStatus, step_status
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.domain.databases import creation
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import DesiredState
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
 from shardboard.reconcilers import load_database
@@ -28,13 +33,13 @@ START, SERVE, SYNC = "Start the shards", "Serve all slots", "Synchronize the rep
 def steppers(store: Store, agents: Agents, serving: Endpoints) -> dict[str, Stepper]:
     """Return the steppers by the action names that `bdbs.py` and `traffic.py` of `services/databases` queue."""
     return {
-        "SMCreateBDB": Create(store, agents, serving),
-        "SMDeleteBDB": Delete(store),
-        "SMUpdateBDB": Update(store, agents),
-        "SMFlushBDB": Flush(store, agents),
-        admin_password.ACTION_NAME: admin_password.ResetAdminPassword(store, agents, serving),
-        "SMStopTraffic": ChangeTraffic(serving, stop=True),
-        "SMResumeTraffic": ChangeTraffic(serving, stop=False),
+        ActionName.CREATE_BDB: Create(store, agents, serving),
+        ActionName.DELETE_BDB: Delete(store),
+        ActionName.UPDATE_BDB: Update(store, agents),
+        ActionName.FLUSH_BDB: Flush(store, agents),
+        ActionName.RESET_ADMIN_PASSWORD: admin_password.ResetAdminPassword(store, agents, serving),
+        ActionName.STOP_TRAFFIC: ChangeTraffic(serving, stop=True),
+        ActionName.RESUME_TRAFFIC: ChangeTraffic(serving, stop=False),
     }
 
 
@@ -50,10 +55,12 @@ class Create:
 
     async def step(self, action: Action) -> Outcome:
         database = await load_database.database(self._store, action.object_uid)
-        if database is None or database.status != "pending":
+        if database is None or database.status != BdbStatus.PENDING:
             return Outcome(failed="The database was deleted while it was being created.")
-        seen = await valkey_cluster.read_conditions(self._agents, database.shards, cluster=database.engine.cluster)
-        step = creation.next_step(database.desired_shards, seen)
+        conditions = await valkey_cluster.read_conditions(
+            self._agents, database.shards, cluster=database.engine.cluster
+        )
+        step = creation.next_step(database.desired_shards, conditions)
         if step.failed:
             return Outcome(failed=step.failed)
         if step.done:
@@ -64,12 +71,12 @@ class Create:
                 if failed
                 else Outcome(finished=True)
             )
-        steps = _creation_steps(step, replicas=any(shard.role == "slave" for shard in database.shards))
+        steps = _creation_steps(step, replicas=any(shard.role == ShardRole.REPLICA for shard in database.shards))
         if step.start:
-            refused = await valkey_cluster.start(self._agents, database.engine, database.shards, step.start)
+            failures = await valkey_cluster.start(self._agents, database.engine, database.shards, step.start)
             await remove_undesired(self._store, self._agents, action.object_uid, database.shards)
-            if refused:
-                return Outcome(failed=failure_message(refused))
+            if failures:
+                return Outcome(failed=failure_message(failures))
         if step.promote:
             # A shard that rejects the command is not ready yet; the next poll shows its role.
             await valkey_cluster.promote_initial_primaries(
@@ -88,19 +95,19 @@ class Create:
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
-            bdb.status, bdb.action_uid = "active", None
-            took = (datetime.now(UTC) - action.created_at).total_seconds()
+            bdb.status, bdb.action_uid = BdbStatus.ACTIVE, None
+            duration = (datetime.now(UTC) - action.created_at).total_seconds()
             record_for_action(
-                session, action, "bdb_activated", f"Database {bdb.name} became active after {took:.1f} s."
+                session, action, "bdb_activated", f"Database {bdb.name} became active after {duration:.1f} s."
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
-        if bdb is None or bdb.status != "pending":
+        if bdb is None or bdb.status != BdbStatus.PENDING:
             return
-        bdb.status, bdb.status_detail, bdb.action_uid = "creation-failed", reason, None
+        bdb.status, bdb.status_detail, bdb.action_uid = BdbStatus.CREATION_FAILED, reason, None
         for shard in await shards.list_for_bdb(session, bdb.uid):
-            shard.desired = "absent"
+            shard.desired = DesiredState.ABSENT
         message = f"Database {bdb.name} could not be created: {reason} Shards that were started are removed."
         record_for_action(session, action, "bdb_creation_failed", message, severity="ERROR")
 
@@ -113,19 +120,21 @@ class Delete:
 
     async def step(self, action: Action) -> Outcome:
         async with self._store.read() as session:
-            left = [shard for shard in await shards.list_absent(session) if shard.bdb_uid == action.object_uid]
-            reachable = {node.uid for node in await nodes.list_all(session) if node.agent_status == "connected"}
-            others = [
+            remaining = [shard for shard in await shards.list_absent(session) if shard.bdb_uid == action.object_uid]
+            reachable_uids = {
+                node.uid for node in await nodes.list_all(session) if node.agent_status == AgentStatus.CONNECTED
+            }
+            other_actions = [
                 each for each in await actions.list_open_for_bdb(session, action.object_uid) if each.uid != action.uid
             ]
-        if others and datetime.now(UTC) - action.created_at < UNREACHABLE_TIMEOUT:
-            step = {"name": f"Wait for another action: {others[0].description}", "status": "running"}
+        if other_actions and datetime.now(UTC) - action.created_at < UNREACHABLE_TIMEOUT:
+            step = {"name": f"Wait for another action: {other_actions[0].description}", "status": StepStatus.RUNNING}
             return Outcome(steps=[step], retry_in=0.05)
-        waiting = [shard for shard in left if shard.node_uid in reachable]
-        if waiting:
-            step = {"name": f"Remove {len(waiting)} shards", "status": "running"}
+        removable = [shard for shard in remaining if shard.node_uid in reachable_uids]
+        if removable:
+            step = {"name": f"Remove {len(removable)} shards", "status": StepStatus.RUNNING}
             return Outcome(steps=[step], retry_in=0.1)
-        return Outcome(finished=True, facts={"left": sorted({shard.node_uid for shard in left})})
+        return Outcome(finished=True, facts={"left": sorted({shard.node_uid for shard in remaining})})
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
@@ -133,8 +142,8 @@ class Delete:
             return
         message = f"Database {bdb.name} was deleted."
         if outcome.facts["left"]:
-            where = ", ".join(str(uid) for uid in outcome.facts["left"])
-            message += f" Its shards on node {where} will be removed when its agent reconnects."
+            node_list = ", ".join(str(uid) for uid in outcome.facts["left"])
+            message += f" Its shards on node {node_list} will be removed when its agent reconnects."
         record_for_action(session, action, "bdb_deleted", message)
         await outages.delete_for_bdb(session, bdb.uid)
         await session.delete(bdb)
@@ -159,17 +168,17 @@ class Flush:
         database = await load_database.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database no longer exists.")
-        led = {shard.pair for shard in database.primaries}
-        if lost := sorted({shard.pair for shard in database.shards} - led):
+        primary_pairs = {shard.pair for shard in database.primaries}
+        if missing_pairs := sorted({shard.pair for shard in database.shards} - primary_pairs):
             # A replica that is promoted later would restore its keys.
-            return Outcome(unreachable=f"pair {lost[0]} has no available primary", retry_in=0.5)
+            return Outcome(unreachable=f"pair {missing_pairs[0]} has no available primary", retry_in=0.5)
         reasons = failures_by_shard(await valkey_cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
         return Outcome(unreachable=failure_message(reasons), retry_in=0.5) if reasons else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is not None:
-            bdb.status, bdb.status_detail, bdb.action_uid = "active", "", None
+            bdb.status, bdb.status_detail, bdb.action_uid = BdbStatus.ACTIVE, "", None
             record_for_action(
                 session, action, "bdb_flushed", f"All keys of {bdb.name} were deleted.", severity="WARNING"
             )
@@ -181,9 +190,12 @@ class Flush:
 def _creation_steps(step: creation.CreationStep, *, replicas: bool) -> list[dict[str, Any]]:
     names = [START, SERVE, *([SYNC] if replicas else [])]
     current = SYNC if "in sync" in step.waiting_for else SERVE if "slots" in step.waiting_for else START
-    at = names.index(current)
+    current_index = names.index(current)
     return [
-        {"name": name, "status": "completed" if index < at else "running" if index == at else "pending"}
-        | ({"detail": f"waiting for {step.waiting_for}"} if index == at else {})
+        {
+            "name": name,
+            "status": step_status(index, current_index),
+        }
+        | ({"detail": f"waiting for {step.waiting_for}"} if index == current_index else {})
         for index, name in enumerate(names)
     ]

@@ -6,7 +6,9 @@ from datetime import datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.databases import proxy_policy
+from shardboard.kit.addresses import host_port
 from shardboard.state.alerting.events import record
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases.bdbs import Bdb
@@ -27,18 +29,22 @@ class EndpointMove:
 
     def write(self, session: AsyncSession) -> None:
         """Write the rows, an event for clients that must change their address, and an event for each old address that has ended."""
-        left = [uid for uid in self.bdb.endpoint_nodes if uid not in self.chosen]
+        removed_uids = [uid for uid in self.bdb.endpoint_nodes if uid not in self.chosen]
         ended = [uid for uid in self.bdb.retiring if uid not in {*self.retiring, *self.chosen}]
         self.bdb.endpoint_nodes = list(self.chosen)
         self.bdb.retiring = dict(self.retiring)
-        if left:
-            self._record_moved(session, left)
+        if removed_uids:
+            self._record_moved(session, removed_uids)
         for uid in ended:
             self._record_ended(session, uid)
 
     def _record_moved(self, session: AsyncSession, left: Sequence[int]) -> None:
         old, new = self._addresses(left), self._addresses(self.chosen)
-        answers = self.grace if any(uid in self.machines and self.machines[uid].health != "down" for uid in left) else 0
+        answers = (
+            self.grace
+            if any(uid in self.machines and self.machines[uid].health != NodeHealth.DOWN for uid in left)
+            else 0
+        )
         record(
             session,
             "endpoint_moved",
@@ -51,19 +57,19 @@ class EndpointMove:
         )
 
     def _record_ended(self, session: AsyncSession, uid: int) -> None:
-        [place] = self._addresses([uid])
+        [address] = self._addresses([uid])
         record(
             session,
             "endpoint_ended",
-            f"The old address {place} of {self.bdb.name} is no longer available.",
+            f"The old address {address} of {self.bdb.name} is no longer available.",
             source="bdb",
             bdb_uid=self.bdb.uid,
             node_uid=uid,
-            details={"old": [place]},
+            details={"old": [address]},
         )
 
     def _addresses(self, uids: Sequence[int]) -> list[str]:
         return [
-            f"{self.machines[uid].addr}:{self.bdb.port}" if uid in self.machines else f"node {uid}, which left,"
+            host_port(self.machines[uid].addr, self.bdb.port) if uid in self.machines else f"node {uid}, which left,"
             for uid in uids
         ]

@@ -15,9 +15,13 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.node_status import AgentStatus, NodeHealth
 from shardboard.domain.databases import proxy_policy
+from shardboard.domain.databases.bdb_status import IN_SERVICE, BdbStatus
 from shardboard.domain.databases.proxy_policy import ShardLocation
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.placement import slots
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import (
     Agents,
     NodeRef,
@@ -49,7 +53,7 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 5.0
 """Seconds until failed updates are retried."""
 CANNOT_KEEP = "a proxy of the previous release cannot keep the endpoints of unknown databases"
-SERVED_STATUSES = frozenset({"pending", "active", "active-change-pending", "import-pending", "recovery"})
+SERVED_STATUSES = frozenset({BdbStatus.PENDING, *IN_SERVICE, BdbStatus.IMPORT_PENDING, BdbStatus.RECOVERY})
 """States of a database in which its endpoint listens."""
 
 
@@ -103,9 +107,9 @@ class Endpoints:
         await self._bind()
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
-            chosen = set(bdb.endpoint_nodes) if bdb is not None else set()
+            node_uids = set(bdb.endpoint_nodes) if bdb is not None else set()
         failed = {}
-        for node_uid in sorted(await self._push_all(chosen)):
+        for node_uid in sorted(await self._push_all(node_uids)):
             _, report = self._applied[node_uid]
             if report.state != "running":
                 failed[node_uid] = report.detail
@@ -119,19 +123,19 @@ class Endpoints:
         """
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
-            chosen = {*bdb.endpoint_nodes, *bdb.retiring} if bdb is not None else set()
-        states = await self._push_all(chosen)
+            node_uids = {*bdb.endpoint_nodes, *bdb.retiring} if bdb is not None else set()
+        states = await self._push_all(node_uids)
         # An older state may have been sent after this one.
-        if behind := [uid for uid, state in states.items() if self._applied[uid][0] != state]:
-            raise AgentUnreachable(f"the proxy of node {min(behind)} is being updated to another state")
+        if outdated := [uid for uid, state in states.items() if self._applied[uid][0] != state]:
+            raise AgentUnreachable(f"the proxy of node {min(outdated)} is being updated to another state")
 
     async def _push_all(self, chosen: set[int]) -> dict[int, ProxyState]:
         """Return the states sent to the chosen reachable nodes. Raises AgentUnreachable if one could not be updated."""
         states = {node: state for node, state in (await self._desired_states()).items() if node.uid in chosen}
         await asyncio.gather(*(self._push(node, state) for node, state in states.items()))
         by_uid = {node.uid: state for node, state in states.items()}
-        if untold := by_uid.keys() - self._applied.keys():
-            raise AgentUnreachable(f"the proxy of node {min(untold)} could not be updated")
+        if new_nodes := by_uid.keys() - self._applied.keys():
+            raise AgentUnreachable(f"the proxy of node {min(new_nodes)} could not be updated")
         return by_uid
 
     async def _bind(self) -> None:
@@ -145,22 +149,26 @@ class Endpoints:
 
     async def _endpoint_moves(self, session: AsyncSession) -> list[EndpointMove]:
         machines = {node.uid: node for node in await nodes.list_all(session)}
-        living = {node.uid for node in machines.values() if node.health != "down"}
-        resting = {node.uid for node in machines.values() if node.duty}
+        up_node_uids = {node.uid for node in machines.values() if node.health != NodeHealth.DOWN}
+        nodes_with_duty = {node.uid for node in machines.values() if node.duty}
         grace = timedelta(seconds=(await clusters.load(session)).rules.endpoint_rebind_propagation_grace_time)
-        held: dict[int, list[ShardLocation]] = defaultdict(list)
+        locations: dict[int, list[ShardLocation]] = defaultdict(list)
         for shard in await shards.list_all(session):
-            held[shard.bdb_uid].append(ShardLocation(shard.node_uid, shard.pair, _is_primary(shard)))
-        found = []
+            locations[shard.bdb_uid].append(ShardLocation(shard.node_uid, shard.pair, _is_primary(shard)))
+        moves = []
         for bdb in await bdbs.list_all(session):
-            if bdb.status in SERVED_STATUSES and held[bdb.uid]:
-                bound = bdb.endpoint_nodes
-                chosen = proxy_policy.bind(bdb.config["proxy_policy"], bound, held[bdb.uid], living, resting)
-                before = bdb.retiring
-                left = proxy_policy.retiring_addresses(bound, chosen, before, machines, datetime.now(UTC), grace)
-                if chosen != bound or left != before:
-                    found.append(EndpointMove(bdb, machines, chosen, left, int(grace.total_seconds())))
-        return found
+            if bdb.status in SERVED_STATUSES and locations[bdb.uid]:
+                node_uids = bdb.endpoint_nodes
+                chosen_uids = proxy_policy.bind(
+                    bdb.config["proxy_policy"], node_uids, locations[bdb.uid], up_node_uids, nodes_with_duty
+                )
+                previous = bdb.retiring
+                retiring = proxy_policy.retiring_addresses(
+                    node_uids, chosen_uids, previous, machines, datetime.now(UTC), grace
+                )
+                if chosen_uids != node_uids or retiring != previous:
+                    moves.append(EndpointMove(bdb, machines, chosen_uids, retiring, int(grace.total_seconds())))
+        return moves
 
     async def _desired_states(self) -> dict[NodeRef, ProxyState]:
         """Return the complete proxy state of each reachable node."""
@@ -173,49 +181,51 @@ class Endpoints:
             members: dict[int, list[Shard]] = defaultdict(list)
             for shard in await shards.list_all(session):
                 members[shard.bdb_uid].append(shard)
-        for gone in self._versions.keys() - {bdb.uid for bdb in databases}:
-            del self._versions[gone]
-        for left in self._applied.keys() - machines.keys():
-            del self._applied[left]
+        for bdb_uid in self._versions.keys() - {bdb.uid for bdb in databases}:
+            del self._versions[bdb_uid]
+        for node_uid in self._applied.keys() - machines.keys():
+            del self._applied[node_uid]
         by_node: dict[int, list[ProxyDatabase]] = defaultdict(list)
         for bdb in databases:
-            served = self._proxy_database(bdb, members[bdb.uid], machines, canaries)
+            proxy_database = self._proxy_database(bdb, members[bdb.uid], machines, canaries)
             for uid in bdb.endpoint_nodes:
-                by_node[uid].append(served)
+                by_node[uid].append(proxy_database)
             for uid in bdb.retiring.keys() & machines.keys():
                 # Cluster-aware clients find the new addresses there, and see that this one has no slots.
-                own = ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
-                by_node[uid].append(served.model_copy(update={"endpoints": [*served.endpoints, own]}))
+                endpoint = ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
+                by_node[uid].append(
+                    proxy_database.model_copy(update={"endpoints": [*proxy_database.endpoints, endpoint]})
+                )
         return {
             node_ref(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
             for uid, node in machines.items()
-            if node.agent_status == "connected" and node.health != "down"
+            if node.agent_status == AgentStatus.CONNECTED and node.health != NodeHealth.DOWN
         }
 
     def _proxy_database(
         self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node], canaries: int
     ) -> ProxyDatabase:
-        served = [uid for uid in bdb.endpoint_nodes if uid in machines]
-        living = [uid for uid in served if machines[uid].health != "down"] or served
-        listed = [
+        served_nodes = [uid for uid in bdb.endpoint_nodes if uid in machines]
+        up_node_uids = [uid for uid in served_nodes if machines[uid].health != NodeHealth.DOWN] or served_nodes
+        proxy_shards = [
             ProxyShard(
                 uid=row.uid,
                 engine_id=row.engine_id,
-                role="master" if leads else "slave",
+                role=ShardRole.PRIMARY if is_primary else ShardRole.REPLICA,
                 address=machines[row.node_uid].addr,
                 port=row.port,
-                slots=list(slots.parse(row.slots)) if leads else [],
+                slots=list(slots.parse(row.slots)) if is_primary else [],
                 # An endpoint on another node serves the slots of a node without an endpoint: it reaches all shards.
-                endpoint_id=_endpoint_id(bdb.uid, row.node_uid if row.node_uid in living else living[0])
-                if leads and living
+                endpoint_id=_endpoint_id(bdb.uid, row.node_uid if row.node_uid in up_node_uids else up_node_uids[0])
+                if is_primary and up_node_uids
                 else None,
             )
             for row in rows
             # A port that an unknown shard has taken since would lead to the data of a different database.
             if row.port not in machines[row.node_uid].unknown_shards.shard_ports
-            for leads in [_is_primary(row)]
+            for is_primary in [_is_primary(row)]
         ]
-        listed, version = self._version(bdb.uid, listed)
+        proxy_shards, version = self._version(bdb.uid, proxy_shards)
         return ProxyDatabase(
             uid=bdb.uid,
             port=bdb.port,
@@ -225,10 +235,10 @@ class Endpoints:
             access=bdb.access_version,
             tls=bdb.config["tls_mode"] == "enabled",
             max_connections=bdb.config["max_connections"],
-            shards=listed,
+            shards=proxy_shards,
             endpoints=[
                 ProxyEndpoint(id=_endpoint_id(bdb.uid, uid), address=machines[uid].addr, port=bdb.port)
-                for uid in living
+                for uid in up_node_uids
             ],
             shard_tls=shard_tls(bdb),
             canary=canary.settings_for(bdb.admin_password, canaries),
@@ -239,23 +249,23 @@ class Endpoints:
         clock, so it grows across restarts. An unchanged list is returned as the same object, because comparing hundreds of shards
         for each node would take long.
         """
-        before, version = self._versions.get(bdb_uid, ([], 0))
-        if before == listed:
-            return before, version
+        previous, version = self._versions.get(bdb_uid, ([], 0))
+        if previous == listed:
+            return previous, version
         self._versions[bdb_uid] = (listed, max(version + 1, time.time_ns() // 1_000_000))
         return self._versions[bdb_uid]
 
     async def _push(self, node: NodeRef, state: ProxyState) -> None:
         async with self._pushing[node.uid]:
-            known = self._applied.get(node.uid)
-            if known is not None and known[0] == state and known[1].state != "died" and not known[1].failures:
+            applied = self._applied.get(node.uid)
+            if applied is not None and applied[0] == state and applied[1].state != "died" and not applied[1].failures:
                 return
             try:
-                serving = known[1].serving if known is not None else (await self._agents.proxy(node)).serving
-                if serving is None and await self._has_unknown_shards(node.uid):
+                served = applied[1].serving if applied is not None else (await self._agents.proxy(node)).serving
+                if served is None and await self._has_unknown_shards(node.uid):
                     raise AgentRefused(f"{CANNOT_KEEP} on node {node.uid}; upgrade its agent")
-                keep = await self._unknown(serving or [])
-                report = await self._agents.apply_proxy(node, state.model_copy(update={"keep": keep}))
+                kept_ids = await self._unknown(served or [])
+                report = await self._agents.apply_proxy(node, state.model_copy(update={"keep": kept_ids}))
             except AgentError as error:
                 log.info("endpoints: updating the proxy of node %s failed: %s", node.uid, error.reason)
                 self._applied.pop(node.uid, None)
@@ -269,8 +279,8 @@ class Endpoints:
         """
         ids = {engine_id for database in serving for engine_id in database.engine_ids}
         async with self._store.read() as session:
-            unknown = await shards.unknown_engine_ids(session, ids)
-        return [each for each in serving if each.engine_ids and unknown.issuperset(each.engine_ids)]
+            unknown_ids = await shards.unknown_engine_ids(session, ids)
+        return [each for each in serving if each.engine_ids and unknown_ids.issuperset(each.engine_ids)]
 
     async def _has_unknown_shards(self, node_uid: int) -> bool:
         async with self._store.read() as session:
@@ -288,15 +298,15 @@ class Endpoints:
             row = await nodes.by_uid(session, node.uid)
             if row is None or row.proxy == now:
                 return
-            before = _failures(row.proxy, ports)
+            previous = _failures(row.proxy, ports)
             row.proxy = now
             failing = _failures(now, ports)
-            for uid in failing.keys() - before.keys():
+            for uid in failing.keys() - previous.keys():
                 message = f"The endpoint of database {uid} on node {node.uid} is unavailable: {failing[uid]}."
                 record(
                     session, "endpoint_down", message, source="bdb", severity="ERROR", bdb_uid=uid, node_uid=node.uid
                 )
-            for uid in before.keys() - failing.keys():
+            for uid in previous.keys() - failing.keys():
                 message = f"The endpoint of database {uid} on node {node.uid} is available again."
                 record(session, "endpoint_up", message, source="bdb", bdb_uid=uid, node_uid=node.uid)
 
@@ -304,8 +314,8 @@ class Endpoints:
 def unavailable_message(port: int, failed: Mapping[int, str]) -> str:
     """Return why a database is unreachable, for the first node that failed."""
     node_uid, reason = min(failed.items())
-    others = f" (and on {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
-    return f"The endpoint on port {port} of node {node_uid}{others} is unavailable: {reason}."
+    suffix = f" (and on {len(failed) - 1} more nodes)" if len(failed) > 1 else ""
+    return f"The endpoint on port {port} of node {node_uid}{suffix} is unavailable: {reason}."
 
 
 def _failures(report: Mapping[str, Any], ports: Mapping[int, int]) -> dict[int, str]:
@@ -315,7 +325,9 @@ def _failures(report: Mapping[str, Any], ports: Mapping[int, int]) -> dict[int, 
 
 
 def _is_primary(shard: Shard) -> bool:
-    return shard.current_role == "master" and (shard.observed_status != "down" or shard.role == "master")
+    return shard.current_role == ShardRole.PRIMARY and (
+        shard.observed_status != ShardStatus.DOWN or shard.role == ShardRole.PRIMARY
+    )
 
 
 def _endpoint_id(bdb_uid: int, node_uid: int) -> str:

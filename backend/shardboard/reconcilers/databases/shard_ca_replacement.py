@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.node_status import AgentStatus, NodeHealth
+from shardboard.domain.databases.shard_status import NOT_SEEN, ShardStatus
 from shardboard.driver import stale_connections
 from shardboard.driver.interfaces import Agents
 from shardboard.errors import AgentError
@@ -50,22 +52,22 @@ class CaReplacements:
                 (bdb, certificates)
                 for bdb in await bdbs.list_all(session)
                 if bdb.shard_certificates is not None
-                if (certificates := ShardCertificates.read(bdb.shard_certificates)).replacing
+                if (certificates := ShardCertificates.read(bdb.shard_certificates)).replacement_step
             ]
             machines = {node.uid: node for node in await nodes.list_all(session)} if replaced else {}
             rows: dict[int, list[Shard]] = defaultdict(list)
             for shard in await shards.list_all(session) if replaced else ():
                 rows[shard.bdb_uid].append(shard)
-        waiting, ready = {}, []
+        pending_bdbs, ready = {}, []
         for bdb, certificates in replaced:
-            waits = _missing(bdb, [row for row in rows[bdb.uid] if not is_updated(bdb, row)], machines)
-            if not waits:
-                waits = await self._finish_step(bdb, certificates, rows[bdb.uid], machines)
-            if waits:
-                waiting[bdb.uid] = await self._record_wait(bdb, waits)
+            missing_by_node = _missing(bdb, [row for row in rows[bdb.uid] if not is_updated(bdb, row)], machines)
+            if not missing_by_node:
+                missing_by_node = await self._finish_step(bdb, certificates, rows[bdb.uid], machines)
+            if missing_by_node:
+                pending_bdbs[bdb.uid] = await self._record_wait(bdb, missing_by_node)
             else:
                 ready.append(bdb)
-        self._waits = waiting
+        self._waits = pending_bdbs
         if ready:
             async with self._store.begin() as session:
                 await clusters.load_for_update(session)
@@ -78,8 +80,8 @@ class CaReplacements:
         """Return what still prevents the next step; empty if nothing does."""
         try:
             await self._serving.update(bdb.uid)
-            if certificates.replacing == "forgotten":
-                await self._close(certificates.left.split(), rows, machines)
+            if certificates.replacement_step == "removed":
+                await self._close(certificates.removed_addresses.split(), rows, machines)
         except AgentError as error:
             return error.reason
         return ""
@@ -89,21 +91,21 @@ class CaReplacements:
         if not left:
             return
         addresses = await _addresses(left) - await _addresses(node.addr for node in machines.values())
-        living = [
+        reachable = [
             shard_of(row, node_ref(machines[row.node_uid]))
             for row in rows
-            if row.node_uid in machines and row.observed_status not in ("down", "unknown")
+            if row.node_uid in machines and row.observed_status not in NOT_SEEN
         ]
-        await stale_connections.close(self._agents, living, addresses)
+        await stale_connections.close(self._agents, reachable, addresses)
 
     async def _record_wait(self, bdb: Bdb, waits: str) -> tuple[str, float]:
         """Record an event when a wait takes long, once per reason."""
         now = asyncio.get_running_loop().time()
-        before, since = self._waits.get(bdb.uid, ("", now))
-        if before != waits:
-            since = now
-        if now - since < REPORT_AFTER_SECONDS:
-            return waits, since
+        previous, waiting_since = self._waits.get(bdb.uid, ("", now))
+        if previous != waits:
+            waiting_since = now
+        if now - waiting_since < REPORT_AFTER_SECONDS:
+            return waits, waiting_since
         message = f"The replacement of the shards' CA of {bdb.name} is waiting: {waits}. It continues automatically."
         async with self._store.begin() as session:
             record(session, "bdb_authority_waits", message, source="bdb", severity="WARNING", bdb_uid=bdb.uid)
@@ -112,31 +114,31 @@ class CaReplacements:
 
 def _missing(bdb: Bdb, outdated: Sequence[Shard], machines: Mapping[int, Node]) -> str:
     """Return which nodes have not completed the current step and may still communicate; empty if all have."""
-    places = {row.node_uid for row in outdated if row.observed_status != "down"}
+    uids = {row.node_uid for row in outdated if row.observed_status != ShardStatus.DOWN}
     for uid in {*bdb.endpoint_nodes, *bdb.retiring} & machines.keys():
-        if machines[uid].agent_status != "connected" and machines[uid].health != "down":
-            places.add(uid)
-    if not places:
+        if machines[uid].agent_status != AgentStatus.CONNECTED and machines[uid].health != NodeHealth.DOWN:
+            uids.add(uid)
+    if not uids:
         return ""
-    which = ", ".join(str(uid) for uid in sorted(places))
-    return f"{'node' if len(places) == 1 else 'nodes'} {which} {'has' if len(places) == 1 else 'have'} not completed the last step"
+    names = ", ".join(str(uid) for uid in sorted(uids))
+    return f"{'node' if len(uids) == 1 else 'nodes'} {names} {'has' if len(uids) == 1 else 'have'} not completed the last step"
 
 
 async def _addresses(names: Iterable[str]) -> set[str]:
     """Return the IP addresses of nodes, which may have joined by host name. Names that cannot be resolved are skipped."""
-    loop, found = asyncio.get_running_loop(), set()
+    loop, addresses = asyncio.get_running_loop(), set()
     for name in names:
         with contextlib.suppress(OSError):
-            found |= {str(info[4][0]) for info in await loop.getaddrinfo(name, None)}
-    return found
+            addresses |= {str(info[4][0]) for info in await loop.getaddrinfo(name, None)}
+    return addresses
 
 
 async def _advance_step(session: AsyncSession, seen: Bdb) -> None:
     bdb = await bdbs.by_uid(session, seen.uid)
     if bdb is None or bdb.shard_certificates != seen.shard_certificates:
         return
-    held = ShardCertificates.read(seen.shard_certificates or {})
-    bdb.shard_certificates = held.with_next_step().stored()
-    if held.replacing == "forgotten":
+    certificates = ShardCertificates.read(seen.shard_certificates or {})
+    bdb.shard_certificates = certificates.with_next_step().stored()
+    if certificates.replacement_step == "removed":
         message = f"The shards' CA of {bdb.name} was replaced. Running shards reject certificates of the old CA."
         record(session, "bdb_authority_replaced", message, source="bdb", bdb_uid=bdb.uid)

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from shardboard.domain.cluster.node_status import AgentStatus
+from shardboard.domain.databases.shard_status import NOT_SEEN
 from shardboard.driver.interfaces import Agents, NodeRef, RenewCertificates
-from shardboard.errors import AgentError, AgentUnreachable
+from shardboard.errors import AgentError, AgentOutdated, AgentUnreachable
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import run_concurrently
 from shardboard.pki.shard_certificates import ShardCertificates
@@ -56,6 +58,8 @@ class CertificatesLoop:
         self._replacements = CaReplacements(store, agents, serving)
         self._distributed: dict[tuple[int, int], _Distribution] = {}
         """By node and database, where no shard rejected the certificate."""
+        self._outdated: dict[int, str] = {}
+        """Last recorded reason why the agent of a node does not support renewals, by node uid."""
         self._refusals: dict[tuple[int, int], str] = {}
         """By node and database: reason of the last reported failure."""
 
@@ -78,39 +82,44 @@ class CertificatesLoop:
                 bdb = await bdbs.by_uid(session, uid)
                 if bdb is None or not _is_due(bdb, now) or bdb.shard_certificates is None:
                     continue
-                held = ShardCertificates.read(bdb.shard_certificates)
-                if held.is_ca_due(now):
-                    bdb.shard_certificates = held.with_replacement().stored()
+                certificates = ShardCertificates.read(bdb.shard_certificates)
+                if certificates.is_ca_due(now):
+                    bdb.shard_certificates = certificates.with_replacement().stored()
                     message = f"The CA of the shards of {bdb.name} expires soon and is being replaced."
                     record(session, "bdb_authority_ends", message, source="bdb", bdb_uid=uid)
                     continue
-                fresh = held.with_new_certificate()
-                bdb.shard_certificates = fresh.stored()
-                end = f"{fresh.valid_until:%Y-%m-%d}"
+                renewed = certificates.with_new_certificate()
+                bdb.shard_certificates = renewed.stored()
+                end = f"{renewed.valid_until:%Y-%m-%d}"
                 message = f"The certificate of the shards of {bdb.name} was renewed and is valid until {end}."
                 record(session, "bdb_certificate_renewed", message, source="bdb", bdb_uid=uid)
 
     async def distribute(self) -> None:
         """Send the current certificate to all reachable nodes whose shards may have an older one."""
         async with self._store.read() as session:
-            renewed = {bdb.uid: bdb for bdb in await bdbs.list_all(session) if _number(bdb) > 1}
-            machines = {node.uid: node for node in await nodes.list_all(session) if node.agent_status == "connected"}
-            held: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # shards seen alive there
+            renewed_bdbs = {bdb.uid: bdb for bdb in await bdbs.list_all(session) if _number(bdb) > 1}
+            machines = {
+                node.uid: node for node in await nodes.list_all(session) if node.agent_status == AgentStatus.CONNECTED
+            }
+            uids_by_node: dict[int, dict[int, set[int]]] = defaultdict(
+                lambda: defaultdict(set)
+            )  # shards seen alive there
             ids: dict[tuple[int, int], list[str]] = defaultdict(list)  # engine ids by node and database
-            for shard in await shards.list_all(session) if renewed else ():
-                if shard.bdb_uid in renewed and shard.node_uid in machines:
-                    seen = held[shard.node_uid][shard.bdb_uid]
+            for shard in await shards.list_all(session) if renewed_bdbs else ():
+                if shard.bdb_uid in renewed_bdbs and shard.node_uid in machines:
+                    seen_uids = uids_by_node[shard.node_uid][shard.bdb_uid]
                     ids[shard.node_uid, shard.bdb_uid].append(shard.engine_id)
-                    if shard.observed_status not in ("down", "unknown"):
-                        seen.add(shard.uid)
-        since = asyncio.get_running_loop().time() - REDISTRIBUTE_SECONDS
+                    if shard.observed_status not in NOT_SEEN:
+                        seen_uids.add(shard.uid)
+        distributed_since = asyncio.get_running_loop().time() - REDISTRIBUTE_SECONDS
         self._distributed = {
-            (node_uid, bdb_uid): brought
-            for (node_uid, bdb_uid), brought in self._distributed.items()
-            if bdb_uid in held.get(node_uid, ()) and brought.at > since
+            (node_uid, bdb_uid): distribution
+            for (node_uid, bdb_uid), distribution in self._distributed.items()
+            if bdb_uid in uids_by_node.get(node_uid, ()) and distribution.at > distributed_since
         }
         await run_concurrently(
-            self._distribute(node_ref(machines[uid]), renewed, of_node, ids) for uid, of_node in held.items()
+            self._distribute(node_ref(machines[uid]), renewed_bdbs, uids_of_node, ids)
+            for uid, uids_of_node in uids_by_node.items()
         )
 
     async def advance(self) -> None:
@@ -118,36 +127,57 @@ class CertificatesLoop:
         await self._replacements.advance(self._is_updated)
 
     def _is_updated(self, bdb: Bdb, shard: Shard) -> bool:
-        brought = self._distributed.get((shard.node_uid, bdb.uid), _Distribution())
-        return brought.number == _number(bdb) and shard.uid in brought.shards
+        distribution = self._distributed.get((shard.node_uid, bdb.uid), _Distribution())
+        return distribution.number == _number(bdb) and shard.uid in distribution.shards
 
     async def _distribute(
         self,
         node: NodeRef,
         renewed: Mapping[int, Bdb],
-        held: Mapping[int, set[int]],
+        shards_by_database: Mapping[int, set[int]],
         ids: Mapping[tuple[int, int], list[str]],
     ) -> None:
-        for uid, seen in sorted(held.items()):
+        for uid, seen_uids in sorted(shards_by_database.items()):
             bdb, credentials = renewed[uid], shard_tls(renewed[uid])
-            brought = self._distributed.get((node.uid, uid), _Distribution())
-            if credentials is None or (brought.number == _number(bdb) and seen <= brought.shards):
+            distribution = self._distributed.get((node.uid, uid), _Distribution())
+            if credentials is None or (distribution.number == _number(bdb) and seen_uids <= distribution.shards):
                 continue
             try:
-                order = RenewCertificates(bdb_uid=uid, engine_ids=ids[node.uid, uid], tls=credentials)
-                results = await self._agents.renew_certificates(node, order)
+                request = RenewCertificates(bdb_uid=uid, engine_ids=ids[node.uid, uid], tls=credentials)
+                results = await self._agents.renew_certificates(node, request)
             except AgentUnreachable as error:
                 log.info("certificates: database %s on node %s not updated: %s", uid, node.uid, error.reason)
                 return
+            except AgentOutdated as error:
+                await self._record_outdated(node, error.reason)
+                return
             except AgentError as error:
-                results, refused = [], {0: error.reason}
+                results, failures = [], {0: error.reason}
             else:
-                refused = {result.uid: result.reply for result in results if not result.ok}
-            if not refused:
+                failures = {result.uid: result.reply for result in results if not result.ok}
+            if not failures:
                 # A shard that was not seen alive may be starting now with an older certificate: it is updated once it is seen.
-                took = frozenset(result.uid for result in results) & seen
-                self._distributed[node.uid, uid] = _Distribution(_number(bdb), took, asyncio.get_running_loop().time())
-            await self._record_failure(node, bdb, min(refused.items(), default=(0, "")))
+                accepted_uids = frozenset(result.uid for result in results) & seen_uids
+                self._distributed[node.uid, uid] = _Distribution(
+                    _number(bdb), accepted_uids, asyncio.get_running_loop().time()
+                )
+            await self._record_failure(node, bdb, min(failures.items(), default=(0, "")))
+
+    async def _record_outdated(self, node: NodeRef, reason: str) -> None:
+        """Record an event when the agent of a node does not support renewals, once for all databases."""
+        if self._outdated.get(node.uid) == reason:
+            return
+        self._outdated[node.uid] = reason
+        message = f"New certificates of shards could not be sent to node {node.uid}: {reason}. The console retries."
+        async with self._store.begin() as session:
+            record(
+                session,
+                "bdb_certificate_failed",
+                message,
+                source="node",
+                severity="WARNING",
+                node_uid=node.uid,
+            )
 
     async def _record_failure(self, node: NodeRef, bdb: Bdb, refused: tuple[int, str]) -> None:
         """Record an event when shards reject the certificate, once per reason."""
@@ -157,8 +187,8 @@ class CertificatesLoop:
         self._refusals[node.uid, bdb.uid] = reason
         if not reason:
             return
-        which = f"Shard redis:{shard_uid} of {bdb.name}" if shard_uid else f"Shards of {bdb.name}"
-        message = f"{which} on node {node.uid} did not accept the new certificate: {reason}. The console retries."
+        subject = f"Shard redis:{shard_uid} of {bdb.name}" if shard_uid else f"Shards of {bdb.name}"
+        message = f"{subject} on node {node.uid} did not accept the new certificate: {reason}. The console retries."
         async with self._store.begin() as session:
             record(
                 session,

@@ -2,6 +2,7 @@
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.reconcilers.databases.bdb_changes import reset_status
 from shardboard.reconcilers.databases.endpoints import Endpoints
 from shardboard.reconcilers.loop import Outcome
@@ -28,7 +29,7 @@ class ChangeTraffic:
         bdb = await bdbs.by_uid(session, action.object_uid)
         if bdb is None:
             return
-        bdb.status, bdb.action_uid = "active", None
+        bdb.status, bdb.action_uid = BdbStatus.ACTIVE, None
         if self._stop:
             message = (
                 f"Traffic of {bdb.name} was stopped. Clients were disconnected and cannot connect until it is resumed."
@@ -38,5 +39,5 @@ class ChangeTraffic:
             record_for_action(session, action, "bdb_traffic_resumed", f"Clients of {bdb.name} can connect again.")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        what = "Traffic was not stopped on all nodes" if self._stop else "Traffic was not resumed on all nodes"
-        await reset_status(session, action, f"{what}: {reason}")
+        subject = "Traffic was not stopped on all nodes" if self._stop else "Traffic was not resumed on all nodes"
+        await reset_status(session, action, f"{subject}: {reason}")

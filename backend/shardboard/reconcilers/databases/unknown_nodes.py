@@ -14,7 +14,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.databases.bdb_status import IN_SERVICE, BdbStatus
+from shardboard.domain.databases.shard_status import RESPONDING
 from shardboard.domain.placement import slots
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.placement.slots import Ranges
 from shardboard.driver import unknown_nodes
 from shardboard.driver.interfaces import Agents, NodeRef
@@ -93,32 +96,32 @@ class UnknownNodesLoop:
         """Poll all databases once."""
         async with self._store.read() as session:
             databases, spans = await _databases(session), await self._alarms.open(session)
-            self._clean |= await bdbs.with_status(session, "pending")
+            self._clean |= await bdbs.with_status(session, BdbStatus.PENDING)
         self._round += 1
         expelled: dict[int, list[Event]] = defaultdict(list)
         for (bdb_uid, _), span in spans.items():
-            if not span.details["left_alone"]:
+            if not span.details["kept_reason"]:
                 expelled[bdb_uid].append(span)
         await asyncio.gather(*(self._poll(each, expelled[each.uid]) for each in databases))
         await self._alarms.close_expired()
 
     async def _poll(self, database: DatabaseMembers, expelled: Sequence[Event]) -> None:
         """Poll one database. `expelled` are the open alarms of nodes that were removed before."""
-        heads = list(database.primaries)
-        polled = [heads[(self._round + step) % len(heads)] for step in range(min(PRIMARIES_PER_POLL, len(heads)))]
+        queried = list(database.primaries)
+        polled = [queried[(self._round + step) % len(queried)] for step in range(min(PRIMARIES_PER_POLL, len(queried)))]
         try:
             members = await unknown_nodes.find(self._agents, polled, database.known)
             if members is None:
                 return
             # Dead nodes without slots are harmless: removed shards that some shard could not be made to forget.
-            found = [each for each in members if each.is_healthy or each.slots]
-            if found:
-                found = await self._still_unknown(database, found)
-            if not found:
+            unknown = [each for each in members if each.is_healthy or each.slots]
+            if unknown:
+                unknown = await self._still_unknown(database, unknown)
+            if not unknown:
                 self._clean.add(database.uid)
-            owing = [each for each in expelled if each.details["slots"] != each.details["taken_back"]]
-            if found or (owing and database.is_idle):
-                await self._update_alarms(database, await self._act(database, found, expelled, owing))
+            unreclaimed = [each for each in expelled if each.details["slots"] != each.details["reclaimed"]]
+            if unknown or (unreclaimed and database.is_idle):
+                await self._update_alarms(database, await self._act(database, unknown, expelled, unreclaimed))
         except AgentError as error:
             log.info("unknown nodes: handling those of %s failed: %s", database.name, error.reason)
 
@@ -127,35 +130,39 @@ class UnknownNodesLoop:
         read.
         """
         async with self._store.read() as session:
-            known = {row.engine_id for row in await shards.list_for_bdb(session, database.uid)}
-        return [each for each in found if each.engine_id not in known]
+            known_ids = {row.engine_id for row in await shards.list_for_bdb(session, database.uid)}
+        return [each for each in found if each.engine_id not in known_ids]
 
     async def _act(
         self, database: DatabaseMembers, found: Sequence[UnknownNode], expelled: Sequence[Event], owing: Sequence[Event]
     ) -> list[UnknownNodeResult]:
-        before = {each.details["engine_id"] for each in expelled}
-        own = await self._on_agents() if found else {}
+        previous_ids = {each.details["engine_id"] for each in expelled}
+        known_on_agents = await self._on_agents() if found else {}
         reasons = {
-            each.engine_id: own.get(each.engine_id)
-            or ("" if database.uid in self._clean or each.engine_id in before else KNOWN_AT_STARTUP)
+            each.engine_id: known_on_agents.get(each.engine_id)
+            or ("" if database.uid in self._clean or each.engine_id in previous_ids else KNOWN_AT_STARTUP)
             for each in found
         }
-        strangers = [each for each in found if not reasons[each.engine_id]]
-        await unknown_nodes.forget_nodes(self._agents, database.living, [each.engine_id for each in strangers])
-        gone = [_outcome(each) for each in owing if each.details["engine_id"] not in reasons]
-        reclaimed: Ranges = ()
-        if database.is_idle and (gone or any(each.slots for each in strangers)):
-            reclaimed = slots.joined(*(await unknown_nodes.reclaim_slots(self._agents, database.primaries)).values())
+        unexplained = [each for each in found if not reasons[each.engine_id]]
+        await unknown_nodes.forget_nodes(self._agents, database.living, [each.engine_id for each in unexplained])
+        outcomes = [_outcome(each) for each in owing if each.details["engine_id"] not in reasons]
+        reclaimed_ranges: Ranges = ()
+        if database.is_idle and (outcomes or any(each.slots for each in unexplained)):
+            reclaimed_ranges = slots.joined(
+                *(await unknown_nodes.reclaim_slots(self._agents, database.primaries)).values()
+            )
         return [
             *(
                 UnknownNodeResult(
-                    each, reasons[each.engine_id], () if reasons[each.engine_id] else _common(each.slots, reclaimed)
+                    each,
+                    reasons[each.engine_id],
+                    () if reasons[each.engine_id] else _common(each.slots, reclaimed_ranges),
                 )
                 for each in found
             ),
             *(
-                replace(each, reclaimed=slots.joined(each.reclaimed, _common(each.node.slots, reclaimed)))
-                for each in gone
+                replace(each, reclaimed=slots.joined(each.reclaimed, _common(each.node.slots, reclaimed_ranges)))
+                for each in outcomes
             ),
         ]
 
@@ -164,15 +171,17 @@ class UnknownNodesLoop:
         them.
         """
         async with self._store.read() as session:
-            machines, known = (
+            machines, known_ids = (
                 [node_ref(node) for node in await nodes.list_all(session)],
                 await shards.engine_ids(session),
             )
-        own: dict[str, str] = {}
-        for node, reported in zip(machines, await asyncio.gather(*map(self._reports, machines)), strict=True):
-            why = f"the agent of node {node.uid} runs it, and this store, which may be an older copy, does not know it"
-            own |= dict.fromkeys(reported - known, why)
-        return own
+        known_on_agents: dict[str, str] = {}
+        for node, reported_ids in zip(machines, await asyncio.gather(*map(self._reports, machines)), strict=True):
+            reason = (
+                f"the agent of node {node.uid} runs it, and this store, which may be an older copy, does not know it"
+            )
+            known_on_agents |= dict.fromkeys(reported_ids - known_ids, reason)
+        return known_on_agents
 
     async def _reports(self, node: NodeRef) -> set[str]:
         """Return the engine ids of the shards that an agent runs; empty if it does not respond."""
@@ -208,24 +217,28 @@ class UnknownNodesLoop:
 
 
 async def _databases(session: AsyncSession) -> list[DatabaseMembers]:
-    places = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
-    removed = await shards.list_absent(session)
+    node_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+    removed_shards = await shards.list_absent(session)
     busy = {action.object_uid for action in await actions.list_unfinished(session) if action.object_type == "bdb"}
-    found = []
+    unknown_databases = []
     for bdb in await bdbs.list_all(session):
-        if not bdb.sharding or bdb.status not in ("active", "active-change-pending"):
+        if not bdb.sharding or bdb.status not in IN_SERVICE:
             continue
         rows = await shards.list_for_bdb(session, bdb.uid)
-        living = {row: shard_ref(row, places[row.node_uid]) for row in rows if row.observed_status in ("ok", "loading")}
-        primaries = {each: slots.parse(row.slots) for row, each in living.items() if row.current_role == "master"}
+        responding = {row: shard_ref(row, node_refs[row.node_uid]) for row in rows if row.observed_status in RESPONDING}
+        primaries = {
+            each: slots.parse(row.slots) for row, each in responding.items() if row.current_role == ShardRole.PRIMARY
+        }
         if primaries:
-            known = {row.engine_id for row in (*rows, *removed)}
-            idle = bdb.status == "active" and bdb.uid not in busy
-            sealed = bdb.shard_certificates is not None
-            found.append(
-                DatabaseMembers(bdb.uid, bdb.name, idle, sealed, frozenset(known), list(living.values()), primaries)
+            known_ids = {row.engine_id for row in (*rows, *removed_shards)}
+            is_idle = bdb.status == BdbStatus.ACTIVE and bdb.uid not in busy
+            is_encrypted = bdb.shard_certificates is not None
+            unknown_databases.append(
+                DatabaseMembers(
+                    bdb.uid, bdb.name, is_idle, is_encrypted, frozenset(known_ids), list(responding.values()), primaries
+                )
             )
-    return found
+    return unknown_databases
 
 
 def _key(span: Event) -> tuple[int, str]:
@@ -237,7 +250,7 @@ def _outcome(span: Event) -> UnknownNodeResult:
     """Return the outcome that the alarm recorded."""
     details = span.details
     node = UnknownNode(details["engine_id"], details["address"], slots.parse(details["slots"]), is_healthy=False)
-    return UnknownNodeResult(node, reclaimed=slots.parse(details["taken_back"]), is_present=False)
+    return UnknownNodeResult(node, reclaimed=slots.parse(details["reclaimed"]), is_present=False)
 
 
 def _common(taken: Ranges, reclaimed: Ranges) -> Ranges:
@@ -250,15 +263,15 @@ def _details(outcome: UnknownNodeResult) -> dict[str, Any]:
         "engine_id": node.engine_id,
         "address": node.address,
         "slots": slots.render(node.slots),
-        "taken_back": slots.render(outcome.reclaimed),
-        "left_alone": outcome.kept_reason,
+        "reclaimed": slots.render(outcome.reclaimed),
+        "kept_reason": outcome.kept_reason,
     }
 
 
 def _message(database: DatabaseMembers, outcome: UnknownNodeResult) -> str:
     node = outcome.node
-    led = f", and owned slots {slots.slot_text(slots.render(node.slots))}" if node.slots else ""
-    message = f"A node that does not belong to {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{led}. "
+    owned = f", and owned slots {slots.slot_text(slots.render(node.slots))}" if node.slots else ""
+    message = f"A node that does not belong to {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{owned}. "
     if outcome.kept_reason:
         return f"{message}It was not removed: {outcome.kept_reason}."
     message += "The shards were made to forget it. This is repeated if it returns."

@@ -5,6 +5,8 @@ lost its last transactions in a failover, or was replaced by an empty one. A rep
 
 * an orphan if this store contained it and removed it: it was still starting when its database was deleted. It is removed.
 * unknown otherwise. It is not changed, an alarm reports it, and its uids, ports and memory are not used for other shards.
+
+Rows without a reported shard are compared by `store_mismatches.py`.
 """
 
 import asyncio
@@ -20,6 +22,7 @@ from shardboard.domain.text import plural
 from shardboard.driver.interfaces import Agents, NodeRef, ServedDatabase, ShardReport
 from shardboard.errors import AgentError
 from shardboard.kit.bus import Bus
+from shardboard.reconcilers.databases.store_mismatches import StoreMismatches
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import UNKNOWN_SHARDS, record
@@ -53,15 +56,16 @@ class InventoryLoop:
         self._store = store
         self._bus = bus
         self._agents = agents
+        self._mismatches = StoreMismatches(store, agents)
 
     async def run(self) -> None:
         """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
-                complete = await self.sweep()
+                is_complete = await self.sweep()
                 # Changes of nodes come in bursts; each poll asks all agents.
                 await asyncio.sleep(RETRY_SECONDS)
-                if complete:
+                if is_complete:
                     await changes.wait_until(lambda change: change[0] == "node", POLL_SECONDS - RETRY_SECONDS)
 
     async def read_at_startup(self) -> None:
@@ -74,54 +78,58 @@ class InventoryLoop:
 
     async def sweep(self) -> bool:
         """Poll every agent once. Return whether all answered."""
+        since = datetime.now(UTC)
         async with self._store.read() as session:
-            reachable = [
-                node_ref(node)
-                for node in await nodes.list_all(session)
-                if node.health == "up" and node.agent_status == "connected"
-            ]
-        return all(await asyncio.gather(*map(self._poll, reachable)))
+            available_nodes = [node_ref(node) for node in await nodes.list_all(session) if node.is_available]
+        reported = await asyncio.gather(*map(self._poll, available_nodes))
+        answered = {
+            node.uid: each.shards for node, each in zip(available_nodes, reported, strict=True) if each is not None
+        }
+        await self._mismatches.compare(answered, since)
+        return len(answered) == len(available_nodes)
 
-    async def _poll(self, node: NodeRef) -> bool:
+    async def _poll(self, node: NodeRef) -> AgentInventory | None:
+        """Return what the agent reports; None if it does not respond."""
         try:
-            reported = await self._reported(node)
+            reports = await self._reported(node)
             # A row is written before its shard is started, so a shard that was reported above has its row by now.
             async with self._store.read() as session:
-                is_due = await self._is_due(session, node.uid, reported)
-                orphans = await _orphans(session, reported.shards)
+                is_due = await self._is_due(session, node.uid, reports)
+                orphans = await _orphans(session, reports.shards)
             if is_due:
                 async with self._store.begin() as session:
-                    await self._record(session, node.uid, reported)
+                    await self._record(session, node.uid, reports)
             if orphans:
                 outcomes = await self._agents.remove(node, orphans)
                 await self._record_removed(node, [outcome.uid for outcome in outcomes if outcome.ok])
         except AgentError as error:
             log.info("node %s did not report its shards: %s", node.uid, error.reason)
-            return False
-        return True
+            return None
+        return reports
 
     async def _reported(self, node: NodeRef) -> AgentInventory:
-        held, proxy = await asyncio.gather(self._agents.shards(node), self._agents.proxy(node))
-        return AgentInventory(held, proxy.serving or [])
+        reports, proxy = await asyncio.gather(self._agents.shards(node), self._agents.proxy(node))
+        return AgentInventory(reports, proxy.serving or [])
 
     async def _is_due(self, session: AsyncSession, node_uid: int, reported: AgentInventory) -> bool:
         node = await nodes.by_uid(session, node_uid)
         if node is None:
             return False
-        here = await cluster.load(session)
-        unknown = await _unknown(session, reported)
-        return node.unknown != unknown.stored() or _counters(here, reported) != (here.next_shard_uid, here.next_bdb_uid)
+        cluster_row = await cluster.load(session)
+        unknown_ids = await _unknown(session, reported)
+        return node.unknown != unknown_ids.stored() or _counters(cluster_row, reported) != (
+            cluster_row.next_shard_uid,
+            cluster_row.next_bdb_uid,
+        )
 
     async def _record(self, session: AsyncSession, node_uid: int, reported: AgentInventory) -> None:
-        here = await cluster.load_for_update(session)
+        cluster_row = await cluster.load_for_update(session)
         node = await nodes.by_uid(session, node_uid)
         if node is None:
             return
-        here.next_shard_uid, here.next_bdb_uid = _counters(here, reported)
-        found = await _unknown(session, reported)
-        if node.unknown != found.stored():
-            node.unknown = found.stored()
-            await _update_alarm(session, node, found)
+        cluster_row.next_shard_uid, cluster_row.next_bdb_uid = _counters(cluster_row, reported)
+        unknown_ids = await _unknown(session, reported)
+        await save_unknown(session, node, unknown_ids)
 
     async def _record_removed(self, node: NodeRef, removed: Sequence[int]) -> None:
         async with self._store.begin() as session:
@@ -130,41 +138,44 @@ class InventoryLoop:
                 record(session, "orphan_removed", message, source="node", severity="WARNING", node_uid=node.uid)
 
 
-def _counters(here: Cluster, reported: AgentInventory) -> tuple[int, int]:
+def _counters(cluster: Cluster, reported: AgentInventory) -> tuple[int, int]:
     """The next uid of a shard and of a database."""
     databases = [*(each.bdb_uid for each in reported.shards), *(each.uid for each in reported.served)]
     return (
-        next_uid(here.next_shard_uid, [each.uid for each in reported.shards]),
-        next_uid(here.next_bdb_uid, databases),
+        next_uid(cluster.next_shard_uid, [each.uid for each in reported.shards]),
+        next_uid(cluster.next_bdb_uid, databases),
     )
 
 
 async def _orphans(session: AsyncSession, reported: Collection[ShardReport]) -> dict[int, str]:
     """Engine ids by uid of the shards that this store removed."""
     absent = {each.engine_id for each in reported} - await shards.engine_ids(session)
-    removed = await shards.removed_engine_ids(session, absent) if absent else set()
-    return {each.uid: each.engine_id for each in reported if each.engine_id in removed}
+    removed_ids = await shards.removed_engine_ids(session, absent) if absent else set()
+    return {each.uid: each.engine_id for each in reported if each.engine_id in removed_ids}
 
 
 async def _unknown(session: AsyncSession, reported: AgentInventory) -> Unknown:
     ids = {each.engine_id for each in reported.shards}
-    unknown = await shards.unknown_engine_ids(session, ids.union(*(each.engine_ids for each in reported.served)))
+    unknown_ids = await shards.unknown_engine_ids(session, ids.union(*(each.engine_ids for each in reported.served)))
     return Unknown(
         tuple(
             UnknownShard(each.uid, each.bdb_uid, each.engine_id, each.port, each.bus_port, each.memory, each.flash)
             for each in sorted(reported.shards, key=lambda each: each.uid)
-            if each.engine_id in unknown
+            if each.engine_id in unknown_ids
         ),
         tuple(
             UnknownEndpoint(each.uid, each.port)
             for each in sorted(reported.served, key=lambda each: each.port)
-            if each.engine_ids and unknown.issuperset(each.engine_ids)
+            if each.engine_ids and unknown_ids.issuperset(each.engine_ids)
         ),
     )
 
 
-async def _update_alarm(session: AsyncSession, node: Node, found: Unknown) -> None:
-    """One alarm for each node, open while it has unknown shards."""
+async def save_unknown(session: AsyncSession, node: Node, found: Unknown) -> None:
+    """Store the unknown shards of a node. One alarm for each node is open while it has any."""
+    if node.unknown == found.stored():
+        return
+    node.unknown = found.stored()
     span = await events.open_span(session, UNKNOWN_SHARDS, node_uid=node.uid)
     if not found.shards:
         if span is not None:

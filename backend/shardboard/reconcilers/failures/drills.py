@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions.failure_parameters import DrillParameters
+from shardboard.domain.cluster.actions import StepStatus
 from shardboard.driver.interfaces import Agents, Drill
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.reconcilers.loop import Outcome
@@ -12,8 +14,6 @@ from shardboard.state.cluster import nodes
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import shards
 from shardboard.store.db import Store
-
-ACTION_NAME = "SMDrill"
 
 
 class DrillStepper:
@@ -26,32 +26,38 @@ class DrillStepper:
         self._agents = agents
 
     async def step(self, action: Action) -> Outcome:
+        parameters = DrillParameters.parse(action)
         if action.steps:
-            left = (action.created_at + timedelta(seconds=action.params["seconds"]) - datetime.now(UTC)).total_seconds()
-            share = 100 * (1 - max(left, 0) / action.params["seconds"])
-            return Outcome(finished=True) if left <= 0 else Outcome(progress=share, retry_in=min(left, 1.0))
+            seconds_left = (
+                action.created_at + timedelta(seconds=parameters.seconds) - datetime.now(UTC)
+            ).total_seconds()
+            share = 100 * (1 - max(seconds_left, 0) / parameters.seconds)
+            return (
+                Outcome(finished=True)
+                if seconds_left <= 0
+                else Outcome(progress=share, retry_in=min(seconds_left, 1.0))
+            )
         async with self._store.read() as session:
             node = await nodes.by_uid(session, action.object_uid)
-            chosen = [
+            engine_ids = [
                 row.engine_id
                 for row in await shards.list_occupying(session)
-                if row.node_uid == action.object_uid and action.params["shard_uid"] in (None, row.uid)
+                if row.node_uid == action.object_uid and parameters.shard_uid in (None, row.uid)
             ]
             peers = [other.addr for other in await nodes.list_all(session) if other.uid != action.object_uid]
         if node is None:
             return Outcome(failed="The node no longer exists.")
-        params = action.params
-        order = Drill(
+        drill = Drill(
             id=action.uid,
-            kind=params["kind"],
-            seconds=params["seconds"],
-            uid=params["shard_uid"],
-            engine_ids=chosen,
+            kind=parameters.kind,
+            seconds=parameters.seconds,
+            uid=parameters.shard_uid,
+            engine_ids=engine_ids,
             peers=peers,
         )
-        if refusal := await self._agents.drill(node_ref(node), order):
+        if refusal := await self._agents.drill(node_ref(node), drill):
             return Outcome(failed=f"{refusal[0].upper()}{refusal[1:]}.")
-        return Outcome(steps=[{"name": action.description, "status": "running"}])
+        return Outcome(steps=[{"name": action.description, "status": StepStatus.RUNNING}])
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         _record_event(session, action, f"{_name(action)} ended.", "INFO")
@@ -66,6 +72,7 @@ def _name(action: Action) -> str:
 
 
 def _record_event(session: AsyncSession, action: Action, description: str, severity: str) -> None:
+    parameters = DrillParameters.parse(action)
     record(
         session,
         "drill_ended",
@@ -74,7 +81,7 @@ def _record_event(session: AsyncSession, action: Action, description: str, sever
         severity=severity,
         originator=action.originator,
         node_uid=action.object_uid,
-        shard_uid=action.params["shard_uid"],
+        shard_uid=parameters.shard_uid,
         action_uid=action.uid,
-        details={"kind": action.params["kind"]},
+        details={"kind": parameters.kind},
     )

@@ -10,13 +10,16 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.actions import SWITCHOVER_ACTIONS, ActionName
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures.failover import ShardRoles, UnrequestedElection, elected
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.kit.bus import Bus
 from shardboard.reconcilers.polling_loop import PollingLoop
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import record
 from shardboard.state.cluster import actions
-from shardboard.state.cluster.actions import FAILOVER, SWITCHOVER_ACTIONS
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard, StoredCondition
@@ -26,7 +29,7 @@ MAX_LOSS_AGE = timedelta(minutes=10)
 """A loss longer ago than this did not cause the election."""
 MAX_CAUSE_AGE = timedelta(seconds=10)
 """If a primary was healthy for this long and no failover was requested, the election had no known cause."""
-ROLE_CHANGING_ACTIONS = SWITCHOVER_ACTIONS | {FAILOVER}
+ROLE_CHANGING_ACTIONS = SWITCHOVER_ACTIONS | {ActionName.FAILOVER}
 
 
 class ElectionLoop(PollingLoop):
@@ -42,39 +45,41 @@ class ElectionLoop(PollingLoop):
     async def is_due(self, session: AsyncSession) -> bool:
         now = datetime.now(UTC)
         rows = await shards.list_conditions(session)
-        well = [each.uid for each in rows if each.observed_status == "ok"]
-        self._well_since = {uid: self._well_since.get(uid, now) for uid in well}
-        return bool(await _found(session, rows))
+        healthy_uids = [each.uid for each in rows if each.observed_status == ShardStatus.OK]
+        self._well_since = {uid: self._well_since.get(uid, now) for uid in healthy_uids}
+        return bool(await _unrequested_elections(session, rows))
 
     async def act(self, session: AsyncSession) -> None:
         now = datetime.now(UTC)
-        lately = [
+        recent_actions = [
             each
             for each in await actions.list_active_since(session, now - MAX_CAUSE_AGE)
-            if each.name in ROLE_CHANGING_ACTIONS
+            if each.current_name in ROLE_CHANGING_ACTIONS
         ]
-        ordered = {each.object_uid for each in lately if each.object_type == "bdb"}
-        is_anything_moved = any(each.object_type == "node" for each in lately)
-        for bdb, found in await _found(session, await shards.list_conditions(session)):
+        bdbs_with_actions = {each.object_uid for each in recent_actions if each.object_type == "bdb"}
+        is_anything_moved = any(each.object_type == "node" for each in recent_actions)
+        for bdb, elections in await _unrequested_elections(session, await shards.list_conditions(session)):
             rows = {row.uid: row for row in await shards.list_for_bdb(session, bdb.uid)}
-            for each in found:
-                was_well = now - self._well_since.get(each.lost, now) >= MAX_CAUSE_AGE
-                has_cause = not was_well or is_anything_moved or bdb.uid in ordered
+            for each in elections:
+                was_healthy = now - self._well_since.get(each.lost, now) >= MAX_CAUSE_AGE
+                has_cause = not was_healthy or is_anything_moved or bdb.uid in bdbs_with_actions
                 await _accept(session, bdb, rows, each, has_cause=has_cause)
 
 
-async def _found(session: AsyncSession, rows: Sequence[StoredCondition]) -> list[tuple[Bdb, list[UnrequestedElection]]]:
+async def _unrequested_elections(
+    session: AsyncSession, rows: Sequence[StoredCondition]
+) -> list[tuple[Bdb, list[UnrequestedElection]]]:
     """Return elections by database; the engine only holds them in cluster mode."""
-    found = []
-    held: dict[int, list[ShardRoles]] = defaultdict(list)
+    elections = []
+    roles_by_bdb: dict[int, list[ShardRoles]] = defaultdict(list)
     for row in rows:
-        held[row.bdb_uid].append(ShardRoles(row.uid, row.pair, row.role, row.current_role, row.observed_status))
+        roles_by_bdb[row.bdb_uid].append(ShardRoles(row.uid, row.pair, row.role, row.current_role, row.observed_status))
     for bdb in await bdbs.list_all(session):
-        if bdb.sharding and bdb.status == "active":
-            pairs = elected(held[bdb.uid])
+        if bdb.sharding and bdb.status == BdbStatus.ACTIVE:
+            pairs = elected(roles_by_bdb[bdb.uid])
             if pairs and not await actions.list_open_for_bdb(session, bdb.uid):
-                found.append((bdb, pairs))
-    return found
+                elections.append((bdb, pairs))
+    return elections
 
 
 async def _accept(
@@ -83,20 +88,20 @@ async def _accept(
     promoted, lost = rows[each.promoted], rows[each.lost]
     for row in rows.values():
         if row.pair == promoted.pair:
-            row.role = "master" if row is promoted else "slave"
-    if lost.observed_status == "down":
-        lost.observed_role = "slave"
-        lost.leads_again, promoted.leads_again = True, False
-    down = await events.newest_loss(session, lost.uid, lost.node_uid)
+            row.role = ShardRole.PRIMARY if row is promoted else ShardRole.REPLICA
+    if lost.observed_status == ShardStatus.DOWN:
+        lost.observed_role = ShardRole.REPLICA
+        lost.should_regain_primary, promoted.should_regain_primary = True, False
+    loss = await events.newest_loss(session, lost.uid, lost.node_uid)
     seconds = None
-    if down is not None and promoted.observed_at is not None:
-        after = promoted.observed_at - down.time
-        seconds = after.total_seconds() if timedelta(0) <= after < MAX_LOSS_AGE else None
-    took = f" about {seconds:.0f} s after it was lost" if seconds is not None else ""
+    if loss is not None and promoted.observed_at is not None:
+        delay = promoted.observed_at - loss.time
+        seconds = delay.total_seconds() if timedelta(0) <= delay < MAX_LOSS_AGE else None
+    duration = f" about {seconds:.0f} s after it was lost" if seconds is not None else ""
     record(
         session,
         "shard_failover",
-        f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name}{took}, "
+        f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name}{duration}, "
         f"by an election of the engine, not by the console{'' if has_cause else ', although nothing was wrong'}; "
         "its replication lag is unknown.",
         source="shard",
@@ -107,7 +112,7 @@ async def _accept(
         details={
             "pair": promoted.pair,
             "lost": lost.uid,
-            "heir": promoted.uid,
+            "promoted": promoted.uid,
             "bytes_behind": None,
             "method": "engine",
             "seconds": seconds,

@@ -10,7 +10,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.databases.bdb_status import IN_SERVICE
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures.epochs import EpochIncrease, EpochMonitor, EpochSnapshot
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.interfaces import Agents
 from shardboard.driver.valkey_cluster import ShardRef, command
 from shardboard.reconcilers.load_database import node_ref, shard_ref
@@ -37,7 +40,7 @@ OVERLAP = timedelta(minutes=1)
 MAX_CONCURRENT = 8
 """Number of databases polled at a time."""
 MAX_INCREASES = 20
-"""Maximum number of rises in an alarm, the newest."""
+"""Maximum number of increases in an alarm; the newest are kept."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,8 @@ class EpochLoop:
         now = datetime.now(UTC)
         async with self._store.read() as session:
             databases = await _databases(session, now)
-        known = {uid for each in databases for uid in each.takeovers}
-        self._reported = self._reported & known if self._has_polled else known
+        known_uids = {uid for each in databases for uid in each.takeovers}
+        self._reported = self._reported & known_uids if self._has_polled else known_uids
         self._has_polled = True
         for uid in self._watches.keys() - {each.uid for each in databases}:
             del self._watches[uid]
@@ -88,17 +91,17 @@ class EpochLoop:
         await self._alarms.close_expired()
 
     async def _poll(self, database: EpochDatabase) -> None:
-        watch = self._watches[database.uid]
-        rises: list[EpochIncrease] = []
+        monitor = self._watches[database.uid]
+        increases: list[EpochIncrease] = []
         if not database.is_quiet:
-            watch.reset()
+            monitor.reset()
         elif (snapshot := await self._snapshot(database)) is None:
-            watch.reset()  # a primary without a reply may be lost
+            monitor.reset()  # a primary without a reply may be lost
         else:
-            rises = watch.observe(snapshot)
+            increases = monitor.observe(snapshot)
         takeovers = {uid: each for uid, each in database.takeovers.items() if uid not in self._reported}
-        if rises or takeovers:
-            await self._raise_alarm(database, rises, list(takeovers.values()))
+        if increases or takeovers:
+            await self._raise_alarm(database, increases, list(takeovers.values()))
             self._reported |= takeovers.keys()
 
     async def _snapshot(self, database: EpochDatabase) -> EpochSnapshot | None:
@@ -117,17 +120,17 @@ class EpochLoop:
         )
 
     async def _raise_alarm(
-        self, database: EpochDatabase, rises: Sequence[EpochIncrease], new: Sequence[tuple[int, int]]
+        self, database: EpochDatabase, increases: Sequence[EpochIncrease], new: Sequence[tuple[int, int]]
     ) -> None:
         self._alarms.record_occurrence(database.uid)
         async with self._store.begin() as session:
             span = (await self._alarms.open(session)).get(database.uid)
-            before = span.details if span is not None else {"rises": [], "takeovers": []}
-            all_rises = [*(EpochIncrease(**each) for each in before["rises"]), *rises][-MAX_INCREASES:]
-            takeovers = [*(tuple(each) for each in before["takeovers"]), *new][-MAX_INCREASES:]
-            message = _message(database, all_rises, takeovers)
+            previous = span.details if span is not None else {"increases": [], "takeovers": []}
+            all_increases = [*(EpochIncrease(**each) for each in previous["increases"]), *increases][-MAX_INCREASES:]
+            takeovers = [*(tuple(each) for each in previous["takeovers"]), *new][-MAX_INCREASES:]
+            message = _message(database, all_increases, takeovers)
             details: dict[str, Any] = {
-                "rises": [asdict(each) for each in all_rises],
+                "increases": [asdict(each) for each in all_increases],
                 "takeovers": [list(each) for each in takeovers],
                 "open": True,
             }
@@ -147,34 +150,36 @@ class EpochLoop:
 
 
 async def _databases(session: AsyncSession, now: datetime) -> list[EpochDatabase]:
-    places = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
-    lately = await actions.list_active_since(session, now - SETTLE_TIME)
-    busy = {each.object_uid for each in lately if each.object_type == "bdb"}
-    moving = any(each.object_type == "node" for each in lately)
+    node_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+    recent_actions = await actions.list_active_since(session, now - SETTLE_TIME)
+    busy = {each.object_uid for each in recent_actions if each.object_type == "bdb"}
+    is_moving = any(each.object_type == "node" for each in recent_actions)
     # The slots of unexpected members are reclaimed with newer epochs.
-    expelled = [each for each in await events.list_open_spans(session, UNKNOWN_NODE) if not each.details["left_alone"]]
-    strangers = {span.bdb_uid for span in expelled}
+    expelled = [each for each in await events.list_open_spans(session, UNKNOWN_NODE) if not each.details["kept_reason"]]
+    bdbs_with_unknown_nodes = {span.bdb_uid for span in expelled}
     failovers = await events.list_overlapping(session, ("shard_failover",), now - OVERLAP, now, limit=1000)
-    found = []
+    database_refs = []
     for bdb in await bdbs.list_all(session):
-        if not bdb.sharding or bdb.status not in ("active", "active-change-pending"):
+        if not bdb.sharding or bdb.status not in IN_SERVICE:
             continue
         rows = await shards.list_for_bdb(session, bdb.uid)
-        leading = [row for row in rows if row.current_role == "master"]
-        is_whole = len(leading) == bdb.shards_count and all(row.observed_status == "ok" for row in leading)
-        quiet = is_whole and not moving and bdb.uid not in busy | strangers
-        own = [each for each in failovers if each.bdb_uid == bdb.uid and _is_unexplained(each)]
-        found.append(
+        primary_rows = [row for row in rows if row.current_role == ShardRole.PRIMARY]
+        is_whole = len(primary_rows) == bdb.shards_count and all(
+            row.observed_status == ShardStatus.OK for row in primary_rows
+        )
+        is_stable = is_whole and not is_moving and bdb.uid not in busy | bdbs_with_unknown_nodes
+        own_failovers = [each for each in failovers if each.bdb_uid == bdb.uid and _is_unexplained(each)]
+        database_refs.append(
             EpochDatabase(
                 bdb.uid,
                 bdb.name,
                 bdb.shard_certificates is not None,
-                quiet,
-                {shard_ref(row, places[row.node_uid]): _process(row) for row in leading},
-                {each.uid: (each.details["heir"], each.details["lost"]) for each in own},
+                is_stable,
+                {shard_ref(row, node_refs[row.node_uid]): _process(row) for row in primary_rows},
+                {each.uid: (each.details["promoted"], each.details["lost"]) for each in own_failovers},
             )
         )
-    return found
+    return database_refs
 
 
 def _process(row: Shard) -> str:
@@ -186,19 +191,22 @@ def _is_unexplained(failover: Event) -> bool:
     return failover.details.get("has_cause") is False
 
 
-def _message(database: EpochDatabase, rises: Sequence[EpochIncrease], takeovers: Sequence[tuple[int, ...]]) -> str:
+def _message(database: EpochDatabase, increases: Sequence[EpochIncrease], takeovers: Sequence[tuple[int, ...]]) -> str:
     changes = [
-        *(f"redis:{heir} took over from redis:{lost}, which was healthy" for heir, lost in takeovers),
+        *(
+            f"redis:{promoted_uid} took over from redis:{lost_uid}, which was healthy"
+            for promoted_uid, lost_uid in takeovers
+        ),
         *(
             f"the epoch of redis:{each.shard_uid} rose from {each.before} to {each.after}"
             if each.shard_uid is not None
             else f"the newest epoch of the cluster is {each.after} (before: {each.before or 'unknown'})"
-            for each in rises
+            for each in increases
         ),
     ]
-    whom = (
+    causes = (
         "a person with the database's admin password or private keys"
         if database.encrypted
         else "a person with the database's admin password, or with access to a shard's bus port, which is not encrypted"
     )
-    return f"Unexpected changes to {database.name}: {'; '.join(changes)}. The cause can be {whom}."
+    return f"Unexpected changes to {database.name}: {'; '.join(changes)}. The cause can be {causes}."

@@ -1,6 +1,6 @@
 """Failover of primaries that are down: the loop that schedules it, and the stepper that performs it.
 
-Valkey's own election remains the fallback. The console is faster because it does not wait for the node timeout: it sends
+Valkey's built-in election remains the fallback. The console is faster because it does not wait for the node timeout: it sends
 `CLUSTER FAILOVER FORCE`, which needs the votes of a majority of primaries, as soon as the loss is confirmed, and TAKEOVER only if
 no majority is left to vote.
 """
@@ -8,14 +8,20 @@ no majority is left to vote.
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.actions.failure_parameters import FailoverParameters, Promotion, RequestedFailoverParameters
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName, StepStatus
+from shardboard.domain.cluster.node_status import NodeHealth
+from shardboard.domain.databases.bdb_status import IN_SERVICE
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures import failover
 from shardboard.domain.failures.failover import ObservedShard, PairWithoutPrimary
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.text import plural
 from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
@@ -33,8 +39,6 @@ from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Store
 from shardboard.valkey.replies import info_fields, info_number
 
-ACTION_NAME = actions.FAILOVER
-REQUESTED_FAILOVER = "SMShardFailover"
 DEADLINE = timedelta(seconds=120)
 TIMEOUT_SECONDS = 1.5
 """Seconds within which a node must reply, so that it does not delay the failovers of others."""
@@ -57,32 +61,32 @@ class FailoverLoop(PollingLoop):
     async def is_due(self, session: AsyncSession) -> bool:
         if not await shards.any_down(session):
             return False
-        outdated = await nodes.outdated_bdbs(session)
-        return any(promotable(rows) for uid, rows in (await _by_bdb(session)).items() if uid not in outdated)
+        outdated_bdbs = await nodes.outdated_bdbs(session)
+        return any(promotable(rows) for uid, rows in (await _by_bdb(session)).items() if uid not in outdated_bdbs)
 
     async def act(self, session: AsyncSession) -> None:
-        outdated = await nodes.outdated_bdbs(session)
+        outdated_bdbs = await nodes.outdated_bdbs(session)
         for bdb_uid, rows in (await _by_bdb(session)).items():
-            if bdb_uid in outdated:  # a primary without a row may serve: promoting a replica would take its slots
+            if bdb_uid in outdated_bdbs:  # a primary without a row may serve: promoting a replica would take its slots
                 continue
             bdb = await bdbs.by_uid(session, bdb_uid)
-            found = promotable(rows)
-            if bdb is None or bdb.status not in ("active", "active-change-pending") or not found:
+            broken = promotable(rows)
+            if bdb is None or bdb.status not in IN_SERVICE or not broken:
                 continue
-            tries = await actions.list_attempts_for_bdb(session, bdb_uid, ACTION_NAME)
-            situation = [[pair.pair, pair.primary, *pair.candidates] for pair in found]
-            if any(action.status in actions.OPEN_STATUSES for action in tries):
+            attempts = await actions.list_attempts_for_bdb(session, bdb_uid, ActionName.FAILOVER)
+            candidates_by_pair = [[pair.pair, pair.primary, *pair.candidates] for pair in broken]
+            if any(action.status in OPEN_STATUSES for action in attempts):
                 continue
-            if not should_retry(tries, ACTION_NAME, situation):
+            if not should_retry(attempts, ActionName.FAILOVER, candidates_by_pair):
                 continue
             queue.enqueue(
                 session,
-                ACTION_NAME,
+                ActionName.FAILOVER,
                 object_uid=bdb_uid,
-                description=f"Fail over {plural(len(found), 'shard')} of {bdb.name}",
+                description=f"Fail over {plural(len(broken), 'shard')} of {bdb.name}",
                 originator="system",
                 deadline=DEADLINE,
-                params={"situation": situation},
+                params=FailoverParameters(situation=candidates_by_pair),
             )
 
 
@@ -105,7 +109,7 @@ class Failover:
             return Outcome(failed="The database no longer exists.")
         async with self._store.read() as session:
             rows = await shards.list_for_bdb(session, action.object_uid)
-        broken = promotable(rows)
+        pairs = promotable(rows)
         method = failover.method(
             cluster=database.engine.cluster,
             primaries=len({shard.pair for shard in database.shards}),
@@ -114,36 +118,40 @@ class Failover:
         if method == "TAKEOVER" and not await self._is_majority():
             return Outcome(unreachable="most nodes are down or unreachable for this console", retry_in=1.0)
         references = {shard.uid: shard for shard in database.shards}
-        known: list[dict[str, Any]] = action.params.get("chosen", [])
-        leading = {row.uid for row in rows if row.current_role == "master" and row.observed_status != "down"}
-        done = [each for each in known if each["heir"] in leading]
-        refused: list[int] = action.params.get("refused", [])
-        second = "TAKEOVER" if method == "FORCE" and refused and await self._is_majority() else method
+        parameters = FailoverParameters.parse(action)
+        known = parameters.chosen
+        primary_uids = {
+            row.uid for row in rows if row.current_role == ShardRole.PRIMARY and row.observed_status != ShardStatus.DOWN
+        }
+        completed = [each for each in known if each.promoted in primary_uids]
+        refused_uids = parameters.refused
+        second = "TAKEOVER" if method == "FORCE" and refused_uids and await self._is_majority() else method
         chosen = [
-            {**each, "method": second if each["heir"] in refused else method}
-            for each in await self._plan(broken, known, references)
+            replace(each, method=second if each.promoted in refused_uids else method)
+            for each in await self._plan(pairs, known, references)
         ]
-        if [*done, *chosen] != known:
-            return Outcome(params={"chosen": [*done, *chosen]}, retry_in=0)
-        if broken and not chosen:
+        if (*completed, *chosen) != known:
+            return Outcome(parameters=replace(parameters, chosen=(*completed, *chosen)), retry_in=0)
+        if pairs and not chosen:
             return Outcome(unreachable="no replica responds", retry_in=0.2)
         await self._promote(chosen, references)
-        promoted = await self._await_promotion([references[each["heir"]] for each in chosen])
-        if len(promoted) < len(broken):
-            steps = [{"name": f"Promote {len(broken)} replicas ({method})", "status": "running"}]
-            left = [each["heir"] for each in chosen if each["heir"] not in promoted]
-            return Outcome(steps=steps, params={"refused": sorted({*refused, *left})}, retry_in=0)
-        return Outcome(finished=True, facts={"promoted": [*done, *chosen]})
+        promoted_uids = await self._await_promotion([references[each.promoted] for each in chosen])
+        if len(promoted_uids) < len(pairs):
+            steps = [{"name": f"Promote {len(pairs)} replicas ({method})", "status": StepStatus.RUNNING}]
+            remaining = [each.promoted for each in chosen if each.promoted not in promoted_uids]
+            refused_now = tuple(sorted({*refused_uids, *remaining}))
+            return Outcome(steps=steps, parameters=replace(parameters, refused=refused_now), retry_in=0)
+        return Outcome(finished=True, facts={"promoted": [*completed, *chosen]})
 
-    async def _promote(self, chosen: Sequence[dict[str, Any]], references: dict[int, ShardRef]) -> None:
+    async def _promote(self, chosen: Sequence[Promotion], references: dict[int, ShardRef]) -> None:
         """Send the commands, all at once.
 
         Two replicas that request votes at the same time can split the votes, so that neither gets a majority, and the engine does
         not request votes again for four node timeouts. A replica that failed once is therefore promoted with TAKEOVER: the loss of
         its primary is confirmed, and no other replica of its pair is promoted.
         """
-        for method in dict.fromkeys(each["method"] for each in chosen):
-            replicas = [references[each["heir"]] for each in chosen if each["method"] == method]
+        for method in dict.fromkeys(each.method for each in chosen):
+            replicas = [references[each.promoted] for each in chosen if each.method == method]
             argv = ("REPLICAOF", "NO", "ONE") if method == "REPLICAOF" else ("CLUSTER", "FAILOVER", method)
             await valkey_cluster.command(self._agents, replicas, *argv, timeout=TIMEOUT_SECONDS)
             if method == "REPLICAOF":  # outside cluster mode the role is in the configuration file
@@ -154,44 +162,45 @@ class Failover:
         partition.
         """
         async with self._store.read() as session:
-            everyone = await nodes.list_all(session)
-        return 2 * sum(node.health == "up" for node in everyone) >= len(everyone)
+            all_nodes = await nodes.list_all(session)
+        return 2 * sum(node.health == NodeHealth.UP for node in all_nodes) >= len(all_nodes)
 
     async def _plan(
-        self, broken: Sequence[PairWithoutPrimary], known: Sequence[dict[str, Any]], references: dict[int, ShardRef]
-    ) -> list[dict[str, Any]]:
+        self, broken: Sequence[PairWithoutPrimary], known: Sequence[Promotion], references: dict[int, ShardRef]
+    ) -> list[Promotion]:
         """Return the previous choice for each broken pair if it can still be promoted, otherwise a new one."""
         candidates = {uid for pair in broken for uid in pair.candidates}
-        kept = [each for each in known if each["heir"] in candidates]
-        settled = {each["pair"] for each in kept}
-        return [*kept, *await self._choose([pair for pair in broken if pair.pair not in settled], references)]
+        unchanged = [each for each in known if each.promoted in candidates]
+        settled_pairs = {each.pair for each in unchanged}
+        return [
+            *unchanged,
+            *await self._choose([pair for pair in broken if pair.pair not in settled_pairs], references),
+        ]
 
-    async def _choose(
-        self, broken: Sequence[PairWithoutPrimary], references: dict[int, ShardRef]
-    ) -> list[dict[str, Any]]:
+    async def _choose(self, broken: Sequence[PairWithoutPrimary], references: dict[int, ShardRef]) -> list[Promotion]:
         """Return for each pair the replica with the most data, and its lag behind the last reported offset of its primary."""
         candidates = [references[uid] for pair in broken for uid in pair.candidates]
         replies = await valkey_cluster.command(self._agents, candidates, "INFO", "replication", timeout=TIMEOUT_SECONDS)
         infos = {uid: info_fields(result.reply) for uid, result in replies.items() if result.ok}
         offsets = {uid: _offset(info) for uid, info in infos.items() if _has_complete_data(info)}
-        chosen = []
+        promotions = []
         for pair in broken:
-            known = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
-            if known:
-                promoted = failover.best(known)
-                ahead = self._last_offset(pair.primary)
-                behind = None if ahead is None else max(0, int(ahead) - offsets[promoted])
-                chosen.append({"pair": pair.pair, "lost": pair.primary, "heir": promoted, "bytes_behind": behind})
-        return chosen
+            known_offsets = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
+            if known_offsets:
+                promoted_uid = failover.best(known_offsets)
+                primary_offset = self._last_offset(pair.primary)
+                bytes_behind = None if primary_offset is None else max(0, int(primary_offset) - offsets[promoted_uid])
+                promotions.append(Promotion(pair.pair, pair.primary, promoted_uid, bytes_behind))
+        return promotions
 
     async def _await_promotion(self, replicas: Sequence[ShardRef]) -> set[int]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + VOTE_SECONDS
-        promoted = await self._promoted(replicas)
-        while len(promoted) < len(replicas) and loop.time() < deadline:
+        promoted_uids = await self._promoted(replicas)
+        while len(promoted_uids) < len(replicas) and loop.time() < deadline:
             await asyncio.sleep(0.01)
-            promoted = await self._promoted(replicas)
-        return promoted
+            promoted_uids = await self._promoted(replicas)
+        return promoted_uids
 
     async def _promoted(self, replicas: Sequence[ShardRef]) -> set[int]:
         replies = await valkey_cluster.command(self._agents, replicas, "INFO", "replication", timeout=TIMEOUT_SECONDS)
@@ -200,37 +209,45 @@ class Failover:
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         rows = {row.uid: row for row in await shards.list_for_bdb(session, action.object_uid)}
-        since = (datetime.now(UTC) - action.created_at).total_seconds()
-        took: dict[str, float] = action.params.get("took", {})
-        requested = action.name == REQUESTED_FAILOVER
-        for each in outcome.facts["promoted"]:
-            promoted, lost = rows.get(each["heir"]), rows.get(each["lost"])
+        age_seconds = (datetime.now(UTC) - action.created_at).total_seconds()
+        is_requested = action.current_name == ActionName.SHARD_FAILOVER
+        handover_times = RequestedFailoverParameters.parse(action).took if is_requested else {}
+        promotions: Sequence[Promotion] = outcome.facts["promoted"]
+        for each in promotions:
+            promoted, lost = rows.get(each.promoted), rows.get(each.lost)
             if bdb is None or promoted is None or lost is None:
                 continue
-            seconds = took.get(str(promoted.uid), since)
-            promoted.role = "master"
-            promoted.set_role("master", datetime.now(UTC))
-            lost.role = lost.observed_role = "slave"
-            lost.leads_again, promoted.leads_again = not requested, False
-            if requested:
-                lost.set_role("slave", datetime.now(UTC))
+            seconds = handover_times.get(promoted.uid, age_seconds)
+            promoted.role = ShardRole.PRIMARY
+            promoted.set_role(ShardRole.PRIMARY, datetime.now(UTC))
+            lost.role = lost.observed_role = ShardRole.REPLICA
+            lost.should_regain_primary, promoted.should_regain_primary = not is_requested, False
+            if is_requested:
+                lost.set_role(ShardRole.REPLICA, datetime.now(UTC))
             record(
                 session,
                 "shard_failover",
                 f"Replica redis:{promoted.uid} on node {promoted.node_uid} took over from redis:{lost.uid} of {bdb.name} "
                 + (
                     f"in {seconds:.2f} s, requested by {action.originator}."
-                    if requested
+                    if is_requested
                     else _lag_message(seconds, each)
                 ),
                 source="shard",
-                severity="INFO" if requested else "WARNING",
+                severity="INFO" if is_requested else "WARNING",
                 originator=action.originator,
                 bdb_uid=bdb.uid,
                 node_uid=lost.node_uid,
                 shard_uid=promoted.uid,
                 action_uid=action.uid,
-                details={**each, "seconds": seconds},
+                details={
+                    "pair": each.pair,
+                    "lost": each.lost,
+                    "promoted": each.promoted,
+                    "bytes_behind": each.bytes_behind,
+                    "method": each.method,
+                    "seconds": seconds,
+                },
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
@@ -252,7 +269,7 @@ class RequestedFailover(Failover):
             "shard_failover_failed",
             f"{action.description}, requested by {action.originator}, failed: {reason}",
             severity="ERROR",
-            details={"reason": reason, "tries": 1},
+            details={"reason": reason, "attempts": 1},
         )
 
     async def step(self, action: Action) -> Outcome:
@@ -262,46 +279,57 @@ class RequestedFailover(Failover):
         async with self._store.read() as session:
             rows = await shards.list_for_bdb(session, action.object_uid)
         references = {shard.uid: shard for shard in database.shards}
-        force = action.params["force"]
-        if "chosen" not in action.params:
-            leaving = [row for row in rows if row.uid in action.params["shards"] and row.current_role == "master"]
-            pairs = [PairWithoutPrimary(row.pair, row.uid, _replicas(rows, row.pair)) for row in leaving]
-            fresh = await self._choose(pairs, references)
-            if len(fresh) < len(pairs):
+        parameters = RequestedFailoverParameters.parse(action)
+        force, chosen = parameters.force, parameters.chosen
+        if chosen is None:
+            primary_rows = [
+                row for row in rows if row.uid in parameters.shards and row.current_role == ShardRole.PRIMARY
+            ]
+            pairs = [PairWithoutPrimary(row.pair, row.uid, _replicas(rows, row.pair)) for row in primary_rows]
+            new_promotions = await self._choose(pairs, references)
+            if len(new_promotions) < len(pairs):
                 return Outcome(unreachable="a replica does not respond", retry_in=0.2)
             method = "FORCE" if force else "graceful"
-            return Outcome(params={"chosen": [{**each, "method": method} for each in fresh]}, retry_in=0)
-        chosen = action.params["chosen"]
-        promoted = await self._promoted([references[each["heir"]] for each in chosen])
-        left = [each for each in chosen if each["heir"] not in promoted]
-        if not left:
+            chosen = tuple(replace(each, method=method) for each in new_promotions)
+            return Outcome(parameters=replace(parameters, chosen=chosen), retry_in=0)
+        promoted_uids = await self._promoted([references[each.promoted] for each in chosen])
+        remaining = [each for each in chosen if each.promoted not in promoted_uids]
+        if not remaining:
             return Outcome(finished=True, facts={"promoted": chosen})
-        wishes = [HandoverRequest(references[each["heir"]], references[each["lost"]]) for each in left]
+        handover_requests = [HandoverRequest(references[each.promoted], references[each.lost]) for each in remaining]
         view = DatabaseView(
             action.object_uid, database.name, database.engine.cluster, database.primaries, len(database.shards)
         )
-        turn = await self._handovers.attempt_next(action, view, wishes, force=force)
-        detail = next(iter(turn.wait_reasons.values()), "") if turn.attempted is None else ""
-        step = {"name": action.description, "status": "running", **({"detail": detail} if detail else {})}
+        handover = await self._handovers.attempt_next(
+            action, view, handover_requests, parameters.failed_handovers, force=force
+        )
+        detail = next(iter(handover.wait_reasons.values()), "") if handover.attempted is None else ""
+        step = {"name": action.description, "status": StepStatus.RUNNING, **({"detail": detail} if detail else {})}
         return Outcome(
-            progress=100.0 * (len(chosen) - len(left)) / len(chosen),
+            progress=100.0 * (len(chosen) - len(remaining)) / len(chosen),
             steps=[step],
-            params={**turn.params, **_took(action, turn)},
-            unreachable=turn.obstacle if turn.attempted is None else "",
-            retry_in=0 if turn.seconds is not None else RETRY_SECONDS,
+            parameters=replace(
+                parameters,
+                failed_handovers={**parameters.failed_handovers, **handover.failed},
+                took={**parameters.took, **_handover_times(handover)},
+            ),
+            unreachable=handover.obstacle if handover.attempted is None else "",
+            retry_in=0 if handover.seconds is not None else RETRY_SECONDS,
         )
 
 
-def _took(action: Action, result: HandoverResult) -> dict[str, Any]:
+def _handover_times(result: HandoverResult) -> dict[int, float]:
     """Return the duration in seconds by promoted replica, for their events."""
     if result.attempted is None or result.seconds is None:
         return {}
-    return {"took": {**action.params.get("took", {}), str(result.attempted.uid): result.seconds}}
+    return {result.attempted.uid: result.seconds}
 
 
 def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:
     return tuple(
-        row.uid for row in rows if row.pair == pair and row.current_role == "slave" and row.observed_status == "ok"
+        row.uid
+        for row in rows
+        if row.pair == pair and row.current_role == ShardRole.REPLICA and row.observed_status == ShardStatus.OK
     )
 
 
@@ -315,10 +343,10 @@ def _members(rows: Sequence[Shard]) -> list[ObservedShard]:
 
 
 async def _by_bdb(session: AsyncSession) -> dict[int, list[Shard]]:
-    found: dict[int, list[Shard]] = defaultdict(list)
+    shards_by_bdb: dict[int, list[Shard]] = defaultdict(list)
     for row in await shards.list_all(session):
-        found[row.bdb_uid].append(row)
-    return found
+        shards_by_bdb[row.bdb_uid].append(row)
+    return shards_by_bdb
 
 
 def _offset(info: Mapping[str, str]) -> int:
@@ -332,12 +360,12 @@ def _has_complete_data(info: Mapping[str, str]) -> bool:
     return info.get("master_sync_in_progress") != "1" and info.get("master_link_down_since_seconds") != "-1"
 
 
-def _lag_message(seconds: float, promotion: dict[str, Any]) -> str:
-    behind = promotion["bytes_behind"]
+def _lag_message(seconds: float, promotion: Promotion) -> str:
+    bytes_behind = promotion.bytes_behind
     # The primary may have written more after its last sample, so the reported lag is a lower bound.
     loss = (
         "it had all data that its primary last reported"
-        if behind == 0
-        else f"it lacked {behind} bytes that its primary last reported"
+        if bytes_behind == 0
+        else f"it lacked {bytes_behind} bytes that its primary last reported"
     )
-    return f"{seconds:.2f} s after the loss; {'its replication lag is unknown' if behind is None else loss}."
+    return f"{seconds:.2f} s after the loss; {'its replication lag is unknown' if bytes_behind is None else loss}."

@@ -7,13 +7,14 @@ returns as a replica.
 
 import asyncio
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures.failover import ObservedShard, replaceable_hung_shards
 from shardboard.driver.interfaces import Agents, NodeRef
 from shardboard.errors import AgentError
+from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.alerting.events import record
@@ -33,7 +34,7 @@ HANG_SECONDS = 30.0
 class HungShardLoop:
     """Checks shards that do not respond. It only kills those that their pair does not need, on healthy nodes."""
 
-    def __init__(self, store: Store, bus: Bus, agents: Agents, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Store, bus: Bus, agents: Agents, clock: Callable[[], float] = ACTIVE.now) -> None:
         self._store = store
         self._bus = bus
         self._agents = agents
@@ -51,16 +52,18 @@ class HungShardLoop:
     async def sweep(self) -> None:
         """Check all shards once."""
         async with self._store.read() as session:
-            silent = [row.uid for row in await shards.list_conditions(session) if row.observed_status == "timeout"]
+            silent_uids = [
+                row.uid for row in await shards.list_conditions(session) if row.observed_status == ShardStatus.TIMEOUT
+            ]
             now = self._clock()
-            self._since = {uid: self._since.get(uid, now) for uid in silent}
+            self._since = {uid: self._since.get(uid, now) for uid in silent_uids}
             hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
             if not hung:
                 return
             rows = await shards.list_all(session)
             machines = await nodes.list_all(session)
-        chosen = _by_node(machines, rows, hung)
-        await asyncio.gather(*(self._kill(node, hanging) for node, hanging in chosen.items()))
+        hung_by_node = _by_node(machines, rows, hung)
+        await asyncio.gather(*(self._kill(node, uids) for node, uids in hung_by_node.items()))
 
     async def _kill(self, node: NodeRef, hanging: Mapping[int, str]) -> None:
         for uid in hanging:
@@ -93,15 +96,15 @@ class HungShardLoop:
 
 def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) -> dict[NodeRef, dict[int, str]]:
     """Return the shards that can be killed, by node."""
-    up = {node.uid: node_ref(node) for node in machines if node.health == "up" and node.agent_status == "connected"}
+    available_refs = {node.uid: node_ref(node) for node in machines if node.is_available}
     members: dict[int, list[ObservedShard]] = defaultdict(list)
     for row in rows:
         members[row.bdb_uid].append(
             ObservedShard(row.uid, row.pair, row.current_role, row.observed_status, row.observed_link)
         )
-    chosen = hung & {uid for each in members.values() for uid in replaceable_hung_shards(each)}
-    found: dict[NodeRef, dict[int, str]] = defaultdict(dict)
+    replaceable = hung & {uid for each in members.values() for uid in replaceable_hung_shards(each)}
+    hung_by_node: dict[NodeRef, dict[int, str]] = defaultdict(dict)
     for row in rows:
-        if row.uid in chosen and row.node_uid in up:
-            found[up[row.node_uid]][row.uid] = row.engine_id
-    return found
+        if row.uid in replaceable and row.node_uid in available_refs:
+            hung_by_node[available_refs[row.node_uid]][row.uid] = row.engine_id
+    return hung_by_node

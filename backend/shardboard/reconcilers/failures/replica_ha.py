@@ -9,12 +9,18 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import movement
+from shardboard.actions.move_parameters import ReplicaHaParameters
 from shardboard.actions.movement import ClusterView
+from shardboard.domain.cluster.actions import ActionName
+from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.cluster.policy import Policy
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures import replica_ha
 from shardboard.domain.failures.replica_ha import PastRebuild, RebuildCandidate, ReplicaHaPolicy
 from shardboard.domain.placement import drain
 from shardboard.domain.placement.layout import Layout
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.reconcilers.polling_loop import PollingLoop
 from shardboard.reconcilers.retry_policy import should_retry
 from shardboard.state.alerting import events
@@ -24,8 +30,6 @@ from shardboard.state.cluster import cluster as clusters
 from shardboard.state.databases import bdbs as databases
 from shardboard.state.databases import shards
 
-ACTION_NAME = "SMReplicaHA"
-
 
 class ReplicaHaLoop(PollingLoop):
     """Schedules the rebuilds, one action per database and lost node."""
@@ -34,39 +38,39 @@ class ReplicaHaLoop(PollingLoop):
     seconds = 2.0
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return any(node.health != "up" for node in await nodes.list_all(session)) and bool(await _due(session))
+        return any(node.health != NodeHealth.UP for node in await nodes.list_all(session)) and bool(await _due(session))
 
     async def act(self, session: AsyncSession) -> None:
         view = await movement.locked_view(session)
-        board = view.layout()
+        layout = view.layout()
         for bdb_uid, node in await _due(session):
-            await _schedule(session, view, board, bdb_uid, node)
+            await _schedule(session, view, layout, bdb_uid, node)
 
 
 async def _schedule(session: AsyncSession, view: ClusterView, board: Layout, bdb_uid: int, node: int) -> None:
     bdb = view.databases[bdb_uid]
-    if bdb.status != "active" or await actions.list_open_for_bdb(session, bdb_uid):
+    if bdb.status != BdbStatus.ACTIVE or await actions.list_open_for_bdb(session, bdb_uid):
         return
     plan = drain.rebuild(board, node, bdb_uid)
     if plan.staying:
         await _record_no_capacity(session, bdb_uid, node, sorted(plan.staying))
     if not plan.moves or not should_retry(
-        await actions.list_attempts_for_bdb(session, bdb_uid, ACTION_NAME), ACTION_NAME, node
+        await actions.list_attempts_for_bdb(session, bdb_uid, ActionName.REPLICA_HA), ActionName.REPLICA_HA, node
     ):
         return
     count = len(plan.moves)
-    some, was, is_ = ("replica", "was", "is") if count == 1 else ("replicas", "were", "are")
-    replicas = f"{count} {some} of {bdb.name} that {was} lost with node {node}"
+    noun, verb, is_ = ("replica", "was", "is") if count == 1 else ("replicas", "were", "are")
+    replicas = f"{count} {noun} of {bdb.name} that {verb} lost with node {node}"
     action = movement.queue_moves(
         session,
         view,
-        ACTION_NAME,
+        ActionName.REPLICA_HA,
         plan.moves,
         description=f"Rebuild {replicas}",
         originator="system",
         object_type="bdb",
         object_uid=bdb_uid,
-        params={"node": node, "situation": node},
+        params=ReplicaHaParameters(node=node, situation=node),
     )
     record(
         session,
@@ -83,8 +87,8 @@ async def _schedule(session: AsyncSession, view: ClusterView, board: Layout, bdb
 async def _record_no_capacity(session: AsyncSession, bdb_uid: int, node: int, uids: Sequence[int]) -> None:
     """Record the event once per outage and database."""
     outage = await events.open_span(session, "node_failed", node_uid=node)
-    before = await events.newest(session, "replica_ha_no_room", bdb_uid=bdb_uid)
-    if outage is None or (before is not None and before.time > outage.time and before.node_uid == node):
+    previous = await events.newest(session, "replica_ha_no_room", bdb_uid=bdb_uid)
+    if outage is None or (previous is not None and previous.time > outage.time and previous.node_uid == node):
         return
     record(
         session,
@@ -105,19 +109,25 @@ async def _due(session: AsyncSession) -> list[tuple[int, int]]:
     down_for = {event.node_uid: (now - event.time).total_seconds() for event in outages if event.node_uid is not None}
     lost: dict[int, set[int]] = {}
     for row in await shards.list_all(session):
-        if row.node_uid in down_for and row.observed_status == "down" and row.current_role == "slave":
+        if (
+            row.node_uid in down_for
+            and row.observed_status == ShardStatus.DOWN
+            and row.current_role == ShardRole.REPLICA
+        ):
             lost.setdefault(row.bdb_uid, set()).add(row.node_uid)
     candidates = [
         RebuildCandidate(bdb.uid, bdb.config.get("slave_ha_priority", 0), frozenset(lost[bdb.uid]))
         for bdb in await databases.list_all(session)
         if bdb.uid in lost and bdb.replication and bdb.config.get("slave_ha", False)
     ]
-    earlier = [
-        PastRebuild(action.object_uid, action.params["node"], (now - action.created_at).total_seconds())
+    past_rebuilds = [
+        PastRebuild(
+            action.object_uid, ReplicaHaParameters.parse(action).node, (now - action.created_at).total_seconds()
+        )
         for action in (await actions.list_for_object(session, "bdb") if candidates else ())
-        if action.name == ACTION_NAME
+        if action.current_name == ActionName.REPLICA_HA
     ]
-    return replica_ha.due(candidates, down_for, earlier, _rules((await clusters.load(session)).rules))
+    return replica_ha.due(candidates, down_for, past_rebuilds, _rules((await clusters.load(session)).rules))
 
 
 def _rules(policy: Policy) -> ReplicaHaPolicy:

@@ -10,15 +10,19 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.actions.failure_parameters import ShardParameters
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName, ActionStatus, StepStatus
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures.failover import ObservedShard, recoverable_shards
 from shardboard.domain.placement.full_sync_limit import Transfer
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.text import plural
 from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
 from shardboard.reconcilers import load_database
 from shardboard.reconcilers.loop import Outcome
 from shardboard.reconcilers.placement import full_sync_limit
-from shardboard.reconcilers.placement import resharding as reshard
 from shardboard.reconcilers.placement.shard_removal import remove_undesired
 from shardboard.reconcilers.polling_loop import PollingLoop
 from shardboard.state.alerting.events import record_for_action, record_for_shard
@@ -28,7 +32,6 @@ from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Store
 
-ACTION_NAME = "SMReviveReplicas"
 DEADLINE = timedelta(minutes=30)
 RETRY_AFTER = timedelta(seconds=30)
 BUSY_SECONDS, IDLE_SECONDS = 0.2, 0.5
@@ -46,22 +49,22 @@ class ReplicaRecoveryLoop(PollingLoop):
     async def act(self, session: AsyncSession) -> None:
         for bdb_uid, dead in (await _due(session)).items():
             bdb = await bdbs.by_uid(session, bdb_uid)
-            earlier = [
+            earlier_actions = [
                 *await actions.list_open_for_bdb(session, bdb_uid),
-                *await actions.list_attempts_for_bdb(session, bdb_uid, ACTION_NAME),
+                *await actions.list_attempts_for_bdb(session, bdb_uid, ActionName.RECOVER_REPLICAS),
             ]
-            if bdb is None or any(map(_is_blocking, earlier)):
+            if bdb is None or any(map(_is_blocking, earlier_actions)):
                 continue
-            if bdb.status != "active" and not any(map(_moves_slots, earlier)):
+            if bdb.status != BdbStatus.ACTIVE and not any(map(_moves_slots, earlier_actions)):
                 continue
             queue.enqueue(
                 session,
-                ACTION_NAME,
+                ActionName.RECOVER_REPLICAS,
                 object_uid=bdb_uid,
                 description=f"Recover {plural(len(dead), 'replica')} of {bdb.name}",
                 originator="system",
                 deadline=DEADLINE,
-                params={"shards": dead},
+                params=ShardParameters(shards=tuple(dead)),
             )
 
 
@@ -77,58 +80,62 @@ class RecoverReplicas:
         if database is None:
             return Outcome(failed="The database no longer exists.")
         # Whatever their roles were, they return as replicas and are polled as such.
-        chosen = set(action.params["shards"]) - {shard.uid for shard in database.primaries}
-        replicas = [replace(shard, role="slave") for shard in database.shards if shard.uid in chosen]
-        seen = await valkey_cluster.read_conditions(
+        uids = set(ShardParameters.parse(action).shards) - {shard.uid for shard in database.primaries}
+        replicas = [replace(shard, role=ShardRole.REPLICA) for shard in database.shards if shard.uid in uids]
+        conditions = await valkey_cluster.read_conditions(
             self._agents, replicas, cluster=False
         )  # whether they serve slots is irrelevant here
-        dead = [shard for shard in replicas if shard.uid not in seen or seen[shard.uid].died]
-        behind = [shard for shard in replicas if shard.uid not in seen or not seen[shard.uid].in_sync]
-        heads = {shard.pair: shard for shard in database.primaries}
-        if orphan := next((shard for shard in dead if shard.pair not in heads), None):
+        dead = [shard for shard in replicas if shard.uid not in conditions or conditions[shard.uid].died]
+        lagging = [shard for shard in replicas if shard.uid not in conditions or not conditions[shard.uid].in_sync]
+        primaries_by_pair = {shard.pair: shard for shard in database.primaries}
+        if orphan := next((shard for shard in dead if shard.pair not in primaries_by_pair), None):
             return Outcome(unreachable=f"the primary of shard redis:{orphan.uid} is down", retry_in=0.5)
-        turn = await full_sync_limit.admit_syncs(
+        admitted = await full_sync_limit.admit_syncs(
             self._store,
             action,
-            [Transfer(each.uid, each.node.uid, heads[each.pair].node.uid) for each in behind if each.pair in heads],
+            [
+                Transfer(each.uid, each.node.uid, primaries_by_pair[each.pair].node.uid)
+                for each in lagging
+                if each.pair in primaries_by_pair
+            ],
         )
-        dead = [shard for shard in dead if shard.uid in turn]
+        dead = [shard for shard in dead if shard.uid in admitted]
         if dead:
             view = await valkey_cluster.newest_view(self._agents, database.primaries) if database.engine.cluster else {}
             for shard in dead:
-                [removed] = await self._agents.remove(shard.node, {shard.uid: shard.engine_id}, dead_only=True)
-                if not removed.ok:
+                [outcome] = await self._agents.remove(shard.node, {shard.uid: shard.engine_id}, dead_only=True)
+                if not outcome.ok:
                     return Outcome(
-                        unreachable=f"shard redis:{shard.uid} was not removed: {removed.reason}", retry_in=0.5
+                        unreachable=f"shard redis:{shard.uid} was not removed: {outcome.reason}", retry_in=0.5
                     )
-            refused = await valkey_cluster.start_new_shards(
+            failures = await valkey_cluster.start_new_shards(
                 self._agents, database.engine, database.shards, database.primaries, dead, view
             )
             await remove_undesired(self._store, self._agents, action.object_uid, dead)
-            if refused:
-                uid, reason = min(refused.items())
+            if failures:
+                uid, reason = min(failures.items())
                 return Outcome(failed=f"Shard redis:{uid} could not be started: {reason}.")
-        if not behind:
+        if not lagging:
             return Outcome(finished=True)
-        steps = [{"name": f"Synchronize {len(replicas)} replicas", "status": "running"}]
-        if waiting := len([shard for shard in behind if shard.uid not in turn]):
-            steps[0]["detail"] = f"{waiting} waiting (limit max_slave_full_syncs)"
+        steps = [{"name": f"Synchronize {len(replicas)} replicas", "status": StepStatus.RUNNING}]
+        if waiting_count := len([shard for shard in lagging if shard.uid not in admitted]):
+            steps[0]["detail"] = f"{waiting_count} waiting (limit max_slave_full_syncs)"
         return Outcome(
-            progress=100 * (1 - len(behind) / len(replicas)),
+            progress=100 * (1 - len(lagging) / len(replicas)),
             steps=steps,
-            retry_in=BUSY_SECONDS if dead or waiting else IDLE_SECONDS,
+            retry_in=BUSY_SECONDS if dead or waiting_count else IDLE_SECONDS,
         )
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         now = datetime.now(UTC)
-        for uid in action.params["shards"]:
+        for uid in ShardParameters.parse(action).shards:
             shard = await shards.by_uid(session, uid)
-            if shard is None or (shard.current_role == "master" and shard.observed_status == "ok"):
+            if shard is None or (shard.current_role == ShardRole.PRIMARY and shard.observed_status == ShardStatus.OK):
                 continue  # removed or promoted in the meantime
             for other in await shards.list_for_bdb(session, shard.bdb_uid):
                 if other.pair == shard.pair:
-                    other.role = "slave" if other is shard else other.current_role
-            shard.set_role("slave", now)
+                    other.role = ShardRole.REPLICA if other is shard else other.current_role
+            shard.set_role(ShardRole.REPLICA, now)
             seconds = (now - action.created_at).total_seconds()
             record_for_shard(
                 session,
@@ -146,30 +153,33 @@ class RecoverReplicas:
 
 def _moves_slots(action: Action) -> bool:
     """Return whether the action is a running reshard. It takes long, and recovering replicas do not disturb it."""
-    return action.name == reshard.ACTION_NAME and action.status in actions.OPEN_STATUSES
+    return action.current_name == ActionName.RESHARD_BDB and action.status in OPEN_STATUSES
 
 
 def _is_blocking(action: Action) -> bool:
     """Return whether the action prevents a recovery: another running action, or a recovery that has just failed."""
     if _moves_slots(action):
         return False
-    failed = action.finished_at if action.name == ACTION_NAME and action.status == "failed" else None
-    return action.status in actions.OPEN_STATUSES or (failed is not None and failed > datetime.now(UTC) - RETRY_AFTER)
+    failed = (
+        action.finished_at
+        if action.current_name == ActionName.RECOVER_REPLICAS and action.status == ActionStatus.FAILED
+        else None
+    )
+    return action.status in OPEN_STATUSES or (failed is not None and failed > datetime.now(UTC) - RETRY_AFTER)
 
 
 async def _due(session: AsyncSession) -> dict[int, list[int]]:
     """Return the uids of the shards to recover, by database."""
-    up = {
-        node.uid for node in await nodes.list_all(session) if node.health == "up" and node.agent_status == "connected"
-    }
+    available_uids = {node.uid for node in await nodes.list_all(session) if node.is_available}
     by_bdb: dict[int, list[Shard]] = {}
     for row in await shards.list_all(session):
         by_bdb.setdefault(row.bdb_uid, []).append(row)
-    found = {uid: _dead(rows, up) for uid, rows in by_bdb.items()}
-    return {uid: dead for uid, dead in found.items() if dead}
+    outdated = await nodes.outdated_bdbs(session)  # shards without a row may have replaced the dead ones
+    dead_by_bdb = {uid: _dead(rows, available_uids) for uid, rows in by_bdb.items() if uid not in outdated}
+    return {uid: dead for uid, dead in dead_by_bdb.items() if dead}
 
 
 def _dead(rows: Sequence[Shard], up: set[int]) -> list[int]:
     members = [ObservedShard(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
-    places = {row.uid: row.node_uid for row in rows}
-    return [uid for uid in recoverable_shards(members) if places[uid] in up]
+    node_by_shard = {row.uid: row.node_uid for row in rows}
+    return [uid for uid in recoverable_shards(members) if node_by_shard[uid] in up]

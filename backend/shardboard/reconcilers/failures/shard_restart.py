@@ -4,13 +4,19 @@ Never while another copy of the data is alive: that copy is promoted instead, an
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.actions.failure_parameters import RestartParameters
+from shardboard.domain.cluster.actions import ActionName, StepStatus
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures.failover import ObservedShard, restartable_primaries
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.text import plural
 from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
@@ -29,7 +35,6 @@ from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Store
 
-ACTION_NAME = "SMRestartShards"
 DEADLINE = timedelta(minutes=30)
 
 
@@ -47,16 +52,20 @@ class RestartLoop(PollingLoop):
         for bdb, dead in await _due(session):
             if await actions.list_open_for_bdb(session, bdb.uid):
                 continue
-            if not should_retry(await actions.list_attempts_for_bdb(session, bdb.uid, ACTION_NAME), ACTION_NAME, dead):
+            if not should_retry(
+                await actions.list_attempts_for_bdb(session, bdb.uid, ActionName.RESTART_SHARDS),
+                ActionName.RESTART_SHARDS,
+                dead,
+            ):
                 continue
             queue.enqueue(
                 session,
-                ACTION_NAME,
+                ActionName.RESTART_SHARDS,
                 object_uid=bdb.uid,
                 description=f"Restart {plural(len(dead), 'primary', 'primaries')} of {bdb.name} from persistence",
                 originator="system",
                 deadline=DEADLINE,
-                params={"shards": dead, "discard_data": False, "situation": dead},
+                params=RestartParameters(shards=tuple(dead), discard_data=False, situation=dead),
             )
 
 
@@ -71,44 +80,48 @@ class Restart:
         database = await load_database.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database no longer exists.")
-        chosen = [shard for shard in database.shards if shard.uid in action.params["shards"]]
+        parameters = RestartParameters.parse(action)
+        chosen = [shard for shard in database.shards if shard.uid in parameters.shards]
         pairs = {shard.pair for shard in chosen}
-        others = [shard for shard in database.shards if shard.pair in pairs and shard not in chosen]
-        if living := await self._running_copies(others):
-            return Outcome(failed=f"Shard redis:{living[0].uid} is alive and has the data; no shard was started.")
-        begun: dict[str, float | None] = action.params.get("begun", {})
-        fresh = [shard for shard in chosen if str(shard.uid) not in begun]
-        if fresh:
-            return await self._start(fresh, begun, discard_data=action.params["discard_data"])
+        other_shards = [shard for shard in database.shards if shard.pair in pairs and shard not in chosen]
+        if running_copies := await self._running_copies(other_shards):
+            return Outcome(
+                failed=f"Shard redis:{running_copies[0].uid} is alive and has the data; no shard was started."
+            )
+        not_started = [shard for shard in chosen if shard.uid not in parameters.saved_times]
+        if not_started:
+            return await self._start(not_started, parameters)
         return await self._promote(chosen, cluster_mode=database.engine.cluster)
 
     async def _running_copies(self, others: Sequence[ShardRef]) -> list[ShardRef]:
         """Return the other copies of the pairs that are running, as far as their agents are reachable."""
         async with self._store.read() as session:
-            reachable = {node.uid for node in await nodes.list_all(session) if _is_reachable(node)}
-        reachable_shards = [shard for shard in others if shard.node.uid in reachable]
-        seen = await valkey_cluster.read_conditions(self._agents, reachable_shards, cluster=False)
-        return [shard for shard in reachable_shards if shard.uid in seen and seen[shard.uid].running]
+            available_uids = {node.uid for node in await nodes.list_all(session) if node.is_available}
+        reachable_shards = [shard for shard in others if shard.node.uid in available_uids]
+        conditions = await valkey_cluster.read_conditions(self._agents, reachable_shards, cluster=False)
+        return [shard for shard in reachable_shards if shard.uid in conditions and conditions[shard.uid].running]
 
-    async def _start(self, fresh: Sequence[ShardRef], begun: dict[str, float | None], *, discard_data: bool) -> Outcome:
+    async def _start(self, unstarted: Sequence[ShardRef], parameters: RestartParameters) -> Outcome:
         """Start the shards of one node. Only the first reply contains the age of the data, and it must not be lost if another node
         fails.
         """
-        node = fresh[0].node
-        chosen = {shard.uid: shard.engine_id for shard in fresh if shard.node == node}
-        for outcome in await self._agents.restart(node, chosen, discard_data=discard_data):
+        node = unstarted[0].node
+        engine_ids = {shard.uid: shard.engine_id for shard in unstarted if shard.node == node}
+        saved_times = dict(parameters.saved_times)
+        for outcome in await self._agents.restart(node, engine_ids, discard_data=parameters.discard_data):
             if not outcome.ok:
                 return Outcome(failed=f"Shard redis:{outcome.uid} was not started: {outcome.reason}.")
-            begun = {**begun, str(outcome.uid): outcome.saved_at}
-        return Outcome(params={"begun": begun}, steps=_steps("running", "pending"), retry_in=0.05)
+            saved_times[outcome.uid] = outcome.saved_at
+        steps = _steps(StepStatus.RUNNING, StepStatus.PENDING)
+        return Outcome(parameters=replace(parameters, saved_times=saved_times), steps=steps, retry_in=0.05)
 
     async def _promote(self, chosen: Sequence[ShardRef], *, cluster_mode: bool) -> Outcome:
         persistence = await valkey_cluster.command(self._agents, chosen, "INFO", "persistence")
-        if silent := [result for result in persistence.values() if not result.ok]:
+        if failed_results := [result for result in persistence.values() if not result.ok]:
             # It is running, starting, or has died again: its next start shows which, and this action ends.
-            return Outcome(unreachable=f"shard redis:{silent[0].uid}: {silent[0].reply}", retry_in=0.5)
+            return Outcome(unreachable=f"shard redis:{failed_results[0].uid}: {failed_results[0].reply}", retry_in=0.5)
         if [result for result in persistence.values() if "loading:0" not in result.reply]:
-            return Outcome(steps=_steps("running", "pending"), retry_in=0.2)
+            return Outcome(steps=_steps(StepStatus.RUNNING, StepStatus.PENDING), retry_in=0.2)
         roles = await valkey_cluster.command(self._agents, chosen, "INFO", "replication")
         followers = [shard for shard in chosen if "role:master" not in roles[shard.uid].reply]
         if not followers:
@@ -117,33 +130,34 @@ class Restart:
         await valkey_cluster.command(self._agents, followers, *argv)
         if not cluster_mode:
             await valkey_cluster.command(self._agents, followers, "CONFIG", "REWRITE")
-        return Outcome(steps=_steps("completed", "running"), retry_in=0.1)
+        return Outcome(steps=_steps(StepStatus.COMPLETED, StepStatus.RUNNING), retry_in=0.1)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)
         rows = {row.uid: row for row in await shards.list_for_bdb(session, action.object_uid)}
-        for uid in action.params["shards"]:
+        parameters = RestartParameters.parse(action)
+        for uid in parameters.shards:
             shard = rows.get(uid)
             if bdb is None or shard is None:
                 continue
             loss = await events.newest_loss(session, shard.uid, shard.node_uid)
             for other in rows.values():
                 if other.pair == shard.pair:
-                    other.role = "master" if other is shard else "slave"
+                    other.role = ShardRole.PRIMARY if other is shard else ShardRole.REPLICA
                     if other is not shard:
-                        other.observed_role = "slave"
-            shard.set_role("master", datetime.now(UTC), serves=not bdb.sharding)
-            saved = action.params["begun"].get(str(uid))
-            from_disk = None if saved is None else datetime.fromtimestamp(saved, UTC)
+                        other.observed_role = ShardRole.REPLICA
+            shard.set_role(ShardRole.PRIMARY, datetime.now(UTC), serves=not bdb.sharding)
+            saved_time = parameters.saved_times.get(uid)
+            data_time = None if saved_time is None else datetime.fromtimestamp(saved_time, UTC)
             record_for_shard(
                 session,
                 action,
                 shard,
                 "shard_restarted",
                 f"Shard redis:{uid} of {bdb.name} on node {shard.node_uid} was restarted "
-                + _data_source(bdb, from_disk, loss.time if loss is not None else None, action),
+                + _data_source(bdb, data_time, loss.time if loss is not None else None, action),
                 severity="WARNING",
-                details={"saved_at": None if from_disk is None else from_disk.isoformat(timespec="milliseconds")},
+                details={"saved_at": None if data_time is None else data_time.isoformat(timespec="milliseconds")},
             )
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
@@ -151,7 +165,7 @@ class Restart:
         await record_failure(session, action, "shard_restart_failed", message, reason, source="bdb")
 
 
-def _steps(start: str, lead: str) -> list[dict[str, Any]]:
+def _steps(start: StepStatus, lead: StepStatus) -> list[dict[str, Any]]:
     return [
         {"name": "Start the shards and load their data", "status": start},
         {"name": "Promote the shards", "status": lead},
@@ -159,43 +173,42 @@ def _steps(start: str, lead: str) -> list[dict[str, Any]]:
 
 
 def _data_source(bdb: Bdb, saved: datetime | None, lost: datetime | None, action: Action) -> str:
-    if action.params["discard_data"]:
+    if RestartParameters.parse(action).discard_data:
         return f"empty, as confirmed by {action.originator}: all its data was lost."
     file = "append-only file" if bdb.config["data_persistence"] == "aof" else "snapshot"
     if saved is None:  # started by a killed console, which did not receive the reply
         return f"from its {file}. Its age is unknown; later writes were lost."
-    moment = saved.isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
-    before = (lost - saved).total_seconds() if lost is not None else 0.0
-    gap = f", {before:.0f} s before it went down" if before >= 1 else ""
-    return f"from its {file}, last written {moment}{gap}. Later writes were lost."
-
-
-def _is_reachable(node: nodes.Node) -> bool:
-    return node.health == "up" and node.agent_status == "connected"
+    saved_text = saved.isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
+    age_seconds = (lost - saved).total_seconds() if lost is not None else 0.0
+    gap = f", {age_seconds:.0f} s before it went down" if age_seconds >= 1 else ""
+    return f"from its {file}, last written {saved_text}{gap}. Later writes were lost."
 
 
 async def _due(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
     """Return the uids of the shards to restart, by database."""
     if not (await clusters.load(session)).rules.auto_recovery:
         return []
-    there = {node.uid for node in await nodes.list_all(session) if _is_reachable(node)}
+    available_uids = {node.uid for node in await nodes.list_all(session) if node.is_available}
     by_bdb: dict[int, list[Shard]] = {}
     for row in await shards.list_all(session):
         by_bdb.setdefault(row.bdb_uid, []).append(row)
-    found = []
-    outdated = await nodes.outdated_bdbs(session)
+    due_pairs = []
+    outdated_bdbs = await nodes.outdated_bdbs(session)
     for bdb in await bdbs.list_all(session):
-        if bdb.uid in outdated:  # a copy without a row may be alive
+        if bdb.uid in outdated_bdbs:  # a copy without a row may be alive
             continue
-        if bdb.status != "active" or bdb.config["data_persistence"] == "disabled":
+        if bdb.status != BdbStatus.ACTIVE or bdb.config["data_persistence"] == "disabled":
             continue
-        rows = by_bdb.get(bdb.uid, [])
-        certain = [row for row in rows if row.node_uid in there]  # the state of others is unknown
+        missing = bdb.mismatch.missing  # they have no files to start from
+        rows = [row for row in by_bdb.get(bdb.uid, []) if row.uid not in missing]
+        known_rows = [row for row in rows if row.node_uid in available_uids]  # the state of others is unknown
         members = [
-            ObservedShard(row.uid, row.pair, row.role, row.observed_status if row in certain else "unknown")
+            ObservedShard(
+                row.uid, row.pair, row.role, row.observed_status if row in known_rows else ShardStatus.UNKNOWN
+            )
             for row in rows
         ]
         dead = restartable_primaries(members)
         if dead:
-            found.append((bdb, dead))
-    return found
+            due_pairs.append((bdb, dead))
+    return due_pairs

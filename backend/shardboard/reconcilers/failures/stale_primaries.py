@@ -10,6 +10,11 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.actions.failure_parameters import ShardParameters
+from shardboard.domain.cluster.actions import ActionName
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import ShardLink, ShardStatus
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
 from shardboard.reconcilers import load_database
@@ -22,8 +27,6 @@ from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Store
 
-ACTION_NAME = "SMDemoteRivals"
-"""Action name in the store, also of earlier releases."""
 DEADLINE = timedelta(seconds=60)
 
 
@@ -33,19 +36,19 @@ class StalePrimaryLoop(PollingLoop):
     changes = frozenset({"shard"})
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return bool(await _found(session))
+        return bool(await _stale_by_bdb(session))
 
     async def act(self, session: AsyncSession) -> None:
-        for bdb_uid, uids in (await _found(session)).items():
+        for bdb_uid, uids in (await _stale_by_bdb(session)).items():
             if not await actions.list_open_for_bdb(session, bdb_uid):
                 queue.enqueue(
                     session,
-                    ACTION_NAME,
+                    ActionName.DEMOTE_STALE_PRIMARIES,
                     object_uid=bdb_uid,
                     description="Demote a replaced primary to a replica of the new primary",
                     originator="system",
                     deadline=DEADLINE,
-                    params={"shards": uids},
+                    params=ShardParameters(shards=tuple(uids)),
                 )
 
 
@@ -60,49 +63,52 @@ class DemoteStalePrimaries:
         database = await load_database.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database no longer exists.")
-        heads = {shard.pair: shard for shard in database.shards if shard.role == "master"}
+        primaries_by_pair = {shard.pair: shard for shard in database.shards if shard.role == ShardRole.PRIMARY}
+        uids = ShardParameters.parse(action).shards
         for stale in database.shards:
-            if stale.uid not in action.params["shards"]:
+            if stale.uid not in uids:
                 continue
-            head = heads[stale.pair]
-            for argv in (("REPLICAOF", head.node.addr, str(head.port)), ("CONFIG", "REWRITE")):
+            primary = primaries_by_pair[stale.pair]
+            for argv in (("REPLICAOF", primary.node.addr, str(primary.port)), ("CONFIG", "REWRITE")):
                 result = (await valkey_cluster.command(self._agents, [stale], *argv))[stale.uid]
                 if not result.ok:
                     return Outcome(unreachable=f"shard redis:{stale.uid}: {result.reply}", retry_in=0.5)
         return Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        for uid in action.params["shards"]:
+        for uid in ShardParameters.parse(action).shards:
             shard = await shards.by_uid(session, uid)
             if shard is None:
                 continue
-            shard.set_role("slave", datetime.now(UTC))
-            shard.observed_link = "link_down"  # it must synchronize first
+            shard.set_role(ShardRole.REPLICA, datetime.now(UTC))
+            shard.observed_link = ShardLink.LINK_DOWN  # it must synchronize first
             _record_event(session, action, shard, "writes that it received in between were lost", "WARNING")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        for uid in action.params["shards"]:
+        for uid in ShardParameters.parse(action).shards:
             shard = await shards.by_uid(session, uid)
             if shard is not None:
                 _record_event(session, action, shard, f"it could not be demoted. {reason}", "ERROR")
 
 
-async def _found(session: AsyncSession) -> dict[int, list[int]]:
+async def _stale_by_bdb(session: AsyncSession) -> dict[int, list[int]]:
     """Return stale primaries by database: living primaries of a pair that has another one on record. Not needed in cluster mode."""
-    found: dict[int, list[int]] = {}
+    stale_by_bdb: dict[int, list[int]] = {}
     for bdb in await bdbs.list_all(session):
-        if not bdb.sharding and bdb.status == "active":  # during a change, role changes are intended
+        if not bdb.sharding and bdb.status == BdbStatus.ACTIVE:  # during a change, role changes are intended
             uids = stale_primaries(await shards.list_for_bdb(session, bdb.uid))
             if uids:
-                found[bdb.uid] = uids
-    return found
+                stale_by_bdb[bdb.uid] = uids
+    return stale_by_bdb
 
 
 def stale_primaries(rows: Sequence[Shard]) -> list[int]:
     """Return the shards that act as primary although another shard is the living primary of their pair."""
-    acting = [row for row in rows if row.current_role == "master" and row.observed_status == "ok"]
-    known = {row.pair for row in acting if row.role == "master"}
-    return [row.uid for row in acting if row.role != "master" and row.pair in known]
+    acting_primaries = [
+        row for row in rows if row.current_role == ShardRole.PRIMARY and row.observed_status == ShardStatus.OK
+    ]
+    primary_pairs = {row.pair for row in acting_primaries if row.role == ShardRole.PRIMARY}
+    return [row.uid for row in acting_primaries if row.role != ShardRole.PRIMARY and row.pair in primary_pairs]
 
 
 def _record_event(session: AsyncSession, action: Action, shard: Shard, outcome: str, severity: str) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions.move_parameters import FullSyncParameters
+from shardboard.actions.parameters import write
 from shardboard.domain.placement import full_sync_limit
 from shardboard.domain.placement.full_sync_limit import UNLIMITED, Transfer
 from shardboard.state.alerting import events
@@ -17,8 +19,6 @@ from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import shards
 from shardboard.store.db import Store
 
-PARAM = "full_syncs"
-"""Key of an action's params: `[[replica's uid, its node, the primary's node], …]`."""
 COPYING = ("transfer", "load")
 
 
@@ -34,48 +34,48 @@ async def admit_syncs(store: Store, action: Action, behind: Sequence[Transfer]) 
         return {transfer.uid for transfer in behind}
     async with store.begin() as session:
         await cluster.load_for_update(session)  # another action may be choosing at the same time
-        own = await actions.by_uid(session, action.uid)
-        if own is None or not own.is_leased_as(action.lease_token):
+        row = await actions.by_uid(session, action.uid)
+        if row is None or not row.is_leased_as(action.lease_token):
             return set()
         pending = {transfer.uid: transfer for transfer in behind}
-        kept = [transfer for transfer in _granted(own) if transfer.uid in pending]
+        granted = [transfer for transfer in _granted(row) if transfer.uid in pending]
         admitted = full_sync_limit.admit(
-            [*kept, *pending.values()], [*kept, *await _others(session, own)], await _limits(session)
+            [*granted, *pending.values()], [*granted, *await _others(session, row)], await _limits(session)
         )
-        chosen = {transfer.uid: transfer for transfer in admitted}
-        if list(chosen.values()) != _granted(own):
-            own.params = {**own.params, PARAM: [[each.uid, each.to_node, each.from_node] for each in chosen.values()]}
-        return set(chosen)
+        admitted_by_uid = {transfer.uid: transfer for transfer in admitted}
+        if list(admitted_by_uid.values()) != _granted(row):
+            write(row, FullSyncParameters(full_syncs=tuple(admitted_by_uid.values())))
+        return set(admitted_by_uid)
 
 
 async def _limits(session: AsyncSession) -> dict[int, int]:
     policy = (await cluster.load(session)).rules.max_slave_full_syncs
-    own = {
+    node_limits = {
         node.uid: node.config.get("max_slave_full_syncs", full_sync_limit.USE_CLUSTER_POLICY)
         for node in await nodes.list_all(session)
     }
-    return {uid: full_sync_limit.limit(value, policy) for uid, value in own.items()}
+    return {uid: full_sync_limit.limit(value, policy) for uid, value in node_limits.items()}
 
 
 async def _others(session: AsyncSession, own: Action) -> list[Transfer]:
     """Return the syncs granted to other actions, and observed ones without an action."""
-    held = [
+    transfers = [
         transfer
         for other in await actions.list_unfinished(session)
         if other.uid != own.uid
         for transfer in _granted(other)
     ]
-    mine = {transfer.uid for transfer in _granted(own)}
-    places = {shard.uid: shard.node_uid for shard in await shards.list_all(session)}
+    own_uids = {transfer.uid for transfer in _granted(own)}
+    node_by_shard = {shard.uid: shard.node_uid for shard in await shards.list_all(session)}
     for event in await events.list_open_spans(session, "resync"):
         details: dict[str, Any] = event.details
-        to_node, from_node = places.get(event.shard_uid or 0), places.get(details["primary"])
-        if details["phase"] not in COPYING or event.shard_uid is None or event.shard_uid in mine:
+        to_node, from_node = node_by_shard.get(event.shard_uid or 0), node_by_shard.get(details["primary"])
+        if details["phase"] not in COPYING or event.shard_uid is None or event.shard_uid in own_uids:
             continue
         if to_node is not None and from_node is not None:
-            held.append(Transfer(event.shard_uid, to_node, from_node))
-    return held
+            transfers.append(Transfer(event.shard_uid, to_node, from_node))
+    return transfers
 
 
 def _granted(action: Action) -> list[Transfer]:
-    return [Transfer(*each) for each in action.params.get(PARAM, [])]
+    return list(FullSyncParameters.parse(action).full_syncs)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shardboard.domain.cluster.actions import StepStatus
 from shardboard.domain.placement.moves import STEP_PROGRESS, Move, NextStep
 from shardboard.reconcilers.placement.observed_pairs import ObservedPairs
 
@@ -31,27 +32,31 @@ def render(
     steps, shares = [], []
     for number, move in enumerate(moves):
         if number in done:
-            steps.append({"name": move.title, "status": "completed"})
+            steps.append({"name": move.title, "status": StepStatus.COMPLETED})
             shares.append(1.0)
         elif number in failed:
-            steps.append({"name": move.title, "status": "failed", "detail": failed[number]})
+            steps.append({"name": move.title, "status": StepStatus.FAILED, "detail": failed[number]})
             shares.append(1.0)
         elif number in nexts:
             each = nexts[number]
-            begun = each.step != "wait"
+            has_started = each.step != "wait"
             steps.append(
-                {"name": move.title, "status": "running" if begun else "pending", "detail": _detail(move, each, seen)}
+                {
+                    "name": move.title,
+                    "status": StepStatus.RUNNING if has_started else StepStatus.PENDING,
+                    "detail": _detail(move, each, seen),
+                }
             )
             shares.append(_share(move, each, seen))
         else:
-            steps.append({"name": move.title, "status": "pending"})
+            steps.append({"name": move.title, "status": StepStatus.PENDING})
             shares.append(0.0)
     copies = [
         seen.resync(move) for number, move in enumerate(moves) if number in nexts and nexts[number].step == "copy"
     ]
-    known = [copy.eta for copy in copies if copy is not None and copy.eta is not None]
-    shown = steps if len(moves) <= MAX_LISTED_MOVES else _by_database(moves, steps, seen)
-    return Progress(shown, 100 * sum(shares) / max(len(shares), 1), max(known) if known else None)
+    etas = [copy.eta for copy in copies if copy is not None and copy.eta is not None]
+    moves_listed = steps if len(moves) <= MAX_LISTED_MOVES else _by_database(moves, steps, seen)
+    return Progress(moves_listed, 100 * sum(shares) / max(len(shares), 1), max(etas) if etas else None)
 
 
 def _detail(move: Move, each: NextStep, seen: ObservedPairs) -> str:
@@ -59,16 +64,16 @@ def _detail(move: Move, each: NextStep, seen: ObservedPairs) -> str:
         return each.blocked or each.wait_reason
     resync = seen.resync(move)
     if each.step == "copy" and resync is not None:
-        left = f", about {resync.eta:.0f} s left" if resync.eta is not None else ""
-        return f"redis:{move.newcomer} copying: {resync.percent:.0f} %{left}"
+        eta_text = f", about {resync.eta:.0f} s left" if resync.eta is not None else ""
+        return f"redis:{move.new_shard} copying: {resync.percent:.0f}%{eta_text}"
     return {
         "wait": "waiting",
-        "start": f"redis:{move.newcomer} is being started",
-        "copy": f"redis:{move.newcomer} is copying",
+        "start": f"redis:{move.new_shard} is being started",
+        "copy": f"redis:{move.new_shard} is copying",
         "hand_over": f"redis:{each.promoted} is becoming the primary",
         "follow": "the other replicas follow the new primary",
-        "retire": f"redis:{move.leaves} is marked for removal",
-        "end": f"redis:{move.leaves} is being removed",
+        "retire": f"redis:{move.removed} is marked for removal",
+        "end": f"redis:{move.removed} is being removed",
         "done": "",
     }[each.step]
 
@@ -84,22 +89,22 @@ def _share(move: Move, each: NextStep, seen: ObservedPairs) -> float:
 def _by_database(
     moves: Sequence[Move], steps: Sequence[Mapping[str, Any]], seen: ObservedPairs
 ) -> list[dict[str, Any]]:
-    grouped: dict[int, list[str]] = {}
+    grouped_steps: dict[int, list[str]] = {}
     for move, step in zip(moves, steps, strict=True):
-        grouped.setdefault(move.bdb, []).append(step["status"])
+        grouped_steps.setdefault(move.bdb, []).append(step["status"])
     return [
         {
             "name": f"{len(statuses)} moves of {seen.databases[bdb].name if bdb in seen.databases else f'database {bdb}'}",
             "status": _combined_status(statuses),
-            "detail": f"{statuses.count('completed')} completed, {statuses.count('running')} running",
+            "detail": f"{statuses.count(StepStatus.COMPLETED)} completed, {statuses.count(StepStatus.RUNNING)} running",
         }
-        for bdb, statuses in grouped.items()
+        for bdb, statuses in grouped_steps.items()
     ]
 
 
-def _combined_status(statuses: Sequence[str]) -> str:
-    if all(status == "completed" for status in statuses):
-        return "completed"
-    if all(status in ("completed", "failed") for status in statuses):
-        return "failed"
-    return "pending" if all(status == "pending" for status in statuses) else "running"
+def _combined_status(statuses: Sequence[str]) -> StepStatus:
+    if all(status == StepStatus.COMPLETED for status in statuses):
+        return StepStatus.COMPLETED
+    if all(status in (StepStatus.COMPLETED, StepStatus.FAILED) for status in statuses):
+        return StepStatus.FAILED
+    return StepStatus.PENDING if all(status == StepStatus.PENDING for status in statuses) else StepStatus.RUNNING

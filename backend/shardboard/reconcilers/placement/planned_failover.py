@@ -8,8 +8,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
+from shardboard.actions.move_parameters import FailedHandover
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.domain.placement import planned_failover as rules
 from shardboard.driver import planned_failover
 from shardboard.driver.interfaces import Agents
@@ -23,8 +24,6 @@ from shardboard.store.db import Store
 
 log = logging.getLogger(__name__)
 
-PARAM = "handovers"
-"""Key of the action's params with failed attempts: `{promoted: {"tries", "again_at"}}`."""
 RETRY_SCALE = 1.0
 """Factor for retry delays; tests use a smaller one."""
 
@@ -61,8 +60,8 @@ class HandoverResult:
     """By promoted replica: why it was not attempted; one sentence."""
     obstacle: str = ""
     """One of these reasons that does not resolve with time alone."""
-    params: dict[str, Any] = field(default_factory=dict)
-    """To be stored in the action."""
+    failed: dict[int, FailedHandover] = field(default_factory=dict)
+    """To be stored in the action: attempts that failed, by promoted replica."""
 
 
 class Handovers:
@@ -75,56 +74,81 @@ class Handovers:
         self._agents = agents
 
     async def attempt_next(
-        self, action: Action, view: DatabaseView, requests: Sequence[HandoverRequest], *, force: bool = False
+        self,
+        action: Action,
+        view: DatabaseView,
+        requests: Sequence[HandoverRequest],
+        failed: Mapping[int, FailedHandover],
+        *,
+        force: bool = False,
     ) -> HandoverResult:
-        """Perform the first possible request and wait for its end: some hundredths of a second, at most half a second."""
-        found = HandoverResult()
-        failed: Mapping[str, Any] = action.params.get(PARAM, {})
+        """Perform the first possible request and wait for its end: some hundredths of a second, at most half a second. `failed`
+        are earlier attempts of the action, by promoted replica.
+        """
+        result = HandoverResult()
         if await self._is_failing_over(view.bdb_uid):
-            found.wait_reasons = {wish.promoted.uid: "Waiting for a failover of lost primaries." for wish in requests}
-            return found
-        due = [wish for wish in requests if _retry_at(failed, wish.promoted.uid) <= datetime.now(UTC)]
-        due.sort(key=lambda wish: _attempts(failed, wish.promoted.uid))  # others do not wait for one that keeps failing
-        for wish in requests:
-            if wish not in due:
-                found.wait_reasons[wish.promoted.uid] = f"Shard redis:{wish.promoted.uid} is retried in a few seconds."
-        voters = [shard for shard in view.primaries if shard.slots] if view.cluster else []
-        for wish in due:
-            stand = await planned_failover.read_state(self._agents, wish.promoted, wish.current_primary, voters)
-            why = "" if force and stand.answers else rules.obstacle(stand)
-            if stand.is_primary:
-                continue
-            if why:
-                found.obstacle = found.wait_reasons[wish.promoted.uid] = f"Shard redis:{wish.promoted.uid} {why}."
-                continue
-            found.attempted = wish.promoted
-            made = await planned_failover.attempt(
-                self._agents, wish.promoted, wish.current_primary, cluster=view.cluster, shards=view.shards, force=force
+            result.wait_reasons = {
+                request.promoted.uid: "Waiting for a failover of lost primaries." for request in requests
+            }
+            return result
+        due = [request for request in requests if _retry_at(failed, request.promoted.uid) <= datetime.now(UTC)]
+        due.sort(
+            key=lambda request: _attempts(failed, request.promoted.uid)
+        )  # others do not wait for one that keeps failing
+        for request in requests:
+            if request not in due:
+                result.wait_reasons[request.promoted.uid] = (
+                    f"Shard redis:{request.promoted.uid} is retried in a few seconds."
+                )
+        voting_primaries = [shard for shard in view.primaries if shard.slots] if view.cluster else []
+        for request in due:
+            state = await planned_failover.read_state(
+                self._agents, request.promoted, request.current_primary, voting_primaries
             )
-            if made.succeeded:
-                found.seconds = made.seconds
+            reason = "" if force and state.answers else rules.obstacle(state)
+            if state.is_primary:
+                continue
+            if reason:
+                result.obstacle = result.wait_reasons[request.promoted.uid] = (
+                    f"Shard redis:{request.promoted.uid} {reason}."
+                )
+                continue
+            result.attempted = request.promoted
+            attempt = await planned_failover.attempt(
+                self._agents,
+                request.promoted,
+                request.current_primary,
+                cluster=view.cluster,
+                shards=view.shards,
+                force=force,
+            )
+            if attempt.succeeded:
+                result.seconds = attempt.seconds
             else:
-                found.params = {
-                    PARAM: {**failed, str(wish.promoted.uid): await self._record_failure(action, view, wish, made)}
+                attempts = _attempts(failed, request.promoted.uid) + 1
+                result.failed = {
+                    request.promoted.uid: await self._record_failure(action, view, request, attempt, attempts)
                 }
-            return found
-        return found
+            return result
+        return result
 
     async def _is_failing_over(self, bdb_uid: int) -> bool:
         async with self._store.read() as session:
-            return any(action.name == actions.FAILOVER for action in await actions.list_open_for_bdb(session, bdb_uid))
+            return any(
+                action.current_name == ActionName.FAILOVER
+                for action in await actions.list_open_for_bdb(session, bdb_uid)
+            )
 
     async def _record_failure(
-        self, action: Action, view: DatabaseView, request: HandoverRequest, result: AttemptResult
-    ) -> dict[str, Any]:
+        self, action: Action, view: DatabaseView, request: HandoverRequest, result: AttemptResult, attempts: int
+    ) -> FailedHandover:
         """Record the event of a failed attempt. Return what the action stores about it."""
-        tries = _attempts(action.params.get(PARAM, {}), request.promoted.uid) + 1
-        again = rules.retry_delay(
-            tries, bounded=result.bounded, node_timeout_ms=engine_timings(view.shards).node_timeout_ms
+        retry_delay = rules.retry_delay(
+            attempts, bounded=result.bounded, node_timeout_ms=engine_timings(view.shards).node_timeout_ms
         )
         message = (
-            f"The planned failover of pair {request.promoted.pair} of {view.name} from redis:{request.current_primary.uid} to "
-            f"redis:{request.promoted.uid} failed: {result.reason}. The console retries after {again:.0f} s."
+            f"The switchover of pair {request.promoted.pair} of {view.name} from redis:{request.current_primary.uid} to "
+            f"redis:{request.promoted.uid} failed: {result.reason}. The console retries after {retry_delay:.0f} s."
         )
         log.warning("%s", message)
         async with leased_transaction(self._store, action) as session:
@@ -143,21 +167,19 @@ class Handovers:
                     details={
                         "pair": request.promoted.pair,
                         "lost": request.current_primary.uid,
-                        "heir": request.promoted.uid,
+                        "promoted": request.promoted.uid,
                         "reason": result.reason,
-                        "tries": tries,
+                        "attempts": attempts,
                         "seconds": result.seconds,
-                        "again_in": again,
+                        "retry_in": retry_delay,
                     },
                 )
-        return {"tries": tries, "again_at": (datetime.now(UTC) + timedelta(seconds=again * RETRY_SCALE)).isoformat()}
+        return FailedHandover(attempts, datetime.now(UTC) + timedelta(seconds=retry_delay * RETRY_SCALE))
 
 
-def _attempts(failed: Mapping[str, Any], promoted: int) -> int:
-    tries: int = failed.get(str(promoted), {}).get("tries", 0)
-    return tries
+def _attempts(failed: Mapping[int, FailedHandover], promoted: int) -> int:
+    return failed[promoted].attempts if promoted in failed else 0
 
 
-def _retry_at(failed: Mapping[str, Any], promoted: int) -> datetime:
-    kept = failed.get(str(promoted))
-    return datetime.fromisoformat(kept["again_at"]) if kept else datetime.min.replace(tzinfo=UTC)
+def _retry_at(failed: Mapping[int, FailedHandover], promoted: int) -> datetime:
+    return failed[promoted].retry_at if promoted in failed else datetime.min.replace(tzinfo=UTC)

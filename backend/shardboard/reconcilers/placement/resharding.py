@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions.bdb_parameters import ReshardParameters
 from shardboard.domain.databases.flash import ShardMemory
 from shardboard.domain.placement import resharding, slots
 from shardboard.domain.placement.resharding import SlotBatch
@@ -28,7 +29,6 @@ from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster.actions import Action
 from shardboard.store.db import Store
 
-ACTION_NAME = "SMReshardBDB"
 REQUEST_SECONDS = 3.0
 """Duration of one request to an agent."""
 POLL_SECONDS = 1.0
@@ -40,7 +40,7 @@ class TransientObstacle(Exception):
 
 
 class Reshard:
-    """Brings a database to `params["wanted"]`, the slots of each pair. `params["newcomers"]` are the shards of new pairs."""
+    """Brings a database to the desired slots of each pair (`ReshardParameters`)."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
@@ -52,106 +52,125 @@ class Reshard:
         database = await load_database.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database no longer exists.")
+        parameters = ReshardParameters.parse(action)
         try:
-            outcome = await self._advance(action, database)
+            outcome = await self._advance(action, parameters, database)
         except (TransientObstacle, AgentError) as error:
-            return waiting_outcome(action, str(error))
-        return replace(outcome, params={"stalled_since": None, **outcome.params})
+            return waiting_outcome(action, parameters, str(error))
+        if outcome.parameters is not None:
+            return outcome
+        return replace(outcome, parameters=replace(parameters, stalled_since=None))
 
-    async def _advance(self, action: Action, database: DesiredDatabase) -> Outcome:
-        if not action.params.get("widened"):
-            return await self._widen(action, database)
-        joining = [shard for shard in database.shards if shard.uid in action.params["newcomers"]]
-        if joining and not action.params.get("joined") and not action.cancelled_by:
-            return await self._join(action, database, joining)
-        seen = await slot_map.read_slot_map(self._agents, database.shards, database.primaries)
-        if seen.lost:
+    async def _advance(self, action: Action, parameters: ReshardParameters, database: DesiredDatabase) -> Outcome:
+        if not parameters.widened:
+            return await self._widen(parameters, database)
+        new_shards = [shard for shard in database.shards if shard.uid in parameters.new_shards]
+        if new_shards and not parameters.joined and not action.cancelled_by:
+            return await self._join(action, parameters, database, new_shards)
+        slot_view = await slot_map.read_slot_map(self._agents, database.shards, database.primaries)
+        if slot_view.lost:
             raise TransientObstacle(
-                f"{len(seen.lost)} slots, including slot {seen.lost[0]}, belong to no shard of this database"
+                f"{len(slot_view.lost)} slots, including slot {slot_view.lost[0]}, belong to no shard of this database"
             )
         # When cancelled, open slots are completed and no further ones are opened.
-        desired = seen.held if action.cancelled_by else _desired(action)
-        batches = [*_opened(seen), *resharding.batches(seen.held, desired)]
+        desired = slot_view.slots_by_pair if action.cancelled_by else _desired(parameters)
+        batches = [*_open_batches(slot_view), *resharding.batches(slot_view.slots_by_pair, desired)]
         if batches:
-            return await self._move(action, database, seen, batches)
+            return await self._move(action, parameters, database, slot_view, batches)
         if busy := await slot_map.moving(self._agents, database.primaries):
             raise TransientObstacle(f"shard redis:{busy[0]} is still moving slots")
-        if empty := {shard.pair for shard in database.shards} - {pair for pair, held in desired.items() if held}:
-            await reshard_rows.write_slots(self._store, action, seen.held)
-            await reshard_rows.retire(self._store, action, empty)
-            return Outcome(steps=reshard_steps.render_steps(action, "leave"), retry_in=0.05)
-        if left := await reshard_rows.retired_shards(self._store, action):
-            return waiting_outcome(
-                action, f"shard redis:{left[0]} has not been removed yet", reshard_steps.render_steps(action, "leave")
-            )
-        return await self._settle(action, database)
+        if empty_pairs := {shard.pair for shard in database.shards} - {
+            pair for pair, ranges in desired.items() if ranges
+        }:
+            await reshard_rows.write_slots(self._store, action, slot_view.slots_by_pair)
+            await reshard_rows.retire(self._store, action, empty_pairs)
+            return Outcome(steps=reshard_steps.render_steps(parameters, "leave"), retry_in=0.05)
+        if remaining := await reshard_rows.retired_shards(self._store, action):
+            steps = reshard_steps.render_steps(parameters, "leave")
+            return waiting_outcome(action, parameters, f"shard redis:{remaining[0]} has not been removed yet", steps)
+        return await self._settle(action, parameters, database)
 
-    async def _widen(self, action: Action, database: DesiredDatabase) -> Outcome:
+    async def _widen(self, parameters: ReshardParameters, database: DesiredDatabase) -> Outcome:
         """Raise the memory limit of shards that will hold more first. Shards that will hold less keep theirs until then."""
-        before = ShardMemory(action.params["memory_before"], action.params.get("flash_before"))
-        wider = replace(database.engine, memory=database.engine.memory.maximum(before))
-        old = [shard for shard in database.living if shard.uid not in action.params["newcomers"]]
-        if refused := await valkey_cluster.configure(self._agents, wider, old, len(database.shards)):
-            raise TransientObstacle(_first_reason(refused))
-        return Outcome(params={"widened": True}, steps=reshard_steps.render_steps(action, "join"), retry_in=0)
+        previous = ShardMemory(parameters.memory_before, parameters.flash_before)
+        wider = replace(database.engine, memory=database.engine.memory.maximum(previous))
+        old_shards = [shard for shard in database.living if shard.uid not in parameters.new_shards]
+        if failures := await valkey_cluster.configure(self._agents, wider, old_shards, len(database.shards)):
+            raise TransientObstacle(_first_reason(failures))
+        widened = replace(parameters, widened=True, stalled_since=None)
+        return Outcome(parameters=widened, steps=reshard_steps.render_steps(parameters, "join"), retry_in=0)
 
-    async def _join(self, action: Action, database: DesiredDatabase, joining: Sequence[ShardRef]) -> Outcome:
+    async def _join(
+        self, action: Action, parameters: ReshardParameters, database: DesiredDatabase, joining: Sequence[ShardRef]
+    ) -> Outcome:
         """Start the new shards with the complete known cluster state, and introduce them to the other shards."""
         uids = {shard.uid for shard in joining}
         hosts = [shard for shard in database.living if shard.uid not in uids]
-        seen = await valkey_cluster.read_conditions(self._agents, joining, cluster=True)
-        if died := next((f"Shard redis:{uid}: {each.died}." for uid, each in seen.items() if each.died), ""):
+        conditions = await valkey_cluster.read_conditions(self._agents, joining, cluster=True)
+        if died := next((f"Shard redis:{uid}: {each.died}." for uid, each in conditions.items() if each.died), ""):
             return Outcome(failed=died)
-        if absent := [shard for shard in joining if shard.uid not in seen]:
-            leading = [shard for shard in database.primaries if shard.uid not in uids]
-            known = await valkey_cluster.newest_view(self._agents, leading)
-            refused = await valkey_cluster.start_new_shards(
-                self._agents, database.engine, database.shards, database.primaries, absent, known
+        if absent := [shard for shard in joining if shard.uid not in conditions]:
+            primary_shards = [shard for shard in database.primaries if shard.uid not in uids]
+            view = await valkey_cluster.newest_view(self._agents, primary_shards)
+            failures = await valkey_cluster.start_new_shards(
+                self._agents, database.engine, database.shards, database.primaries, absent, view
             )
-            if refused:
-                return Outcome(failed=_first_reason(refused))
-        unaware = await slot_map.unaware_hosts(self._agents, hosts, joining)
-        if unaware:
-            await replication.meet(self._agents, unaware, joining)
-        ready = [uid for uid, each in seen.items() if each.running and each.serves and each.in_sync]
-        steps = reshard_steps.render_steps(action, "join", f"{len(ready)} of {len(joining)} ready")
-        if unaware or len(ready) < len(joining):
-            return waiting_outcome(action, "not all new shards are ready", steps)
-        await reshard_rows.record_serving(self._store, action)
-        return Outcome(params={"joined": True}, steps=steps, retry_in=0)
+            if failures:
+                return Outcome(failed=_first_reason(failures))
+        unaware_hosts = await slot_map.unaware_hosts(self._agents, hosts, joining)
+        if unaware_hosts:
+            await replication.meet(self._agents, unaware_hosts, joining)
+        ready = [uid for uid, each in conditions.items() if each.running and each.serves and each.in_sync]
+        steps = reshard_steps.render_steps(parameters, "join", f"{len(ready)} of {len(joining)} ready")
+        if unaware_hosts or len(ready) < len(joining):
+            return waiting_outcome(action, parameters, "not all new shards are ready", steps)
+        await reshard_rows.record_serving(self._store, action, parameters.new_shards)
+        joined = replace(parameters, joined=True, stalled_since=None)
+        return Outcome(parameters=joined, steps=steps, retry_in=0)
 
     async def _move(
-        self, action: Action, database: DesiredDatabase, seen: SlotMap, batches: Sequence[SlotBatch]
+        self,
+        action: Action,
+        parameters: ReshardParameters,
+        database: DesiredDatabase,
+        seen: SlotMap,
+        batches: Sequence[SlotBatch],
     ) -> Outcome:
         """Make agents move slots for a while."""
-        heads = {shard.pair: shard for shard in database.primaries}
-        headless = {pair for batch in batches for pair in (batch.source, batch.target) if pair not in heads}
-        possible = [batch for batch in batches if not {batch.source, batch.target} & headless]
-        if not possible:
-            raise TransientObstacle(f"the primary of pair {min(headless)} is down")
+        primaries_by_pair = {shard.pair: shard for shard in database.primaries}
+        pairs_without_primary = {
+            pair for batch in batches for pair in (batch.source, batch.target) if pair not in primaries_by_pair
+        }
+        movable_batches = [batch for batch in batches if not {batch.source, batch.target} & pairs_without_primary]
+        if not movable_batches:
+            raise TransientObstacle(f"the primary of pair {min(pairs_without_primary)} is down")
         async with self._store.read() as session:
-            fast = (await clusters.load(session)).rules.resharding_pace == "fast"
-        if rest := 0.0 if fast or action.cancelled_by else reshard_steps.pause_left(action):
-            return Outcome(retry_in=min(rest, POLL_SECONDS))
+            is_fast = (await clusters.load(session)).rules.resharding_pace == "fast"
+        if pause_seconds := 0.0 if is_fast or action.cancelled_by else reshard_steps.pause_left(parameters):
+            return Outcome(retry_in=min(pause_seconds, POLL_SECONDS))
         results = await (
-            self._move_concurrently(possible, heads) if fast else self._move_sequentially(action, possible, heads)
+            self._move_concurrently(movable_batches, primaries_by_pair)
+            if is_fast
+            else self._move_sequentially(action, movable_batches, primaries_by_pair)
         )
-        moved = [SlotBatch(batch.source, batch.target, slots.head(batch.slots, each.count)) for batch, each in results]
+        moved_batches = [
+            SlotBatch(batch.source, batch.target, slots.head(batch.slots, each.count)) for batch, each in results
+        ]
         if any(each.count for _, each in results):
-            await reshard_rows.write_slots(self._store, action, resharding.after(seen.held, moved))
+            await reshard_rows.write_slots(self._store, action, resharding.after(seen.slots_by_pair, moved_batches))
         elif not any(each.keys for _, each in results):
             raise TransientObstacle(next((each.reason for _, each in results if each.reason), "no slot could be moved"))
-        left = sum(batch.size for batch in batches) - sum(batch.size for batch in moved)
-        rest = max(each.rest for _, each in results)
-        return reshard_steps.moving_outcome(action, left, sum(each.keys for _, each in results), rest)
+        slots_left = sum(batch.size for batch in batches) - sum(batch.size for batch in moved_batches)
+        pause = max(each.pause for _, each in results)
+        return reshard_steps.moving_outcome(parameters, slots_left, sum(each.keys for _, each in results), pause)
 
     async def _move_concurrently(
         self, possible: Sequence[SlotBatch], heads: Mapping[int, ShardRef]
     ) -> list[tuple[SlotBatch, SlotsMoved]]:
         """Move as many batches concurrently as their pairs allow."""
-        chosen = resharding.parallel_batches(possible)
+        batches = resharding.parallel_batches(possible)
         return list(
-            zip(chosen, await asyncio.gather(*(self._transfer(batch, heads, True) for batch in chosen)), strict=True)
+            zip(batches, await asyncio.gather(*(self._transfer(batch, heads, True) for batch in batches)), strict=True)
         )
 
     async def _move_sequentially(
@@ -161,7 +180,7 @@ class Reshard:
         makes no progress, and only for a limited time: a batch that got no reply has already taken seconds.
         """
         clock = asyncio.get_running_loop().time
-        begun, results = clock(), []
+        start, results = clock(), []
         stuck = self._stuck.setdefault(action.uid, set())
         for batch in sorted(possible, key=lambda batch: (batch.source, batch.target) in stuck):
             results.append((batch, each := await self._transfer(batch, heads, False)))
@@ -169,13 +188,13 @@ class Reshard:
                 stuck.discard((batch.source, batch.target))
                 break
             stuck.add((batch.source, batch.target))
-            if clock() > begun + REQUEST_SECONDS:
+            if clock() > start + REQUEST_SECONDS:
                 break
         return results
 
     async def _transfer(self, batch: SlotBatch, heads: Mapping[int, ShardRef], fast: bool) -> SlotsMoved:
         source, target = heads[batch.source], heads[batch.target]
-        order = MoveSlots(
+        request = MoveSlots(
             uid=source.uid,
             engine_id=source.engine_id,
             target_engine_id=target.engine_id,
@@ -186,23 +205,25 @@ class Reshard:
             fast=fast,
         )
         try:
-            return await self._agents.move_slots(source.node, order)
+            return await self._agents.move_slots(source.node, request)
         except AgentError as error:
             return SlotsMoved(count=0, keys=0, reason=str(error))
 
-    async def _settle(self, action: Action, database: DesiredDatabase) -> Outcome:
+    async def _settle(self, action: Action, parameters: ReshardParameters, database: DesiredDatabase) -> Outcome:
         """Apply the settings that depend on the number of shards, and wait until all shards agree on the slot map."""
-        steps = reshard_steps.render_steps(action, "settle")
+        steps = reshard_steps.render_steps(parameters, "settle")
         # When cancelled, the memory is shared by fewer shards than desired.
-        memory = database.engine.memory.scaled(action.params["shards"], len(database.shards))
+        memory = database.engine.memory.scaled(parameters.shards, len(database.shards))
         engine = replace(database.engine, memory=memory)
-        if refused := await valkey_cluster.configure(self._agents, engine, database.living, len(database.shards)):
-            return waiting_outcome(action, _first_reason(refused), steps)
-        seen = await slot_map.read_slot_map(self._agents, database.shards, database.living)
-        if seen.open or seen.disagreeing:
-            who = f"redis:{seen.disagreeing[0]}" if seen.disagreeing else "a primary"
-            return waiting_outcome(action, f"shard {who} does not have the complete slot map yet", steps)
-        await reshard_rows.write_slots(self._store, action, seen.held)
+        if failures := await valkey_cluster.configure(self._agents, engine, database.living, len(database.shards)):
+            return waiting_outcome(action, parameters, _first_reason(failures), steps)
+        slot_view = await slot_map.read_slot_map(self._agents, database.shards, database.living)
+        if slot_view.open or slot_view.disagreeing:
+            disagreeing_name = f"redis:{slot_view.disagreeing[0]}" if slot_view.disagreeing else "a primary"
+            return waiting_outcome(
+                action, parameters, f"shard {disagreeing_name} does not have the complete slot map yet", steps
+            )
+        await reshard_rows.write_slots(self._store, action, slot_view.slots_by_pair)
         return Outcome(cancelled=True) if action.cancelled_by else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -214,16 +235,16 @@ class Reshard:
         await reshard_rows.record_stopped(session, action, reason)
 
 
-def _desired(action: Action) -> dict[int, slots.Ranges]:
-    return {int(pair): slots.parse(text) for pair, text in action.params["wanted"].items()}
+def _desired(parameters: ReshardParameters) -> dict[int, slots.Ranges]:
+    return {pair: slots.parse(text) for pair, text in parameters.desired.items()}
 
 
-def _opened(seen: SlotMap) -> list[SlotBatch]:
+def _open_batches(seen: SlotMap) -> list[SlotBatch]:
     """Return slots that were left between two pairs as separate batches: their keys can be at either end."""
-    ways: dict[tuple[int, int], list[int]] = {}
+    slots_by_pair: dict[tuple[int, int], list[int]] = {}
     for each in seen.open:
-        ways.setdefault((each.source, each.target), []).append(each.slot)
-    return [SlotBatch(source, target, slots.gather(numbers)) for (source, target), numbers in ways.items()]
+        slots_by_pair.setdefault((each.source, each.target), []).append(each.slot)
+    return [SlotBatch(source, target, slots.gather(numbers)) for (source, target), numbers in slots_by_pair.items()]
 
 
 def _first_reason(refused: Mapping[int, str]) -> str:

@@ -1,8 +1,11 @@
 """Progress of a resharding action: its steps, percentage and remaining time."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from shardboard.actions.bdb_parameters import ReshardParameters
+from shardboard.domain.cluster.actions import StepStatus, step_status
 from shardboard.domain.text import plural
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.cluster.actions import Action
@@ -15,66 +18,73 @@ RETRY_SECONDS = 0.2
 ReshardPhase = Literal["join", "move", "leave", "settle"]
 
 
-def render_steps(action: Action, phase: ReshardPhase, detail: str = "") -> list[dict[str, Any]]:
+def render_steps(parameters: ReshardParameters, phase: ReshardPhase, detail: str = "") -> list[dict[str, Any]]:
     """Return the steps while `phase` is running."""
-    params = action.params
     names: dict[ReshardPhase, str] = {}
-    if params["newcomers"]:
-        names["join"] = f"Start {plural(len(params['newcomers']), 'shard')}"
-    names["move"] = f"Move {plural(params['total'], 'slot')}"
-    if params["leaving"]:
-        names["leave"] = f"Remove {plural(params['leaving'], 'shard')}"
+    if parameters.new_shards:
+        names["join"] = f"Start {plural(len(parameters.new_shards), 'shard')}"
+    names["move"] = f"Move {plural(parameters.total, 'slot')}"
+    if parameters.removed_shards:
+        names["leave"] = f"Remove {plural(parameters.removed_shards, 'shard')}"
     names["settle"] = "Confirm the new slot map"
-    order = list(names)
-    now = order.index(phase) if phase in order else 0
+    step_names = list(names)
+    now = step_names.index(phase) if phase in step_names else 0
     return [
-        {"name": names[each], "status": "completed" if place < now else "running" if place == now else "pending"}
-        | ({"detail": detail} if place == now and detail else {})
-        for place, each in enumerate(order)
+        {
+            "name": names[each],
+            "status": step_status(index, now),
+        }
+        | ({"detail": detail} if index == now and detail else {})
+        for index, each in enumerate(step_names)
     ]
 
 
-def moving_outcome(action: Action, left: int, keys: int, pause: float) -> Outcome:
-    """Return the outcome after moving: `left` slots remain, `keys` keys were moved, and shards need a pause of `rest` seconds."""
+def moving_outcome(parameters: ReshardParameters, left: int, keys: int, pause: float) -> Outcome:
+    """Return the outcome after moving: `left` slots remain, `keys` keys were moved, and shards need a pause of `pause` seconds."""
     now = datetime.now(UTC)
-    params = action.params
-    total = max(params["total"], left)
-    since = datetime.fromisoformat(params.get("moving_since") or now.isoformat())
-    start = params.get("left_at_first", left)
-    done = start - left
-    eta = (now - since).total_seconds() * left / done if done > 0 else None
-    keys += params.get("keys", 0)
+    total = max(parameters.total, left)
+    moving_since = parameters.moving_since or now
+    start = left if parameters.left_at_first is None else parameters.left_at_first
+    moved = start - left
+    eta = (now - moving_since).total_seconds() * left / moved if moved > 0 else None
+    keys += parameters.keys
     return Outcome(
         progress=5 + 90 * (1 - left / total) if total else 95,
-        steps=render_steps(action, "move", f"{total - left} moved, with {keys} keys"),
-        params={
-            "moving_since": since.isoformat(),
-            "left_at_first": start,
-            "keys": keys,
-            "eta_seconds": eta,
-            "rest_until": (now + timedelta(seconds=pause)).isoformat(),
-        },
+        steps=render_steps(parameters, "move", f"{total - left} moved, with {keys} keys"),
+        parameters=replace(
+            parameters,
+            moving_since=moving_since,
+            left_at_first=start,
+            keys=keys,
+            eta_seconds=eta,
+            pause_until=now + timedelta(seconds=pause),
+            stalled_since=None,
+        ),
         retry_in=0,
     )
 
 
-def pause_left(action: Action) -> float:
+def pause_left(parameters: ReshardParameters) -> float:
     """Return the remaining seconds of the pause."""
-    until = datetime.fromisoformat(action.params.get("rest_until") or action.created_at.isoformat())
-    return max(0.0, (until - datetime.now(UTC)).total_seconds())
+    pause_until = parameters.pause_until
+    return 0.0 if pause_until is None else max(0.0, (pause_until - datetime.now(UTC)).total_seconds())
 
 
-def waiting_outcome(action: Action, reason: str, steps: list[dict[str, Any]] | None = None) -> Outcome:
+def waiting_outcome(
+    action: Action, parameters: ReshardParameters, reason: str, steps: list[dict[str, Any]] | None = None
+) -> Outcome:
     """Return the outcome while an obstacle exists that may resolve automatically, but not indefinitely."""
     now = datetime.now(UTC)
-    since = action.params.get("stalled_since") or now.isoformat()
-    if now - datetime.fromisoformat(since) > STALL_TIMEOUT:
+    stalled_since = parameters.stalled_since or now
+    if now - stalled_since > STALL_TIMEOUT:
         return Outcome(failed=_as_sentence(reason), steps=steps)
     if steps is None:
         steps = [
-            {**step, "detail": f"waiting: {reason}"} if step["status"] == "running" else step for step in action.steps
+            {**step, "detail": f"waiting: {reason}"} if step["status"] == StepStatus.RUNNING else step
+            for step in action.steps
         ]
-    return Outcome(steps=steps, retry_in=RETRY_SECONDS, params={"stalled_since": since, "eta_seconds": None})
+    waiting_parameters = replace(parameters, stalled_since=stalled_since, eta_seconds=None)
+    return Outcome(steps=steps, retry_in=RETRY_SECONDS, parameters=waiting_parameters)
 
 
 def _as_sentence(text: str) -> str:

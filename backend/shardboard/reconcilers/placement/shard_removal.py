@@ -6,6 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from shardboard.domain.databases.shard_status import RESPONDING
 from shardboard.driver import replication
 from shardboard.driver.interfaces import Agents, NodeRef
 from shardboard.driver.valkey_cluster import ShardRef
@@ -43,25 +44,27 @@ class RemovalLoop:
 
     async def _sweep(self) -> None:
         async with self._store.read() as session:
-            doomed = await shards.list_absent(session)
-            places = {node.uid: node_ref(node) for node in await nodes.list_all(session)} if doomed else {}
+            absent = await shards.list_absent(session)
+            node_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session)} if absent else {}
         by_node: dict[NodeRef, list[int]] = defaultdict(list)
-        for row in doomed:
-            if row.node_uid in places:
-                by_node[places[row.node_uid]].append(row.uid)
-        rows = {row.uid: row for row in doomed}
+        for row in absent:
+            if row.node_uid in node_refs:
+                by_node[node_refs[row.node_uid]].append(row.uid)
+        rows = {row.uid: row for row in absent}
         for node, uids in by_node.items():
             if node.uid not in self._working:
                 self._working.start(node.uid, self._remove_from_node(node, [rows[uid] for uid in uids]))
 
     async def _remove_from_node(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
         try:
-            gone = set(await self._remove(node, {row.uid: row.engine_id for row in doomed}))
-            gone -= await forget_removed(self._store, self._agents, [row for row in doomed if row.uid in gone])
-            if gone:
+            removed_uids = set(await self._remove(node, {row.uid: row.engine_id for row in doomed}))
+            removed_uids -= await forget_removed(
+                self._store, self._agents, [row for row in doomed if row.uid in removed_uids]
+            )
+            if removed_uids:
                 async with self._store.begin() as session:
                     for row in await shards.list_absent(session):
-                        if row.uid in gone:
+                        if row.uid in removed_uids:
                             await shards.delete(session, row)
         except Exception:  # retried later; other nodes must not be affected
             log.exception("removal: removing shards of node %s failed", node.uid)
@@ -99,17 +102,13 @@ async def forget_removed(store: Store, agents: Agents, removed: Sequence[Shard])
         return set()
     hosts: dict[int, list[ShardRef]] = defaultdict(list)
     async with store.read() as session:
-        reachable = {
-            node.uid: node_ref(node)
-            for node in await nodes.list_all(session)
-            if node.health == "up" and node.agent_status == "connected"
-        }
+        available_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session) if node.is_available}
         clusters = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.sharding}
         for row in await shards.list_all(session):
-            if row.bdb_uid in clusters and row.node_uid in reachable and row.observed_status in ("ok", "loading"):
-                hosts[row.bdb_uid].append(shard_ref(row, reachable[row.node_uid]))
-    left = set()
+            if row.bdb_uid in clusters and row.node_uid in available_refs and row.observed_status in RESPONDING:
+                hosts[row.bdb_uid].append(shard_ref(row, available_refs[row.node_uid]))
+    unforgotten = set()
     for row in removed:
         if await replication.forget_node(agents, hosts[row.bdb_uid], row.engine_id):
-            left.add(row.uid)
-    return left
+            unforgotten.add(row.uid)
+    return unforgotten

@@ -7,6 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import movement, switch_back
 from shardboard.actions.movement import ClusterView
+from shardboard.domain.cluster.actions import ActionName
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.reconcilers.polling_loop import PollingLoop
 from shardboard.reconcilers.retry_policy import should_retry
 from shardboard.state.cluster import actions
@@ -32,14 +34,14 @@ class SwitchBackLoop(PollingLoop):
 
 async def _schedule(session: AsyncSession, view: ClusterView, bdb_uid: int) -> None:
     bdb = view.databases.get(bdb_uid)
-    if bdb is None or bdb.status != "active" or await actions.list_open_for_bdb(session, bdb_uid):
+    if bdb is None or bdb.status != BdbStatus.ACTIVE or await actions.list_open_for_bdb(session, bdb_uid):
         return
     moves = switch_back.plan_moves(view, bdb_uid)
-    situation = [move.leads for move in moves]
+    promoted_uids = [move.promote for move in moves]
     if not moves or not should_retry(
-        await actions.list_attempts_for_bdb(session, bdb_uid, switch_back.ACTION_NAME),
-        switch_back.ACTION_NAME,
-        situation,
+        await actions.list_attempts_for_bdb(session, bdb_uid, ActionName.SWITCH_BACK),
+        ActionName.SWITCH_BACK,
+        promoted_uids,
     ):
         return
     switch_back.queue_switchovers(session, view, bdb_uid, moves, "system")

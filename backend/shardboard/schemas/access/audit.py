@@ -13,7 +13,7 @@ class AuditLine(BaseModel):
     uid: int = Field(description="Number of the line. Numbers have no gaps.")
     time: str
     time_ms: int = Field(description="Same as `time`, in milliseconds since the epoch.")
-    username: str = Field(description="User name; for a rejected login, the claimed user name.")
+    username: str = Field(description="Username; for a rejected sign-in, the claimed username.")
     proof: str = Field(
         description="Credential: password, session, token, service token, join token or shell; empty if there was none."
     )
@@ -45,7 +45,7 @@ def render(row: AuditLineRow) -> dict[str, Any]:
         "time": iso(row.time),
         "time_ms": _ms(row.time),
         "username": row.username,
-        "proof": row.proof,
+        "proof": row.auth_method,
         "source": row.source,
         "method": row.method,
         "path": row.path,
@@ -57,12 +57,12 @@ def render(row: AuditLineRow) -> dict[str, Any]:
 
 
 def render_check(check: audit.ChainVerification) -> dict[str, Any]:
-    known = check.ends.last >= check.ends.first
+    is_known = check.ends.last >= check.ends.first
     return {
         "whole": not check.faults,
         "lines": check.lines,
-        "first_uid": check.ends.first if known else None,
-        "last_uid": check.ends.last if known else None,
+        "first_uid": check.ends.first if is_known else None,
+        "last_uid": check.ends.last if is_known else None,
         "faults": check.faults,
     }
 

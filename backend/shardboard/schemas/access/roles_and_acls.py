@@ -1,11 +1,11 @@
 """Models of roles and Redis ACLs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.domain.access import acl_rules, roles
-from shardboard.domain.access.roles import ManagementRole
+from shardboard.domain.access.roles import AnyManagementRole
 
 Uid = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
@@ -21,14 +21,22 @@ class Rules(_Strict):
     )
 
 
+_VERSIONS = {"min_version": None, "max_version": None}
+"""Versions of Redis that a Redis ACL requires."""
+
+
 class NewAcl(Rules):
     """A new Redis ACL. `min_version` and `max_version` are accepted without effect."""
+
+    WITHOUT_EFFECT: ClassVar = _VERSIONS
 
     name: str = Field(max_length=120)
 
 
 class AclUpdate(_Strict):
     """Omitted fields keep their values."""
+
+    WITHOUT_EFFECT: ClassVar = _VERSIONS
 
     name: str | None = Field(default=None, max_length=120)
     acl: str | None = Field(default=None, max_length=acl_rules.MAX_LENGTH)
@@ -54,7 +62,7 @@ _RESOURCES = "Databases that the role can access, for db_member and db_viewer. E
 
 class NewRole(_Strict):
     name: str = Field(max_length=120)
-    management: ManagementRole
+    management: AnyManagementRole
     resources: list[Resources] = Field(default=[], max_length=16, description=_RESOURCES)
 
     def bdb_uids(self) -> list[int]:
@@ -65,7 +73,7 @@ class RoleUpdate(_Strict):
     """Omitted fields keep their values."""
 
     name: str | None = Field(default=None, max_length=120)
-    management: ManagementRole | None = None
+    management: AnyManagementRole | None = None
     resources: list[Resources] | None = Field(default=None, max_length=16, description=_RESOURCES)
 
     def bdb_uids(self) -> list[int] | None:

@@ -59,8 +59,8 @@ class BdbAlertSettings(RootModel[dict[str, BdbAlertSetting]]):
     @model_validator(mode="after")
     def _check_thresholds(self) -> Self:
         for name, value in self.settings_by_name().items():
-            if (rule := alert_settings.BDB.rules.get(name)) is not None and (fault := rule.validation_error(value)):
-                raise PydanticCustomError("field", "{field}: {what}", {"field": name, "what": fault})
+            if (rule := alert_settings.BDB.rules.get(name)) is not None and (error := rule.validation_error(value)):
+                raise PydanticCustomError("field", "{field}: {what}", {"field": name, "what": error})
         return self
 
     def settings_by_name(self) -> dict[str, dict[str, Any]]:

@@ -86,7 +86,7 @@ class WebhookRow(Protocol):
     @property
     def kind(self) -> str: ...
     @property
-    def silent_until(self) -> datetime | None: ...
+    def muted_until(self) -> datetime | None: ...
     @property
     def url(self) -> str: ...
     @property
@@ -102,7 +102,7 @@ class WebhookRow(Protocol):
     @property
     def created_at(self) -> datetime: ...
     @property
-    def last_told_at(self) -> datetime | None: ...
+    def last_sent_at(self) -> datetime | None: ...
     @property
     def failures(self) -> int: ...
     @property
@@ -112,7 +112,7 @@ class WebhookRow(Protocol):
 
 
 def render(row: WebhookRow) -> dict[str, Any]:
-    muted_until = row.silent_until if row.silent_until is not None and row.silent_until > datetime.now(UTC) else None
+    muted_until = row.muted_until if row.muted_until is not None and row.muted_until > datetime.now(UTC) else None
     return {
         "uid": row.uid,
         "name": row.name,
@@ -125,7 +125,7 @@ def render(row: WebhookRow) -> dict[str, Any]:
         "enabled": row.enabled,
         "silent_until": iso(muted_until) if muted_until else None,
         "created_time": iso(row.created_at),
-        "last_told_time": iso(row.last_told_at) if row.last_told_at else None,
+        "last_told_time": iso(row.last_sent_at) if row.last_sent_at else None,
         "failures": row.failures,
         "last_error": row.last_error,
         "open": len(row.raised),

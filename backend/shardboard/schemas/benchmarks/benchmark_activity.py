@@ -46,8 +46,8 @@ def columns(
     uids: Sequence[int],
     series: Callable[[int], Sequence[Sequence[float]]],
 ) -> dict[str, Any]:
-    shown = {
-        str(uid): [[None if isnan(value) else value for value in column] for column in series(place)]
-        for place, uid in enumerate(uids)
+    columns_by_uid = {
+        str(uid): [[None if isnan(value) else value for value in column] for column in series(index)]
+        for index, uid in enumerate(uids)
     }
-    return {"from": first, "step": step, "count": count, "metrics": list(names), "series": shown}
+    return {"from": first, "step": step, "count": count, "metrics": list(names), "series": columns_by_uid}

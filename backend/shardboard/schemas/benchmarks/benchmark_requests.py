@@ -106,7 +106,7 @@ class BenchmarkCreate(Strict):
         description="A memtier_benchmark command line, instead of `workload`. Options about the target are ignored.",
     )
     phases: list[Phase] = Field(
-        default=[], max_length=MAX_PHASES, description="Phases, executed one after the other. The last one is measured."
+        default=[], max_length=MAX_PHASES, description="Phases, executed one after another. The last one is measured."
     )
     repetitions: int | None = Field(
         default=None, ge=1, le=MAX_REPETITIONS, description="Number of repetitions of the last phase. Default: 1."

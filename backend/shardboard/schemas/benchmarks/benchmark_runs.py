@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.domain.benchmarks import benchmark_cost, benchmark_plan, benchmark_seconds, benchmark_tools
 from shardboard.domain.benchmarks.benchmark_cost import Cost
-from shardboard.domain.benchmarks.benchmark_plan import PlanStep
+from shardboard.domain.benchmarks.benchmark_plan import LoadStatus, PlanStep, RunStatus
 from shardboard.domain.benchmarks.benchmark_seconds import Tally
 from shardboard.schemas.benchmarks.benchmark_requests import PlannedDrill, Sla, Workload
 from shardboard.schemas.databases.bdb_requests import Tag
@@ -134,7 +134,7 @@ class Load(BaseModel):
     repetition: int
     node_uid: int
     status: str = Field(
-        json_schema_extra={"enum": ["waiting", "running", "stopping", "ended", "failed", "skipped"]},
+        json_schema_extra={"enum": list(LoadStatus)},
     )
     detail: str
     warnings: list[str]
@@ -151,7 +151,7 @@ class Benchmark(BaseModel):
     tags: list[Tag]
     bdb_uid: int
     bdb_name: str
-    status: str = Field(json_schema_extra={"enum": ["queued", "running", "completed", "failed", "stopped"]})
+    status: str = Field(json_schema_extra={"enum": list(RunStatus)})
     detail: str = Field(description="Message, for example why the run failed; otherwise empty.")
     progress: float = Field(description="0-100")
     phase: int | None = Field(description="Index of the running phase; null if none is running.")
@@ -281,12 +281,12 @@ class LoadRow(Protocol):
     status: str
     detail: str
     progress: float | None
-    began: dict[str, Any] | None
+    first_line: dict[str, Any] | None
 
 
 def render(row: BenchmarkRow, loads: Sequence[LoadRow]) -> dict[str, Any]:
     spec = row.spec
-    where = benchmark_plan.plan_position(loads, spec["phases"])
+    position = benchmark_plan.plan_position(loads, spec["phases"])
     is_open = row.finished_at is None
     return {
         "uid": row.uid,
@@ -297,10 +297,10 @@ def render(row: BenchmarkRow, loads: Sequence[LoadRow]) -> dict[str, Any]:
         "bdb_name": row.bdb_name,
         "status": row.status,
         "detail": row.detail,
-        "progress": where.progress if is_open else 100.0,
-        "phase": where.step.phase if where.step is not None and is_open else None,
-        "repetition": where.step.repetition if where.step is not None and is_open else None,
-        "time_left": where.time_left if is_open else None,
+        "progress": position.progress if is_open else 100.0,
+        "phase": position.step.phase if position.step is not None and is_open else None,
+        "repetition": position.step.repetition if position.step is not None and is_open else None,
+        "time_left": position.time_left if is_open else None,
         "phases": spec["phases"],
         "repetitions": spec["repetitions"],
         "load_nodes": spec["load_nodes"],
@@ -328,7 +328,7 @@ def _load(row: LoadRow) -> dict[str, Any]:
         "node_uid": row.node_uid,
         "status": row.status,
         "detail": row.detail,
-        "warnings": (row.began or {}).get("warnings", []),
+        "warnings": (row.first_line or {}).get("warnings", []),
     }
 
 
@@ -341,22 +341,22 @@ def preflight(run: ValidatedRunRow) -> dict[str, Any]:
         "keys": run.cost.keys,
         "memory": run.memory,
         "keys_present": int(run.keys_present) if run.keys_present is not None else None,
-        "concerns": [asdict(concern) for concern in run.warnings],
+        "concerns": [asdict(warning) for warning in run.warnings],
     }
 
 
 def part(
     step: PlanStep, name: str, seconds: Sequence[tuple[int, Tally]], *, histograms: bool = False
 ) -> dict[str, Any]:
-    at = benchmark_seconds.times(seconds)
-    shown = {
+    times = benchmark_seconds.times(seconds)
+    reply = {
         "phase": step.phase,
         "phase_name": name,
         "repetition": step.repetition,
-        "began_at": at[0] - seconds[0][0] - 1 if at else None,
+        "began_at": times[0] - seconds[0][0] - 1 if times else None,
         "first": seconds[0][0] if seconds else 0,
-        "at": at,
+        "at": times,
         "columns": benchmark_seconds.columns(seconds),
         "errors": benchmark_seconds.errors(seconds),
     }
-    return {**shown, "histograms": benchmark_seconds.histograms(seconds)} if histograms else shown
+    return {**reply, "histograms": benchmark_seconds.histograms(seconds)} if histograms else reply

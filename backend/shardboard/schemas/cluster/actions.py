@@ -2,21 +2,37 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from shardboard.domain.cluster.actions import ActionStatus, StepStatus, current_name
 from shardboard.schemas.optional_fields import OptionalInt, OptionalStr, without_default, without_none
 from shardboard.schemas.row_protocols import ActionRow
 from shardboard.schemas.timestamps import epoch
 
-_V1_STATUSES = {"queued": "pending", "running": "active"}
+
+class StateMachineStatus(StrEnum):
+    """Status in the format of /v1."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+_V1_STATUSES: dict[str, str] = {
+    ActionStatus.QUEUED: StateMachineStatus.PENDING,
+    ActionStatus.RUNNING: StateMachineStatus.ACTIVE,
+}
 
 
 class Step(BaseModel):
     name: str
-    status: str = Field(json_schema_extra={"enum": ["pending", "running", "completed", "failed", "cancelled"]})
+    status: str = Field(json_schema_extra={"enum": list(StepStatus)})
     detail: OptionalStr = Field(description="Current activity of the step, or the condition that it waits for.")
 
 
@@ -25,7 +41,7 @@ MAX_MOVES = 60
 
 
 class Move(BaseModel):
-    """A planned move of one shard of a shard pair. It is complete when the old shard is removed."""
+    """A planned move of one shard of a replication pair. It is complete when the old shard is removed."""
 
     bdb_uid: int
     pair: int
@@ -52,7 +68,7 @@ class Action(BaseModel):
     action_uid: str
     action_type: str = Field(json_schema_extra={"enum": ["task", "state-machine", "other"]})
     name: str
-    status: str = Field(json_schema_extra={"enum": ["queued", "running", "completed", "failed", "cancelled"]})
+    status: str = Field(json_schema_extra={"enum": list(ActionStatus)})
     progress: float = Field(description="0-100")
     creation_time: int = Field(description="Epoch seconds.")
     finish_time: OptionalInt
@@ -68,7 +84,7 @@ class StateMachine(BaseModel):
     action_uid: str
     name: str
     object_name: str = Field(description='"bdb:<uid>"')
-    status: str = Field(json_schema_extra={"enum": ["pending", "active", "completed", "failed", "cancelled"]})
+    status: str = Field(json_schema_extra={"enum": list(StateMachineStatus)})
     state: str
     heartbeat: int = Field(description="Epoch seconds.")
     progress: str = Field(description="0-100, as text.")
@@ -87,10 +103,10 @@ def render_v1(action: ActionRow, now: datetime) -> dict[str, Any]:
     """Return an action as a state machine of /v1. `progress` is text, because clients reject a number."""
     return {
         "action_uid": action.uid,
-        "name": action.name,
+        "name": current_name(action.name),
         "object_name": f"{action.object_type}:{action.object_uid}",
         "status": _V1_STATUSES.get(action.status, action.status),
-        "state": next((step["name"] for step in action.steps if step["status"] == "running"), action.status),
+        "state": next((step["name"] for step in action.steps if step["status"] == StepStatus.RUNNING), action.status),
         "heartbeat": epoch(action.finished_at or now),
         "progress": str(round(action.progress)),
         "creation_time": str(epoch(action.created_at)),
@@ -108,7 +124,7 @@ def render_v2(action: ActionRow) -> dict[str, Any]:
     return {
         "action_uid": action.uid,
         "action_type": "state-machine",
-        "name": action.name,
+        "name": current_name(action.name),
         "status": action.status,
         "progress": float(action.progress),
         "creation_time": epoch(action.created_at),
@@ -121,7 +137,7 @@ def render_v2(action: ActionRow) -> dict[str, Any]:
             "cancellable": action.cancellable,
             **without_none(
                 error=action.error or None,
-                eta_seconds=round(action.params["eta_seconds"]) if _is_timed(action) else None,
+                eta_seconds=None if action.eta_seconds is None else round(action.eta_seconds),
                 moves=_moves(action),
             ),
         },
@@ -131,34 +147,22 @@ def render_v2(action: ActionRow) -> dict[str, Any]:
 
 def _moves(action: ActionRow) -> list[dict[str, Any]] | None:
     """Return the remaining moves; None if no shard moves or too many do."""
-    if action.finished_at is not None:
-        return None
-    params = action.params
-    finished = {*params.get("done", ()), *(int(number) for number in params.get("failed", {}))}
-    remaining = [
-        move
-        for number, move in enumerate(params.get("moves", ()))
-        if number not in finished and (move.get("leaves"), move.get("newcomer")) != (None, None)
-    ]
-    if not 0 < len(remaining) <= MAX_MOVES:
+    open_moves = [move for move in action.remaining_moves if (move.removed, move.new_shard) != (None, None)]
+    if not 0 < len(open_moves) <= MAX_MOVES:
         return None
     return [
         {
-            "bdb_uid": move["bdb"],
-            "pair": move["pair"],
+            "bdb_uid": move.bdb,
+            "pair": move.pair,
             **without_none(
-                shard_uid=_text(move.get("leaves")),
-                newcomer_uid=_text(move.get("newcomer")),
-                to_node_uid=move.get("to"),
+                shard_uid=_text(move.removed),
+                newcomer_uid=_text(move.new_shard),
+                to_node_uid=move.to,
             ),
         }
-        for move in remaining
+        for move in open_moves
     ]
 
 
 def _text(uid: int | None) -> str | None:
     return None if uid is None else str(uid)
-
-
-def _is_timed(action: ActionRow) -> bool:
-    return action.finished_at is None and action.params.get("eta_seconds") is not None

@@ -1,10 +1,11 @@
 """Models of the bootstrap endpoints of the Redis Enterprise REST API."""
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.domain.cluster.node_status import BootstrapPhase
 from shardboard.schemas.optional_fields import OptionalStr
 from shardboard.schemas.row_protocols import ClusterRow
 from shardboard.schemas.timestamps import iso
@@ -21,6 +22,8 @@ class _Wire(BaseModel):
 
 
 class ClusterName(_Wire):
+    KNOWN_FIELDS: ClassVar = ("nodes", "wait_command")
+
     name: str = Field(description="Host name of the cluster (RFC 1123), at most 64 characters.")
 
 
@@ -30,6 +33,11 @@ class AdminCredentials(_Wire):
 
 
 class CreateCluster(_Wire):
+    KNOWN_FIELDS: ClassVar = (
+        *("action", "node", "license", "dns_suffixes", "policy", "recovery_filename", "max_retries", "retry_time"),
+        "cnm_https_port",
+    )
+
     cluster: ClusterName
     credentials: AdminCredentials
 
@@ -41,7 +49,7 @@ class Bootstrap(CreateCluster):
 
 
 class BootstrapStatus(BaseModel):
-    state: str = Field(json_schema_extra={"enum": ["idle", "completed"]})
+    state: str = Field(json_schema_extra={"enum": list(BootstrapPhase)})
     start_time: str
     end_time: OptionalStr
 
@@ -59,6 +67,6 @@ def is_host_name(name: str) -> bool:
 def render(cluster: ClusterRow, machine: dict[str, Any]) -> dict[str, Any]:
     """Render the state. `machine` describes the console's machine; it is empty for clients without credentials."""
     status = {"state": cluster.bootstrap_state, "start_time": iso(cluster.created_at)}
-    if cluster.bootstrap_state == "completed":
+    if cluster.bootstrap_state == BootstrapPhase.COMPLETED:
         status["end_time"] = iso(cluster.created_at)
     return {"bootstrap_status": status, "local_node_info": machine}

@@ -17,7 +17,7 @@ class ConsoleCertificate(BaseModel):
     """The certificate that the console's ports serve."""
 
     source: str = Field(
-        description="`own`: signed by the console's CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.",
+        description="`own`: signed by the console CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.",
         json_schema_extra={"enum": ["own", "installed", "settings"]},
     )
     subject: str
@@ -43,7 +43,7 @@ class Certificates(BaseModel):
     api_cert: str = Field(description="Certificate of the web UI and the REST API, with its chain (PEM).")
     cm_cert: str = Field(description="Same as `api_cert`.")
     metrics_exporter_cert: str = Field(description="Same as `api_cert`.")
-    ca_cert: str = Field(description="Certificate of the console's CA (PEM).")
+    ca_cert: str = Field(description="Certificate of the console CA (PEM).")
     console: ConsoleCertificate = Field(description="Contents of `api_cert`.")
     data_internode_encryption: list[BdbCertificate] = Field(
         description="Certificates of databases whose shards use TLS between nodes."
@@ -120,7 +120,12 @@ class ShardCertificateRow(Protocol):
     @property
     def ca_fingerprint(self) -> str: ...
     @property
-    def replacing(self) -> str: ...
+    def replacement_step(self) -> str: ...
+
+
+def published_step(step: str) -> str:
+    """Return the name that the REST API has for the step of a CA replacement."""
+    return {"served": "shown", "removed": "forgotten"}.get(step, step)
 
 
 def render_console_certificate(source: str, identity: ServerCertificateRow) -> dict[str, Any]:
@@ -141,21 +146,21 @@ def render(
     source: str, identity: ServerCertificateRow, ca_pem: str, of_bdbs: Iterable[tuple[int, ShardCertificateRow]]
 ) -> dict[str, Any]:
     """Render all certificates. `of_bdbs` are uids of databases with the certificates of their shards."""
-    own = identity.chain_pem()
+    chain = identity.chain_pem()
     return {
-        "api_cert": own,
-        "cm_cert": own,
-        "metrics_exporter_cert": own,
+        "api_cert": chain,
+        "cm_cert": chain,
+        "metrics_exporter_cert": chain,
         "ca_cert": ca_pem,
         "console": render_console_certificate(source, identity),
         "data_internode_encryption": [
             {
                 "uid": uid,
-                "certificate": shown.certificate,
-                "valid_until": iso(shown.valid_until),
-                "authority": shown.ca_fingerprint,
-                "replacing": shown.replacing,
+                "certificate": certificates.certificate,
+                "valid_until": iso(certificates.valid_until),
+                "authority": certificates.ca_fingerprint,
+                "replacing": published_step(certificates.replacement_step),
             }
-            for uid, shown in of_bdbs
+            for uid, certificates in of_bdbs
         ],
     }

@@ -1,7 +1,7 @@
 """Models of the cluster and its policy."""
 
 from dataclasses import asdict
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -13,6 +13,22 @@ from shardboard.domain.cluster.policy import Policy as PolicyTable
 from shardboard.schemas import json_limits
 from shardboard.schemas.row_protocols import ClusterRow
 from shardboard.schemas.timestamps import iso
+
+READ_ONLY = frozenset(
+    {
+        *(
+            "created_time",
+            "cnm_https_port",
+            "cnm_http_port",
+            "system_reserved_ports",
+            "upgrade_in_progress",
+            "upgrade_mode",
+        ),
+        *("default_shards_placement", "default_sharded_proxy_policy", "default_non_sharded_proxy_policy"),
+        *("shards_overbooking", "rack_aware"),
+    }
+)
+"""Fields of the cluster object that requests can contain, because clients send back the object that they received."""
 
 
 class _Settings(BaseModel):
@@ -26,20 +42,22 @@ class _Settings(BaseModel):
         for name, value in body.items() if isinstance(body, dict) else ():
             try:
                 json_limits.check_json_value(value)
-            except ValueError as fault:
-                raise _field_error(name, str(fault)) from None
+            except ValueError as error:
+                raise _field_error(name, str(error)) from None
         return body
 
     def changes(self) -> dict[str, Any]:
         return {**self.model_dump(exclude_unset=True)}
 
     def _check(self, table: type) -> None:
-        for name, what in rules.field_errors(table, self.model_dump(exclude_unset=True)).items():
-            raise _field_error(name, what)
+        for name, error in rules.field_errors(table, self.model_dump(exclude_unset=True)).items():
+            raise _field_error(name, error)
 
 
 class ClusterUpdate(_Settings):
     """Fields of the cluster to change. Read-only and unknown fields are ignored. In objects, only the given members change."""
+
+    KNOWN_FIELDS: ClassVar = cluster_settings.NAMES | READ_ONLY
 
     reserved_ports: list[int] = Field(default=[], max_length=1000, description="Ports that databases cannot use.")
 
@@ -54,6 +72,8 @@ class ClusterUpdate(_Settings):
 
 class PolicyUpdate(_Settings):
     """Fields of the policy to change. Unknown fields are ignored."""
+
+    KNOWN_FIELDS: ClassVar = policy.NAMES
 
     shards_overbooking: bool = Field(
         default=True, description="Whether databases can get higher memory limits than the nodes have memory."

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from shardboard.schemas.cluster.certificates import CertificateRow, render_certificate
+from shardboard.schemas.cluster.certificates import CertificateRow, published_step, render_certificate
 
 MAX_CHAIN_CHARACTERS = 16 * 1024
 """Maximum size of a chain. Agents get three CAs at a time, and serve all certificates above a CA."""
@@ -124,9 +124,9 @@ class CaNodeRow(Protocol):
 def render(ca: ConsoleCaRow, nodes: Iterable[tuple[CaNodeRow, str]]) -> dict[str, Any]:
     """Render the state. `nodes` are nodes with the reason why the next step waits for them."""
     request = ca.requested
-    node_states = [{"uid": node.uid, "addr": node.addr, "waits_for": why} for node, why in nodes]
+    node_states = [{"uid": node.uid, "addr": node.addr, "waits_for": reason} for node, reason in nodes]
     return {
-        "step": ca.step,
+        "step": published_step(ca.step),
         "present": render_ca(ca.current),
         "following": render_ca(ca.next_ca) if ca.next_ca else None,
         "former": render_ca(ca.former) if ca.former else None,

@@ -1,6 +1,6 @@
 """Model of the license (Redis Enterprise REST API). Shardboard is open source: the license has no limits and does not expire."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,6 +32,8 @@ class LicenseUpdate(BaseModel):
     """Accepted without effect, so that scripts that install a license work."""
 
     model_config = ConfigDict(strict=True)
+
+    KNOWN_FIELDS: ClassVar = tuple(License.model_fields)
 
     license: str = Field(max_length=65536)
 

@@ -6,23 +6,24 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
+from shardboard.domain.cluster.actions import ActionName, ActionStatus
 from shardboard.schemas.optional_fields import OptionalStr, without_none
 from shardboard.schemas.row_protocols import ActionRow
 from shardboard.schemas.timestamps import iso
 
-NAMES = {
-    "SMNodeMaintenanceOn": "maintenance_on",
-    "SMNodeMaintenanceOff": "maintenance_off",
-    "SMNodeEnslave": "enslave_node",
-    "SMNodeRemove": "remove_node",
-    "SMDrill": "drill",
+NAMES: dict[str, str] = {
+    ActionName.NODE_MAINTENANCE_ON: "maintenance_on",
+    ActionName.NODE_MAINTENANCE_OFF: "maintenance_off",
+    ActionName.NODE_SWITCH_OVER: "enslave_node",
+    ActionName.NODE_REMOVE: "remove_node",
+    ActionName.DRILL: "drill",
 }
 """Names of the actions on nodes in the Redis Enterprise REST API, by name of their state machine."""
-STATE_MACHINES = {name: machine for machine, name in NAMES.items()} | {"remove": "SMNodeRemove"}
+STATE_MACHINES = {name: machine for machine, name in NAMES.items()} | {"remove": ActionName.NODE_REMOVE}
 
 
 class Queued(BaseModel):
-    status: str = "queued"
+    status: str = ActionStatus.QUEUED
     task_id: str = Field(description="Same as `action_uid`.")
     action_uid: str = Field(description="Uid of the action. Poll `/v2/actions/<action_uid>` for its progress.")
 
@@ -30,7 +31,7 @@ class Queued(BaseModel):
 class NodeAction(BaseModel):
     name: str
     node_uid: str
-    status: str = Field(json_schema_extra={"enum": ["queued", "running", "completed", "failed", "cancelled"]})
+    status: str = Field(json_schema_extra={"enum": list(ActionStatus)})
     progress: float = Field(description="0-100")
     task_id: str
     error: OptionalStr

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
+from shardboard.domain.cluster.node_status import AgentStatus, NodeDuty, NodeHealth, NodeState
 from shardboard.domain.databases.flash import ShardMemory
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.rules import AddressRule, ListRule, Rule, TextRule
 from shardboard.schemas.cluster.node_actions import SnapshotRow
 from shardboard.schemas.databases.bdb_fields import ENGINE_VERSION
@@ -37,6 +39,12 @@ CONFIG_DEFAULTS: dict[str, Any] = {
     "oss_cluster_ip_mapping": [],
 }
 
+READ_ONLY = (
+    *("os_semantic_version", "supported_database_versions", "persistent_storage_path", "ephemeral_storage_size"),
+    *("ephemeral_storage_path", "ram_shard_count", "system_time", "fips_enabled", "use_internal_ipv6"),
+)
+"""Fields of the rendered node that `Node` does not declare. Clients send back the object that they received."""
+
 LatestSample = Mapping[str, float | None]
 
 
@@ -47,7 +55,7 @@ class Node(BaseModel):
 
     uid: int
     addr: str
-    status: str = Field(json_schema_extra={"enum": ["active", "decommissioning", "down"]})
+    status: str = Field(json_schema_extra={"enum": list(NodeState)})
     hostname: str
     machine_id: str = Field(description="Id of the machine. All agents of a machine have the same.")
     architecture: str
@@ -57,7 +65,7 @@ class Node(BaseModel):
     os_version: str
     software_version: str
     agent_version: str
-    agent_status: str = Field(json_schema_extra={"enum": ["connected", "lost"]})
+    agent_status: str = Field(json_schema_extra={"enum": list(AgentStatus)})
     engine_version: str = Field(description="Version of valkey-server; empty if it is not installed.")
     memtier_version: str = Field(
         description="Version of memtier_benchmark on the agent's PATH; empty if it is not installed."
@@ -87,6 +95,12 @@ class Node(BaseModel):
         description="Maximum number of PINGs and canary writes per second that each shard of the node receives. "
         "The agent lowers the rate when many engine processes share few cores."
     )
+    firewall: OptionalStr = Field(
+        description="`active` if the ports of shards are open to the nodes of the cluster only, `off` if the policy "
+        "`shard_firewall` is off or a node has an agent of the previous release, `unavailable` if the agent cannot filter "
+        "packets. Missing if the agent does not report it."
+    )
+    firewall_detail: OptionalStr = Field(description="Why `firewall` is `unavailable`.")
 
 
 class MaintenanceSnapshot(BaseModel):
@@ -136,7 +150,7 @@ def render(
         "addr": node.addr,
         "status": _status(node),
         "accept_servers": node.accept_servers,
-        "in_maintenance": node.duty == "maintenance",
+        "in_maintenance": node.duty == NodeDuty.MAINTENANCE,
         "architecture": facts["architecture"],
         "cores": facts["cores"],
         "hostname": facts["hostname"],
@@ -151,6 +165,7 @@ def render(
         "engine_version": facts["engine_version"],
         "memtier_version": facts.get("memtier_version", ""),
         **without_none(probes_per_second=facts.get("probes_per_second")),
+        **_firewall(facts.get("firewall")),
         **without_none(unavailable_since=iso(node.unavailable_since) if node.unavailable_since else None),
         "last_seen": iso(node.last_seen),
         "supported_database_versions": SUPPORTED_DATABASE_VERSIONS if facts["engine_version"] else [],
@@ -169,11 +184,17 @@ def render(
         "ram_shard_count": len(uids) - flash_shards,
         "flash_shard_count": flash_shards,
         "shard_list": uids,
-        "uptime": facts["uptime"] + (since_contact if node.agent_status == "connected" else 0),
+        "uptime": facts["uptime"] + (since_contact if node.agent_status == AgentStatus.CONNECTED else 0),
         "system_time": iso(now),
         "fips_enabled": False,
         "use_internal_ipv6": False,
     }
+
+
+def _firewall(report: Mapping[str, str] | None) -> dict[str, str]:
+    if report is None:
+        return {}
+    return {"firewall": report["state"], **({"firewall_detail": report["detail"]} if report["detail"] else {})}
 
 
 def render_status(
@@ -191,7 +212,7 @@ def render_status(
     flash = node.flash_size - sum(share.flash or 0 for share in promised)
     return {
         "hostname": facts["hostname"],
-        "role": "master" if leader else "slave",
+        "role": ShardRole.PRIMARY if leader else ShardRole.REPLICA,
         "node_status": _status(node),
         "cores": facts["cores"],
         "total_memory": facts["total_memory"],
@@ -200,8 +221,8 @@ def render_status(
         "free_provisional_ram": max(0, free),
         "node_overbooking_depth": max(0, -free),
         **without_none(provisional_flash=max(0, flash) if node.flash_size else None),
-        "master_shards": sorted(shard.uid for shard in shards if shard.current_role == "master"),
-        "slave_shards": sorted(shard.uid for shard in shards if shard.current_role == "slave"),
+        "master_shards": sorted(shard.uid for shard in shards if shard.current_role == ShardRole.PRIMARY),
+        "slave_shards": sorted(shard.uid for shard in shards if shard.current_role == ShardRole.REPLICA),
         "software_version": facts["agent_version"],
         "software_version_sha": "",
         **without_none(
@@ -218,9 +239,9 @@ def render_status(
 
 def _status(node: NodeRow) -> str:
     # A lost agent does not imply that the machine is down. `agent_status` shows it.
-    if node.health == "down":
-        return "down"
-    return "decommissioning" if node.duty == "removal" else "active"
+    if node.health == NodeHealth.DOWN:
+        return NodeState.DOWN
+    return NodeState.DECOMMISSIONING if node.duty == NodeDuty.REMOVAL else NodeState.ACTIVE
 
 
 def _free(latest: LatestSample, usable_memory: int) -> int | None:
@@ -243,6 +264,8 @@ class NodeUpdate(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
+    KNOWN_FIELDS: ClassVar = (*CONFIG_DEFAULTS, *READ_ONLY)
+
     accept_servers: bool | None = Field(default=None, description="Whether the node can get new shards.")
     max_redis_servers: int | None = Field(default=None, ge=1, le=4096, description="Maximum number of shards.")
     max_slave_full_syncs: int | None = Field(
@@ -262,8 +285,8 @@ class NodeUpdate(BaseModel):
     @classmethod
     def _check(cls, value: Any, about: ValidationInfo) -> Any:
         name = str(about.field_name)
-        if value is not None and (what := RULES[name].validation_error(value)):
-            raise PydanticCustomError("field", "{field} {what}", {"field": name, "what": what})
+        if value is not None and (error := RULES[name].validation_error(value)):
+            raise PydanticCustomError("field", "{field} {what}", {"field": name, "what": error})
         return value
 
     def changes(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from shardboard import __version__
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.schemas.row_protocols import BdbRow, ClusterRow, ShardRow
 from shardboard.schemas.timestamps import iso
 
@@ -52,7 +53,7 @@ def _line(bdb: BdbRow, shards: Sequence[ShardRow], seen: Mapping[str, float]) ->
         "dominant_shard_criteria": "rof" if on_flash else "mem",
         "provisioned_memory": bdb.memory_size,
         "used_memory": round(seen.get("used_memory", 0)),
-        "master_shards_count": sum(shard.current_role == "master" for shard in shards),
+        "master_shards_count": sum(shard.current_role == ShardRole.PRIMARY for shard in shards),
         "no_eviction": bdb.config.get("eviction_policy") == "noeviction",
         "persistence": bdb.config.get("data_persistence", "disabled") != "disabled",
         "backup": False,

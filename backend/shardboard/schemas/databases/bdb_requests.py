@@ -1,7 +1,7 @@
 """Requests that create or change a database: names, types and defaults. `domain/databases/bdb_rules.py` validates the values."""
 
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from shardboard.domain.databases import bdb_rules, io_threads
 from shardboard.schemas import json_limits
 from shardboard.schemas.databases import bdb_fields
+from shardboard.schemas.unknown_fields import known_fields
 
 _FIELD_NAME = re.compile(r"[a-z][a-zA-Z0-9_]{0,63}")
 MAX_UNKNOWN_FIELDS = 64
@@ -66,6 +67,12 @@ AofPolicy = Annotated[str, _choice(bdb_rules.AOF_POLICIES, "When the append-only
 class BdbUpdate(RequestModel):
     """Fields to change. Fields of the Redis Enterprise REST API without effect are stored and returned."""
 
+    KNOWN_FIELDS: ClassVar = (
+        *(*bdb_fields.COLUMNS, *bdb_fields.IMPLEMENTED, *bdb_fields.UNSUPPORTED),
+        *(*bdb_fields.READ_ONLY, *bdb_fields.ALIASES),
+    )
+    WITHOUT_EFFECT: ClassVar = {**bdb_fields.STORED_WITHOUT_EFFECT, **dict.fromkeys(bdb_fields.WITHOUT_DEFAULT)}
+
     name: str = Field(
         default="",
         description="1-63 letters, digits and hyphens; alphanumeric at both ends.",
@@ -110,7 +117,7 @@ class BdbUpdate(RequestModel):
     )
     bigstore_ram_size: int = Field(
         default=0,
-        description="RAM limit of a database on flash in bytes, 10 % to 100 % of memory_size; 0 = 10 %.",
+        description="RAM limit of a database on flash in bytes, 10% to 100% of memory_size; 0 = 10%.",
         json_schema_extra=_MEMORY,
     )
     io_threads: int = Field(
@@ -129,8 +136,8 @@ class BdbUpdate(RequestModel):
         for name, value in body.items() if isinstance(body, dict) else ():
             try:
                 json_limits.check_json_value(value)
-            except ValueError as fault:
-                raise _field_error(name, str(fault)) from None
+            except ValueError as error:
+                raise _field_error(name, str(error)) from None
         return _resolve_aliases(body) if isinstance(body, dict) else body
 
     @model_validator(mode="after")
@@ -139,12 +146,12 @@ class BdbUpdate(RequestModel):
             default = bdb_fields.CONFIG_DEFAULTS.get(name)
             if default is not None and type(value) is not type(default):
                 raise _field_error(name, f"must be {_TYPE_NAMES[type(default)]}")
-        unknown = self.unknown_fields()
-        if len(unknown) > MAX_UNKNOWN_FIELDS:
+        unknown_field = self.unknown_fields()
+        if len(unknown_field) > MAX_UNKNOWN_FIELDS:
             raise _field_error(
-                unknown[-1], f"is one of more than {MAX_UNKNOWN_FIELDS} unknown fields. Remove unknown fields"
+                unknown_field[-1], f"is one of more than {MAX_UNKNOWN_FIELDS} unknown fields. Remove unknown fields"
             )
-        for name in unknown:
+        for name in unknown_field:
             if not _FIELD_NAME.fullmatch(name):
                 raise _field_error(name[:64] or "An empty text", "is not a valid field name")
         return self
@@ -156,8 +163,7 @@ class BdbUpdate(RequestModel):
 
     def unknown_fields(self) -> list[str]:
         """Return unknown field names. Unknown fields are stored, because new releases of Redis Enterprise add fields."""
-        known = {*bdb_fields.COLUMNS, *bdb_fields.CONFIG_DEFAULTS, *bdb_fields.READ_ONLY, *bdb_fields.WITHOUT_DEFAULT}
-        return sorted(set(self.model_extra or {}) - known)
+        return sorted(set(self.model_extra or {}) - known_fields(type(self)))
 
 
 class BdbCreate(BdbUpdate):
@@ -174,12 +180,12 @@ class BdbCreate(BdbUpdate):
 
 def _resolve_aliases(body: dict[str, Any]) -> dict[str, Any]:
     """Replace aliases by the field names of the Redis Enterprise REST API."""
-    named = {name: value for name, value in body.items() if name not in bdb_fields.ALIASES}
+    without_aliases = {name: value for name, value in body.items() if name not in bdb_fields.ALIASES}
     for alias in body.keys() & bdb_fields.ALIASES.keys():
         name = bdb_fields.ALIASES[alias]
-        if named.setdefault(name, body[alias]) != body[alias]:
+        if without_aliases.setdefault(name, body[alias]) != body[alias]:
             raise _field_error(alias, f"is another name of {name} and must have the same value")
-    return named
+    return without_aliases
 
 
 _TYPE_NAMES: dict[type, str] = {

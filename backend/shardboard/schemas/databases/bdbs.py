@@ -6,7 +6,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from shardboard.domain.databases.shard_status import is_ready
+from shardboard.domain.cluster.node_status import NodeHealth
+from shardboard.domain.databases.bdb_status import NEVER_SET, BdbStatus
+from shardboard.domain.databases.shard_status import ShardStatus, is_ready
+from shardboard.domain.databases.store_mismatch import describe, plan_repair
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.schemas.databases import bdb_fields
 from shardboard.schemas.databases.bdb_requests import (
     AofPolicy,
@@ -57,7 +61,7 @@ class ReshardEstimate(BaseModel):
 
 
 class ReshardPreview(BaseModel):
-    """Estimated cost of another number of shard pairs."""
+    """Estimated cost of another number of replication pairs."""
 
     slots: int = Field(description="Number of slots to move.")
     keys: OptionalInt = Field(description="Number of keys to move, from the newest samples.")
@@ -76,12 +80,16 @@ class Bdb(BaseModel):
     type: str
     status: str = Field(
         description="Status of the database.",
-        json_schema_extra={"enum": ["pending", "active", "active-change-pending", "delete-pending", "creation-failed"]},
+        json_schema_extra={"enum": [each for each in BdbStatus if each not in NEVER_SET]},
     )
     status_detail: str = Field(description="Message, for example why the creation failed; otherwise empty.")
     incomplete_changes: list[str] = Field(
         description="Fields of an earlier change that may not have reached all shards. The next change includes them; an empty "
         "change, `{}`, retries them (extension)."
+    )
+    mismatch: OptionalStr = Field(
+        description="How its shards differ from the store; missing if they agree. `POST /v1/bdbs/{uid}/actions/repair` repairs it "
+        "(extension)."
     )
     progress: float = Field(description="0-100 while an action runs on the database, otherwise 100.")
     action_uid: OptionalStr = Field(description="Uid of the running action; missing if there is none.")
@@ -130,7 +138,7 @@ class Bdb(BaseModel):
 
 
 _NOT_RETURNED = bdb_fields.ALIASES.keys() | bdb_fields.HIDDEN
-_SHOWN_AS = dict.fromkeys(bdb_fields.HIDDEN, "authentication_redis_pass")
+_REPLACED_FIELDS = dict.fromkeys(bdb_fields.HIDDEN, "authentication_redis_pass")
 
 
 def render(
@@ -153,7 +161,7 @@ def render(
         "name": bdb.name,
         "status": bdb.status,
         "status_detail": bdb.status_detail,
-        "incomplete_changes": list(dict.fromkeys(_SHOWN_AS.get(name, name) for name in bdb.incomplete_changes)),
+        "incomplete_changes": list(dict.fromkeys(_REPLACED_FIELDS.get(name, name) for name in bdb.incomplete_changes)),
         "progress": 100.0 if progress is None else progress,
         "memory_size": bdb.memory_size,
         "port": bdb.port_requested,
@@ -164,7 +172,7 @@ def render(
         "shards_in_sync": sum(in_sync(shard) for shard in shards),
         "shards_total": len(shards),
         "shards_down": sum(is_down(shard) for shard in shards),
-        "primaries_down": sum(is_down(shard) and shard.current_role == "master" for shard in shards),
+        "primaries_down": sum(is_down(shard) and shard.current_role == ShardRole.PRIMARY for shard in shards),
         "replication": bdb.replication,
         "authentication": bool(passwords),
         "passwords_count": len(passwords),
@@ -172,12 +180,20 @@ def render(
         **config,
         "created_time": iso(bdb.created_at),
         "last_changed_time": iso(bdb.changed_at),
-        **without_none(action_uid=bdb.action_uid),
+        **without_none(action_uid=bdb.action_uid, mismatch=_mismatch(bdb, shards)),
     }
 
 
+def _mismatch(bdb: BdbRow, shards: Sequence[ShardRow]) -> str | None:
+    """Return the differences that an administrator must repair."""
+    found = bdb.mismatch
+    if not found or not (found.unresolved or plan_repair(shards, found, bdb.copies).is_needed):
+        return None
+    return describe(shards, found)
+
+
 def blueprint(shards: Sequence[ShardRow]) -> list[dict[str, Any]]:
-    """Return the nodes of each shard pair, in the format of the Redis Enterprise REST API."""
+    """Return the nodes of each replication pair, in the format of the Redis Enterprise REST API."""
     pairs: dict[int, list[ShardRow]] = {}
     for shard in shards:
         pairs.setdefault(shard.pair, []).append(shard)
@@ -200,20 +216,20 @@ def in_sync(shard: ShardRow) -> bool:
 
 def is_down(shard: ShardRow) -> bool:
     """Return whether the process does not run or does not respond. A shard without observation yet is being started."""
-    return shard.observed_status not in ("ok", "loading", "unknown")
+    return shard.observed_status not in (ShardStatus.OK, ShardStatus.LOADING, ShardStatus.UNKNOWN)
 
 
 def _endpoint(bdb: BdbRow, config: Mapping[str, Any], nodes: Iterable[NodeRow], cluster: ClusterRow) -> dict[str, Any]:
     machines = sorted(nodes, key=lambda node: node.uid)
-    serving = [node for node in machines if node.uid in bdb.endpoint_nodes]
-    living = [node for node in serving if node.health != "down"]
+    endpoint_nodes = [node for node in machines if node.uid in bdb.endpoint_nodes]
+    up_nodes = [node for node in endpoint_nodes if node.health != NodeHealth.DOWN]
     return {
         "uid": f"{bdb.uid}:1",
-        "addr": [node.addr for node in living or serving],
+        "addr": [node.addr for node in up_nodes or endpoint_nodes],
         "old_addr": [
             {"addr": node.addr, "until": iso(bdb.retiring[node.uid])}
             for node in machines
-            if node.uid in bdb.retiring and node.health != "down"
+            if node.uid in bdb.retiring and node.health != NodeHealth.DOWN
         ],
         "addr_type": config["oss_cluster_api_preferred_ip_type"],
         "dns_name": f"redis-{bdb.port}.{cluster.name}",

@@ -1,10 +1,12 @@
 """Models of proxies in the format of the Redis Enterprise REST API, with their state, and of the proxies of an endpoint."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.schemas.row_protocols import BdbRow, NodeRow
 
 MAX_THREADS = 256
@@ -38,6 +40,22 @@ READ_ONLY = frozenset({"uid", "version", "status", "detail", "pid", "connections
 Threads = Annotated[int, Field(ge=1, le=MAX_THREADS)]
 
 
+class ProxyStatus(StrEnum):
+    ACTIVE = "active"
+    DOWN = "down"
+    IDLE = "idle"
+    UNKNOWN = "unknown"
+
+
+class EndpointProxyStatus(StrEnum):
+    """Status of one endpoint on one proxy."""
+
+    ACTIVE = "active"
+    CLOSED = "closed"
+    DOWN = "down"
+    PENDING = "pending"
+
+
 class Proxy(BaseModel):
     """The proxy of a node. Replies contain all fields of the Redis Enterprise REST API."""
 
@@ -47,7 +65,7 @@ class Proxy(BaseModel):
     threads: int
     max_threads: int
     version: str
-    status: str = Field(json_schema_extra={"enum": ["active", "down", "idle", "unknown"]})
+    status: str = Field(json_schema_extra={"enum": list(ProxyStatus)})
     detail: str = Field(description="Message if the proxy is down; otherwise empty.")
     pid: int | None
     connections: int | None = Field(description="Open connections; null without a recent sample.")
@@ -56,12 +74,17 @@ class Proxy(BaseModel):
 class ProxyFields(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
+    KNOWN_FIELDS: ClassVar = (*CONSTANT_FIELDS, *READ_ONLY)
+
     threads: Threads | None = None
     max_threads: Threads | None = None
 
 
 class ProxyChange(BaseModel):
     model_config = ConfigDict(strict=True)
+
+    KNOWN_FIELDS: ClassVar = (*ProxyFields.model_fields, *ProxyFields.KNOWN_FIELDS)
+    WITHOUT_EFFECT: ClassVar = {"allow_restart": False}
 
     allow_restart: bool = Field(default=False, description="Accepted without effect: threads change without a restart.")
     proxy: ProxyFields = Field(description="Fields to change. They can also be sent at the top level.")
@@ -72,14 +95,14 @@ class ProxyChange(BaseModel):
         """Wrap fields that a client sent at the top level."""
         if not isinstance(body, dict) or "proxy" in body or not body.keys() - {"allow_restart"}:
             return body
-        outer = {name: value for name, value in body.items() if name == "allow_restart"}
-        return {**outer, "proxy": {name: value for name, value in body.items() if name not in outer}}
+        other_fields = {name: value for name, value in body.items() if name == "allow_restart"}
+        return {**other_fields, "proxy": {name: value for name, value in body.items() if name not in other_fields}}
 
 
 class EndpointProxy(BaseModel):
     uid: int = Field(description="Uid of the node.")
     address: str
-    status: str = Field(json_schema_extra={"enum": ["active", "closed", "down", "pending"]})
+    status: str = Field(json_schema_extra={"enum": list(EndpointProxyStatus)})
     detail: str
     threads: int | None
     connections: int | None
@@ -158,33 +181,35 @@ def render_endpoint(
 
 
 def _endpoint_proxy(bdb: BdbRow, node: ProxyNode, reading: ProxyReadingRow | None) -> dict[str, Any]:
-    served = reading.databases.get(bdb.uid) if reading is not None else None
+    endpoint_reading = reading.databases.get(bdb.uid) if reading is not None else None
     failure = node.proxy.get("failures", {}).get(str(bdb.uid), "")
-    if node.health == "down":
-        status, detail = "down", f"Node {node.uid} is down."
-    elif bdb.config.get("traffic_manually_disabled") and not (served is not None and served.connections):
-        status, detail = "closed", "The traffic of the database is stopped."
+    if node.health == NodeHealth.DOWN:
+        status, detail = EndpointProxyStatus.DOWN, f"Node {node.uid} is down."
+    elif bdb.config.get("traffic_manually_disabled") and not (
+        endpoint_reading is not None and endpoint_reading.connections
+    ):
+        status, detail = EndpointProxyStatus.CLOSED, "The traffic of the database is stopped."
     elif failure:
-        status, detail = "down", failure
-    elif served is not None:
-        status, detail = "active", ""
-    elif _status(node, reading) in ("active", "idle") and node.proxy.get("state") == "running":
-        status, detail = "pending", "The proxy has not reported this database yet."
+        status, detail = EndpointProxyStatus.DOWN, failure
+    elif endpoint_reading is not None:
+        status, detail = EndpointProxyStatus.ACTIVE, ""
+    elif _status(node, reading) in (ProxyStatus.ACTIVE, ProxyStatus.IDLE) and node.proxy.get("state") == "running":
+        status, detail = EndpointProxyStatus.PENDING, "The proxy has not reported this database yet."
     else:
-        status, detail = "down", node.proxy.get("detail") or f"Node {node.uid} does not report."
+        status, detail = EndpointProxyStatus.DOWN, node.proxy.get("detail") or f"Node {node.uid} does not report."
     return {
         "uid": node.uid,
         "address": node.addr,
         "status": status,
         "detail": detail,
         "threads": reading.threads if reading is not None else None,
-        "connections": served.connections if served is not None else None,
+        "connections": endpoint_reading.connections if endpoint_reading is not None else None,
     }
 
 
-def _status(node: ProxyNode, reading: ProxyReadingRow | None) -> str:
-    if node.health == "down" or node.proxy.get("state") == "died":
-        return "down"
+def _status(node: ProxyNode, reading: ProxyReadingRow | None) -> ProxyStatus:
+    if node.health == NodeHealth.DOWN or node.proxy.get("state") == "died":
+        return ProxyStatus.DOWN
     if reading is not None:
-        return "active"
-    return {"absent": "idle", "running": "unknown"}.get(node.proxy.get("state", ""), "unknown")
+        return ProxyStatus.ACTIVE
+    return ProxyStatus.IDLE if node.proxy.get("state") == "absent" else ProxyStatus.UNKNOWN

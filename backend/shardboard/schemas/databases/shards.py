@@ -9,19 +9,21 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, JsonValue
 from pydantic.json_schema import SkipJsonSchema
 
+from shardboard.domain.databases.shard_status import RESPONDING, ShardActivity, ShardLink, ShardStatus
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.schemas.optional_fields import OptionalInt, OptionalStr, without_default, without_none
 from shardboard.schemas.row_protocols import ShardRow
 from shardboard.schemas.timestamps import iso
 
-_STATUSES: list[JsonValue] = ["ok", "busy", "loading", "timeout", "down", "unknown"]
+_STATUSES: list[JsonValue] = list(ShardStatus)
 
 
 class Loading(BaseModel):
-    status: str = Field(json_schema_extra={"enum": ["idle", "in_progress"]})
+    status: str = Field(json_schema_extra={"enum": [ShardLink.IDLE, ShardLink.IN_PROGRESS]})
 
 
 class Sync(BaseModel):
-    status: str = Field(json_schema_extra={"enum": ["idle", "in_progress", "link_down"]})
+    status: str = Field(json_schema_extra={"enum": [ShardLink.IDLE, ShardLink.IN_PROGRESS, ShardLink.LINK_DOWN]})
     progress: int = Field(description="Bytes that the replica has not received yet, if known.")
 
 
@@ -30,9 +32,9 @@ class Shard(BaseModel):
     bdb_uid: int
     node_uid: str
     node: int = Field(description="Same as `node_uid`, as a number.")
-    role: str = Field(description="Role according to the console.", json_schema_extra={"enum": ["master", "slave"]})
+    role: str = Field(description="Role according to the console.", json_schema_extra={"enum": list(ShardRole)})
     actual_role: str = Field(description="Last observed role; empty before the first observation.")
-    status: str = Field(json_schema_extra={"enum": ["active", "inactive"]})
+    status: str = Field(json_schema_extra={"enum": list(ShardActivity)})
     detailed_status: str = Field(
         description="`busy`: the primary runs but rejects requests, because its cluster state is `fail`.",
         json_schema_extra={"enum": _STATUSES},
@@ -43,7 +45,7 @@ class Shard(BaseModel):
         description="Whether the shard was a primary when its node failed and is a replica now. `return_primaries` makes it the "
         "primary again."
     )
-    pair: int = Field(description="Number of the shard pair. A primary and its replica have the same number.")
+    pair: int = Field(description="Number of the replication pair. A primary and its replica have the same number.")
     loading: Loading
     sync: Annotated[Sync | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
     """Only for replicas."""
@@ -63,21 +65,23 @@ class Shard(BaseModel):
 def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) -> dict[str, Any]:
     """Render a shard. `address` is its node's address; `latest` is its newest sample by metric name, empty without a sample."""
     memory = latest.get("used_memory")
-    refuses = shard.observed_status == "ok" and shard.observed_link == "cluster_down"
-    shown: dict[str, Any] = {
+    is_rejecting = shard.observed_status == ShardStatus.OK and shard.observed_link == ShardLink.CLUSTER_DOWN
+    reply: dict[str, Any] = {
         "uid": str(shard.uid),
         "bdb_uid": shard.bdb_uid,
         "node_uid": str(shard.node_uid),
         "node": shard.node_uid,
         "role": shard.current_role,
         "actual_role": shard.observed_role or "",
-        "status": "active" if shard.observed_status in ("ok", "loading") else "inactive",
-        "detailed_status": "busy" if refuses else shard.observed_status,
+        "status": ShardActivity.ACTIVE if shard.observed_status in RESPONDING else ShardActivity.INACTIVE,
+        "detailed_status": ShardStatus.BUSY if is_rejecting else shard.observed_status,
         "detail": shard.detail,
         "assigned_slots": shard.slots,
-        "lost_lead": shard.leads_again and shard.current_role == "slave",
+        "lost_lead": shard.should_regain_primary and shard.current_role == ShardRole.REPLICA,
         "pair": shard.pair,
-        "loading": {"status": "in_progress" if shard.observed_status == "loading" else "idle"},
+        "loading": {
+            "status": ShardLink.IN_PROGRESS if shard.observed_status == ShardStatus.LOADING else ShardLink.IDLE
+        },
         "address": address,
         "port": shard.port,
         **without_none(
@@ -88,9 +92,9 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
             report_timestamp=iso(shard.observed_at) if shard.observed_at else None,
         ),
     }
-    if shard.current_role == "slave":
-        shown["sync"] = {
-            "status": shard.observed_link or "in_progress",
+    if shard.current_role == ShardRole.REPLICA:
+        reply["sync"] = {
+            "status": shard.observed_link or ShardLink.IN_PROGRESS,
             "progress": int(latest.get("repl_lag_bytes") or 0),
         }
-    return shown
+    return reply

@@ -6,9 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from shardboard.domain.databases.shard_status import is_ready
+from shardboard.domain.cluster.node_status import AgentStatus, NodeDuty
+from shardboard.domain.databases.shard_status import ShardLink, ShardStatus, is_ready
 from shardboard.domain.failures import availability
 from shardboard.domain.failures.availability import AvailabilityFault, CopyStatus
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.schemas.alerting import alarms as health
 from shardboard.schemas.cluster import license  # noqa: A004 - name in the Redis Enterprise REST API
 from shardboard.schemas.row_protocols import BdbRow, ClusterRow, EventRow, NodeRow, ShardRow
@@ -106,7 +108,7 @@ def copies(shards: Iterable[ShardRow]) -> list[CopyStatus]:
     return [
         CopyStatus(
             shard.pair,
-            shard.current_role == "master",
+            shard.current_role == ShardRole.PRIMARY,
             is_ready(shard.observed_status, shard.current_role, shard.observed_link),
         )
         for shard in shards
@@ -117,9 +119,9 @@ def database(
     bdb: BdbRow, shards: Sequence[ShardRow], faults: Sequence[AvailabilityFault], alarms: Sequence[EventRow]
 ) -> dict[str, Any]:
     """Render the report of a database. `faults` are the result of `domain.availability`."""
-    own = [alarm for alarm in alarms if alarm.bdb_uid == bdb.uid]
+    bdb_alarms = [alarm for alarm in alarms if alarm.bdb_uid == bdb.uid]
     return {
-        **_info(bdb, shards, faults, own),
+        **_info(bdb, shards, faults, bdb_alarms),
         "availability": "down" if faults else "up",
         "availability_errors": list(faults),
         "creation_time": iso(bdb.created_at),
@@ -128,7 +130,7 @@ def database(
         "shards_placement": bdb.config["shards_placement"],
         "endpoints": [{"name": f"{bdb.uid}:1", "availability": "down" if "port_unbound" in faults else "up"}],
         "shards": [_shard(shard) for shard in shards],
-        "active_alerts": [_alert(alarm) for alarm in own],
+        "active_alerts": [_alert(alarm) for alarm in bdb_alarms],
     }
 
 
@@ -189,12 +191,16 @@ def _info(
 def _node(
     machine: NodeRow, status: Mapping[str, Any], shards: Sequence[ShardRow], alarms: Sequence[EventRow]
 ) -> dict[str, Any]:
-    own = [alarm for alarm in alarms if alarm.node_uid == machine.uid]
-    down = status["node_status"] == "down"
+    node_alarms = [alarm for alarm in alarms if alarm.node_uid == machine.uid]
+    is_down = status["node_status"] == "down"
     return {
         "id": machine.uid,
-        "role": "leader" if status["role"] == "master" else "follower",
-        "status": "down" if down else "warning" if own or machine.agent_status != "connected" else "active",
+        "role": "leader" if status["role"] == ShardRole.PRIMARY else "follower",
+        "status": "down"
+        if is_down
+        else "warning"
+        if node_alarms or machine.agent_status != AgentStatus.CONNECTED
+        else "active",
         "detailed_status": status["node_status"],
         "version": status["software_version"],
         "memory": {
@@ -211,20 +217,20 @@ def _node(
         "ephemeral_memory_path": machine.facts["storage_path"],
         "ephemeral_memory_size": machine.facts["storage_size"],
         "quorum_only": False,
-        "in_maintenance": machine.duty == "maintenance",
+        "in_maintenance": machine.duty == NodeDuty.MAINTENANCE,
         "observed_at": _epoch(machine.last_seen),
-        "active_alerts": [_alert(alarm) for alarm in own],
+        "active_alerts": [_alert(alarm) for alarm in node_alarms],
     }
 
 
 def _shard(shard: ShardRow) -> dict[str, Any]:
     ready = is_ready(shard.observed_status, shard.current_role, shard.observed_link)
-    refuses = shard.observed_status == "ok" and shard.observed_link == "cluster_down"
+    is_rejecting = shard.observed_status == ShardStatus.OK and shard.observed_link == ShardLink.CLUSTER_DOWN
     return {
         "id": shard.uid,
-        "role": "leader" if shard.current_role == "master" else "follower",
+        "role": "leader" if shard.current_role == ShardRole.PRIMARY else "follower",
         "status": "active" if ready else "inactive",
-        "detailed_status": "busy" if refuses else shard.observed_status,
+        "detailed_status": ShardStatus.BUSY if is_rejecting else shard.observed_status,
     }
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from shardboard.domain.failures.incident_report import cause as cause_words
 from shardboard.domain.failures.incident_start import ms
-from shardboard.domain.failures.incident_summary import consequences
+from shardboard.domain.failures.incident_summary import Figure, consequences, figures
 from shardboard.domain.failures.incidents import Incident as DomainIncident
 from shardboard.domain.failures.incidents import Loss
 from shardboard.schemas.alerting import events as logs
@@ -60,6 +60,19 @@ class IncidentResync(BaseModel):
     in_sync: bool
 
 
+class IncidentFigure(BaseModel):
+    name: str = Field(
+        description="`down`: until the node or shard was back. `unserved`: the longest outage of a database for clients. "
+        "`promoted`: from the detection until the last lost primary was replaced. `in_sync`: from the detection until all affected "
+        "pairs were in sync.",
+        json_schema_extra={"enum": ["down", "unserved", "promoted", "in_sync"]},
+    )
+    ms: int | None = Field(description="Duration; null if it is unknown, or not over.")
+    count: OptionalInt = Field(description="For `promoted`: number of lost primaries that were replaced.")
+    total: OptionalInt = Field(description="For `promoted`: number of lost primaries.")
+    events: list[int] = Field(description="Uids of the events that the figure is computed from.")
+
+
 class Incident(BaseModel):
     """Failure of a node or a single primary, with its effects. Times are those of the console's clock."""
 
@@ -76,19 +89,22 @@ class Incident(BaseModel):
     detected_ms: int = Field(description="When the console detected the failure.")
     returned_ms: OptionalInt = Field(description="When the node or the shard was available again.")
     ended: OptionalStr = Field(
-        description="When all lost shards were in sync again; missing while the incident continues."
+        description="When the last affected pair was in sync again; missing while the incident continues."
     )
     ended_ms: OptionalInt
     cause: Cause | None
     databases: list[IncidentDatabase]
     primaries: int
     replicas: int
-    failovers: list[int] = Field(description="Uids of the failover events.")
+    failovers: list[int] = Field(
+        description="Uids of the failover events, one for each lost primary that was replaced."
+    )
     resyncs: list[IncidentResync]
     revived: int = Field(description="Number of shards that are replicas in sync again, with or without a resync.")
     percent: float | None = Field(description="Progress of all resyncs in percent.")
     bytes_behind: int | None = Field(description="Bytes that the promoted replicas had not received; null if unknown.")
     bytes_resynced: int | None = Field(description="Bytes that the replicas received in all resyncs; null if unknown.")
+    figures: list[IncidentFigure] = Field(description="The four figures of the incident, always in the same order.")
     summary: list[str] = Field(description="Effects of the failure, as parts of a sentence.")
     timeline: list[int] = Field(description="Uids of all events of the incident, in chronological order.")
 
@@ -99,16 +115,16 @@ class IncidentWithEvents(Incident):
 
 def render(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]:
     """Render an incident. `names` are names of databases by uid."""
-    begin = incident.start
+    start = incident.start
     return {
-        "uid": begin.uid,
-        "event_uid": begin.event.uid,
-        "kind": begin.kind,
+        "uid": start.uid,
+        "event_uid": start.event.uid,
+        "kind": start.kind,
         "state": incident.state,
-        "node_uid": begin.node_uid,
-        "began": iso(begin.first.time),
-        "began_ms": ms(begin.first.time),
-        "detected_ms": begin.at,
+        "node_uid": start.node_uid,
+        "began": iso(start.first.time),
+        "began_ms": ms(start.first.time),
+        "detected_ms": start.at,
         "cause": _cause(incident),
         "databases": [_database(loss, names) for loss in incident.databases],
         "primaries": incident.primaries,
@@ -119,10 +135,11 @@ def render(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]
         "percent": None if incident.percent is None else round(incident.percent, 1),
         "bytes_behind": incident.bytes_behind,
         "bytes_resynced": incident.bytes_resynced,
+        "figures": [_figure(each) for each in figures(incident)],
         "summary": consequences(incident, names),
         "timeline": [event.uid for event in incident.timeline],
         **without_none(
-            shard_uid=None if begin.shard_uid is None else str(begin.shard_uid),
+            shard_uid=None if start.shard_uid is None else str(start.shard_uid),
             returned_ms=incident.returned,
             ended=None if incident.ended is None else iso(datetime.fromtimestamp(incident.ended / 1000, UTC)),
             ended_ms=incident.ended,
@@ -132,6 +149,15 @@ def render(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]
 
 def render_with_events(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]:
     return {**render(incident, names), "events": [logs.render(event) for event in incident.timeline]}
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "name": figure.name,
+        "ms": figure.ms,
+        "events": figure.events,
+        **without_none(count=figure.count, total=figure.total),
+    }
 
 
 def _cause(incident: DomainIncident) -> dict[str, Any] | None:

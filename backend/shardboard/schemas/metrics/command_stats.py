@@ -20,8 +20,8 @@ class CommandRow(BaseModel):
     avg_latency: OptionalFloat = Field(
         description="Milliseconds from the arrival of a request until its reply is sent; missing if no shard replied."
     )
-    p50_latency: OptionalFloat = Field(description="Milliseconds, at most 3 % too high; missing if no shard replied.")
-    p99_latency: OptionalFloat = Field(description="Milliseconds, at most 3 % too high; missing if no shard replied.")
+    p50_latency: OptionalFloat = Field(description="Milliseconds, at most 3% too high; missing if no shard replied.")
+    p99_latency: OptionalFloat = Field(description="Milliseconds, at most 3% too high; missing if no shard replied.")
 
 
 class CommandNode(BaseModel):

@@ -27,8 +27,8 @@ class Exposition:
     ) -> None:
         """Add a histogram: cumulative (upper bound, count) pairs, the number of all values and their sum."""
         lines = self._families[name]
-        for bound, within in buckets:
-            lines.append(f"{name}_bucket{render_labels({**labels, 'le': f'{bound:g}'})} {within}")
+        for bound, cumulative in buckets:
+            lines.append(f"{name}_bucket{render_labels({**labels, 'le': f'{bound:g}'})} {cumulative}")
         lines.append(f"{name}_bucket{render_labels({**labels, 'le': '+Inf'})} {count}")
         lines.append(f"{name}_sum{render_labels(labels)} {total!r}")
         lines.append(f"{name}_count{render_labels(labels)} {count}")

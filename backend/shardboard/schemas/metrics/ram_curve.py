@@ -21,7 +21,7 @@ class RamCurve(BaseModel):
     expected: float | None = Field(description="Expected ratio at the current size; null without a curve.")
     measured: float | None = Field(description="RAM hit ratio of the newest second; null if there was no access.")
     points: list[CurvePoint] = Field(
-        description="Points from 10 % to 100 % of memory_size; empty if no estimate is possible."
+        description="Points from 10% to 100% of memory_size; empty if no estimate is possible."
     )
     uses: int = Field(
         description="Number of reads and writes that the estimate is based on; older ones have less weight."
@@ -32,19 +32,19 @@ class RamCurve(BaseModel):
 def render(bdb: BdbRow, shards: Sequence[ShardCurve], measured: float | None) -> dict[str, Any]:
     """Render the curve. `measured` is the hit ratio of the newest second."""
     copies = bdb.shards_count * (2 if bdb.replication else 1)
-    usable = [shard for shard in shards if ram_curve.has_data(shard)]
+    shards_with_data = [shard for shard in shards if ram_curve.has_data(shard)]
     size = int(bdb.config["bigstore_ram_size"])
     return {
         "bdb_uid": bdb.uid,
         "ram_size": size,
-        "expected": round(ram_curve.hit_ratio_at(usable, size / copies), 4) if usable else None,
+        "expected": round(ram_curve.hit_ratio_at(shards_with_data, size / copies), 4) if shards_with_data else None,
         "measured": measured,
         "points": [
             {"ram_size": point.ram, "hit_ratio": round(point.hit_ratio, 4)}
             for point in ram_curve.curve(shards, bdb.memory_size, copies)
         ],
-        "uses": sum(shard.uses for shard in usable),
-        "detail": _detail(bdb, shards, usable),
+        "uses": sum(shard.uses for shard in shards_with_data),
+        "detail": _detail(bdb, shards, shards_with_data),
     }
 
 

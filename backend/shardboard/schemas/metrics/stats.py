@@ -74,11 +74,11 @@ def iso_second(t: int) -> str:
 
 def json_array(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a JSON array object by object, because all intervals of hundreds of shards are too large for one string."""
-    opening = "["
-    for found in objects:
-        yield opening + json.dumps(found, separators=(",", ":"))
-        opening = ","
-    yield "]" if opening == "," else "[]"
+    separator = "["
+    for item in objects:
+        yield separator + json.dumps(item, separators=(",", ":"))
+        separator = ","
+    yield "]" if separator == "," else "[]"
 
 
 def render_history(
@@ -90,11 +90,13 @@ def render_history(
     series: "Iterable[tuple[str, list[array[float]]]]",
 ) -> Iterator[str]:
     """Yield the JSON text of History. Numbers are formatted per column, because formatting each value takes ten times as long."""
-    head = {"resolution": resolution, "from": first, "step": step, "count": count, "metrics": list(metrics)}
-    separator = json.dumps(head, separators=(",", ":"))[:-1] + ',"series":{'
+    header = {"resolution": resolution, "from": first, "step": step, "count": count, "metrics": list(metrics)}
+    separator = json.dumps(header, separators=(",", ":"))[:-1] + ',"series":{'
     form = "[" + ",".join(["%.7g"] * count) + "]"
     for uid, columns in series:
-        texts = ",".join((form % tuple(column)).replace("nan", "null").replace("inf", "null") for column in columns)
-        yield f'{separator}"{uid}":[{texts}]'
+        column_texts = ",".join(
+            (form % tuple(column)).replace("nan", "null").replace("inf", "null") for column in columns
+        )
+        yield f'{separator}"{uid}":[{column_texts}]'
         separator = ","
     yield "}}" if separator == "," else separator + "}}"

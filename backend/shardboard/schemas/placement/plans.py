@@ -1,16 +1,18 @@
-"""Models of planned changes: the nodes of each shard pair, and the addresses that clients have to stop using (extension)."""
+"""Models of planned changes: the nodes of each replication pair, and the addresses that clients have to stop using (extension)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from pydantic import BaseModel, Field
 
+from shardboard.domain.placement.shard_role import ShardRole
+
 
 class BlueprintNode(BaseModel):
     """A node with a shard of a pair."""
 
     node_uid: str
-    role: str = Field(json_schema_extra={"enum": ["master", "slave"]})
+    role: str = Field(json_schema_extra={"enum": list(ShardRole)})
 
 
 class BlueprintPair(BaseModel):

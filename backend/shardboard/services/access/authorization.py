@@ -11,11 +11,13 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
+from shardboard.domain.access.roles import ManagementRole, includes, uid_of
+from shardboard.domain.cluster.node_status import BootstrapPhase
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
 from shardboard.schemas.cluster.bootstrap import is_host_name
 from shardboard.services.access import logins, passwords, two_factor
 from shardboard.settings import Settings
-from shardboard.state.access import audit, login_failures, roles_and_acls, users
+from shardboard.state.access import acl_users, audit, login_failures, roles_and_acls, users
 from shardboard.state.access.users import REGULAR, Password, User
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import LOOP_FAILED, Event
@@ -24,12 +26,12 @@ from shardboard.state.cluster.cluster import Cluster
 
 log = logging.getLogger(__name__)
 
-ADMINS = frozenset({"admin"})
-USER_ADMINS = ADMINS | {"user_manager"}
-EDITORS = ADMINS | {"cluster_member", "db_member"}
-VIEWERS = EDITORS | USER_ADMINS | {"cluster_viewer", "db_viewer"}
-LOG_VIEWERS = VIEWERS - {"db_viewer"}
-DEBUGGERS = ADMINS | {"cluster_member"}
+ADMINS = frozenset({ManagementRole.ADMIN})
+USER_ADMINS = ADMINS | {ManagementRole.USER_MANAGER}
+EDITORS = ADMINS | {ManagementRole.CLUSTER_MEMBER, ManagementRole.DB_MEMBER}
+VIEWERS = EDITORS | USER_ADMINS | {ManagementRole.CLUSTER_VIEWER, ManagementRole.DB_VIEWER}
+LOG_VIEWERS = VIEWERS - {ManagementRole.DB_VIEWER}
+DEBUGGERS = ADMINS | {ManagementRole.CLUSTER_MEMBER}
 """Management roles of the REST reference (2.8); `none` has no permissions."""
 
 
@@ -41,6 +43,8 @@ class Principal:
     role: str
     bdbs: frozenset[int] | None = None
     """Uids of the databases that the role is limited to; None: all databases and the cluster."""
+    role_uid: int | None = None
+    """Uid of the custom role; None for a built-in role."""
 
     def can_access_database(self, bdb_uid: int | None) -> bool:
         """Return whether the role covers the database. None stands for no database, or for several."""
@@ -95,7 +99,7 @@ async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
             Cluster(
                 name=settings.cluster_name,
                 created_at=datetime.now(UTC),
-                bootstrap_state="idle",
+                bootstrap_state=BootstrapPhase.IDLE,
                 jwt_secret=secrets.token_urlsafe(48),
             )
         )
@@ -105,14 +109,14 @@ async def _first_admin(session: AsyncSession, settings: Settings) -> str | None:
             await cluster.mark_created(session)
         return None
     try:
-        given = settings.configured_password
+        configured = settings.configured_password
     except OSError as error:
         raise NotAcceptable("config_error", f"The administrator's password cannot be read: {error}.") from error
-    password = given or passwords.generate()
+    password = configured or passwords.generate()
     await set_admin(session, settings.admin_user, password)
-    if given:
+    if configured:
         await cluster.mark_created(session)
-    return None if given else password
+    return None if configured else password
 
 
 def _is_configured(settings: Settings) -> bool:
@@ -126,11 +130,9 @@ def _is_configured(settings: Settings) -> bool:
 async def set_admin(session: AsyncSession, username: str, password: str, *, originator: str = "system") -> User:
     """Create an administrator with only this password, or turn the existing user into one."""
     if not logins.is_user_name(username):
-        raise NotAcceptable("config_error", "The user name must have 1 to 254 printable characters.", field="username")
+        raise NotAcceptable("config_error", "The username must have 1 to 254 printable characters.", field="username")
     if ":" in username:
-        message = (
-            "The user name must not contain a colon: HTTP Basic ends the name there, so logging in would be impossible."
-        )
+        message = "The username must not contain a colon: HTTP Basic ends the name there, so authentication would be impossible."
         raise NotAcceptable("config_error", message, field="username")
     passwords.check_length(password)
     password_hash = await passwords.hash_password(password)
@@ -141,7 +143,7 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
             name="Administrator",
             password_hash=password_hash,
             password_issued=int(time.time()),
-            role="admin",
+            role=ManagementRole.ADMIN,
             created_at=datetime.now(UTC),
         )
         session.add(user)
@@ -150,7 +152,7 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
         await session.refresh(user, with_for_update=True)
         user.set_passwords([Password(password_hash, issued=int(time.time()))])
         two_factor.disable(user)
-        user.role, user.role_uid = "admin", None
+        user.role, user.role_uid = ManagementRole.ADMIN, None
         user.auth_method, user.subject = REGULAR, None
         await login_failures.clear(session, user.uid)
         events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)
@@ -171,8 +173,8 @@ async def principal_of(session: AsyncSession, username: str, role: str, role_uid
         return Principal(username, role)
     custom = await roles_and_acls.get_role(session, role_uid)
     if custom is None:  # cannot happen: roles in use cannot be removed
-        return Principal(username, "none")
-    return Principal(username, custom.management, frozenset(custom.bdb_uids) if custom.bdb_uids else None)
+        return Principal(username, ManagementRole.NONE)
+    return Principal(username, custom.management, frozenset(custom.bdb_uids) if custom.bdb_uids else None, role_uid)
 
 
 async def list_all(session: AsyncSession) -> Sequence[User]:
@@ -188,18 +190,45 @@ async def get_user(session: AsyncSession, uid: int) -> User:
     return user
 
 
-def require_privilege_over(by: Principal, *roles: str) -> None:
-    """Require privileges over users with these roles, and over the roles. Raises Forbidden."""
-    if by.role not in USER_ADMINS:
-        raise Forbidden("unauthorized_action", f"The role {by.role} does not allow this.")
-    if by.role not in ADMINS and not ADMINS.isdisjoint(roles):
+def require_privilege_over(principal: Principal, *roles: str) -> None:
+    """Require privileges over users with these roles, to see or remove what they have. Raises Forbidden."""
+    if principal.role not in USER_ADMINS:
+        raise Forbidden("unauthorized_action", f"The role {principal.role} does not allow this.")
+    if principal.role not in ADMINS and not ADMINS.isdisjoint(roles):
         raise Forbidden("unauthorized_action", "Only administrators can create, change or delete administrators.")
+
+
+def require_grantable_management(principal: Principal, management: str) -> None:
+    """Require that a user has all permissions of a management role, to grant it. Raises Forbidden."""
+    require_privilege_over(principal, management)
+    if not includes(principal.role, management):
+        message = (
+            f"Users can grant only permissions that they have, and {principal.role} does not include {management}."
+        )
+        raise Forbidden("unauthorized_action", message)
+
+
+async def require_grantable(session: AsyncSession, principal: Principal, management: str, role_uid: int | None) -> None:
+    """Require that a user has all permissions of a role, to grant it or to take over a user who has it. Raises Forbidden.
+
+    `role_uid` names a custom role. Permissions for data count: databases that name a role give it access to their data, which only
+    administrators and users with that role may pass on.
+    """
+    require_grantable_management(principal, management)
+    if principal.role in ADMINS:
+        return
+    uid = role_uid or uid_of(management)
+    if uid != (principal.role_uid or uid_of(principal.role)) and uid in await acl_users.granted_role_uids(session):
+        message = (
+            f"Users can grant only permissions that they have, and role {uid} has access to the data of a database."
+        )
+        raise Forbidden("unauthorized_action", message)
 
 
 async def require_remaining_admin(session: AsyncSession, losing: Sequence[User]) -> None:
     """Require that an administrator with a password remains without `losing`. Without the provider, only passwords work."""
     admins = [user for user in losing if user.role in ADMINS and user.auth_method == REGULAR]
-    if admins and await users.count_with_password(session, "admin") <= len(admins):
+    if admins and await users.count_with_password(session, ManagementRole.ADMIN) <= len(admins):
         message = (
             f"{admins[0].email} is the last administrator with a password; make another user an administrator first."
         )
@@ -208,11 +237,11 @@ async def require_remaining_admin(session: AsyncSession, losing: Sequence[User])
 
 async def _warn_if_unused(session: AsyncSession, settings: Settings) -> None:
     try:
-        given = settings.configured_password
+        password = settings.configured_password
     except OSError:
         return  # the file may be deleted after the first start
-    if given is None:
+    if password is None:
         return
     user = await users.by_email(session, settings.admin_user)
-    if user is None or await passwords.find_matching_hash(given, user.password_hashes) is None:
+    if user is None or await passwords.find_matching_hash(password, user.password_hashes) is None:
         log.warning("SHARDBOARD_ADMIN_PASSWORD… is used at the first start only; existing passwords were not changed")

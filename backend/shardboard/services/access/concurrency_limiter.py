@@ -23,15 +23,15 @@ class ConcurrencyLimiter:
     async def slot(self, network: str) -> AsyncIterator[None]:
         """Wait for a slot. Raises Unavailable if too many logins wait, in total or from that network."""
         if self._waiting[network] >= self._limit_of_one or self._waiting.total() >= self._limit:
-            raise Unavailable("busy", "Too many logins are in progress; try again in a few seconds.")
-        own = self._own.setdefault(network, asyncio.Semaphore(self._of_one))
+            raise Unavailable("busy", "Too many sign-ins are in progress. Try again in a few seconds.")
+        semaphore = self._own.setdefault(network, asyncio.Semaphore(self._of_one))
         self._waiting[network] += 1
         try:
-            await own.acquire()
+            await semaphore.acquire()
             try:
                 await self._free.acquire()
             except BaseException:
-                own.release()
+                semaphore.release()
                 raise
         finally:
             self._waiting[network] -= 1
@@ -41,4 +41,4 @@ class ConcurrencyLimiter:
             yield
         finally:
             self._free.release()
-            own.release()
+            semaphore.release()

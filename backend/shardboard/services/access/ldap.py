@@ -14,9 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain import ca_validation
 from shardboard.domain.access import ldap
 from shardboard.domain.access.ldap import Directory, DirectoryUser
+from shardboard.domain.access.roles import ManagementRole, Role
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access import logins, roles_and_acls
-from shardboard.services.access.authorization import Principal, require_privilege_over
+from shardboard.services.access.authorization import Principal, require_grantable, require_privilege_over
 from shardboard.services.access.users import RoleAssignment
 from shardboard.state.access import ldap_mappings, users
 from shardboard.state.access.ldap_mappings import LdapMapping
@@ -30,21 +31,21 @@ PLACEHOLDER = "***"
 MAX_NAME_LENGTH = 120
 MAX_MAPPINGS = 200
 _ORIGINATOR = "the directory"
-_NO_ROLE = RoleAssignment("none")
+_NO_ROLE = RoleAssignment(ManagementRole.NONE)
 _EXCLUSIVE = (("user_dn_template", "user_dn_query"), ("dn_group_attr", "dn_group_query"))
 """Setting one of a pair clears the other."""
 _BIND_TARGET = ("uris", "bind_dn", "ca_cert", "starttls")
 """Settings that decide to which server the password of `bind_dn` is sent, and how. If one changes, it must be sent again."""
 
 
-def directory_of(here: Cluster) -> Directory | None:
+def directory_of(cluster: Cluster) -> Directory | None:
     """Return the configured directory; None if there is none."""
-    return None if here.ldap is None else ldap.directory(here.ldap)
+    return None if cluster.ldap is None else ldap.directory(cluster.ldap)
 
 
 async def validate(session: AsyncSession, payload: Mapping[str, Any]) -> Directory:
     """Return the directory that a request would configure; omitted fields keep their values. Raises an error if it is invalid."""
-    before = (await clusters.load(session)).ldap or asdict(Directory(()))
+    previous = (await clusters.load(session)).ldap or asdict(Directory(()))
     values = {name: value for name, value in payload.items() if value is not None}
     if values.get("bind_pass") == PLACEHOLDER:
         del values["bind_pass"]
@@ -52,61 +53,65 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any]) -> Directo
         for one, other in (pair, pair[::-1]):
             if values.get(one) and not values.get(other):
                 values[other] = None if other.endswith("query") else ""
-    merged = {**before, **values}
-    if "bind_pass" not in values and any(merged[name] != before[name] for name in _BIND_TARGET):
+    merged = {**previous, **values}
+    if "bind_pass" not in values and any(merged[name] != previous[name] for name in _BIND_TARGET):
         merged["bind_pass"] = ""
     directory = ldap.directory(merged)
-    if (wrong := ldap.validation_error(directory)) is not None:
-        name, what = wrong
-        raise NotAcceptable("config_error", f"`{name}` {what}.", field=name)
-    if what := ca_validation.ca_error(directory.ca_cert):
-        raise NotAcceptable("invalid_certificate", f"`ca_cert` {what}.", field="ca_cert")
+    if (error := ldap.validation_error(directory)) is not None:
+        name, problem = error
+        raise NotAcceptable("config_error", f"`{name}` {problem}.", field=name)
+    if problem := ca_validation.ca_error(directory.ca_cert):
+        raise NotAcceptable("invalid_certificate", f"`ca_cert` {problem}.", field="ca_cert")
     return directory
 
 
-async def configure(session: AsyncSession, payload: Mapping[str, Any], by: Principal) -> Directory:
+async def configure(session: AsyncSession, payload: Mapping[str, Any], principal: Principal) -> Directory:
     """Configure the directory for future logins. If a relevant setting changes, all directory users are signed out."""
-    here = await clusters.load_for_update(session)
-    before, directory = directory_of(here), await validate(session, payload)
-    here.ldap = {**asdict(directory), "uris": list(directory.uris)}
-    if before is not None and _without_timings(before) != _without_timings(directory):
+    cluster_row = await clusters.load_for_update(session)
+    previous, directory = directory_of(cluster_row), await validate(session, payload)
+    cluster_row.ldap = {**asdict(directory), "uris": list(directory.uris)}
+    if previous is not None and _without_timings(previous) != _without_timings(directory):
         await _sign_all_out(session)
-    message = f"LDAP login ({', '.join(directory.uris)}) was {'configured' if directory.control_plane else 'disabled'}."
-    events.record(session, "ldap_updated", message, source="cluster", originator=by.username)
+    message = (
+        f"LDAP sign-in ({', '.join(directory.uris)}) was {'configured' if directory.control_plane else 'disabled'}."
+    )
+    events.record(session, "ldap_updated", message, source="cluster", originator=principal.username)
     await session.flush()
     return directory
 
 
-async def remove(session: AsyncSession, by: Principal) -> None:
+async def remove(session: AsyncSession, principal: Principal) -> None:
     """Remove the directory. Its users remain, but cannot log in."""
-    here = await clusters.load_for_update(session)
-    if here.ldap is None:
+    cluster_row = await clusters.load_for_update(session)
+    if cluster_row.ldap is None:
         raise NotFound("ldap_not_configured", "LDAP is not configured.")
-    here.ldap = None
+    cluster_row.ldap = None
     await _sign_all_out(session)
-    events.record(session, "ldap_updated", "LDAP login was removed.", source="cluster", originator=by.username)
+    events.record(session, "ldap_updated", "LDAP sign-in was removed.", source="cluster", originator=principal.username)
 
 
 async def get_mapping(session: AsyncSession, uid: int) -> LdapMapping:
-    found = await session.get(LdapMapping, uid) if 0 < uid < 2**31 else None
-    if found is None:
+    mapping = await session.get(LdapMapping, uid) if 0 < uid < 2**31 else None
+    if mapping is None:
         raise NotFound("ldap_mapping_not_exist", f"LDAP mapping {uid} does not exist.")
-    return found
+    return mapping
 
 
 async def create_mapping(
-    session: AsyncSession, name: str, dn: str, role_uid: int, email: str, by: Principal
+    session: AsyncSession, name: str, dn: str, role_uid: int, email: str, principal: Principal
 ) -> LdapMapping:
     """Map a group to a role. It applies to members of the group from their next login, unless an older mapping matches too."""
     await clusters.load_for_update(session)
-    present = await ldap_mappings.list_all(session)
-    if len(present) >= MAX_MAPPINGS:
+    mappings = await ldap_mappings.list_all(session)
+    if len(mappings) >= MAX_MAPPINGS:
         raise Conflict("too_many", f"There are {MAX_MAPPINGS} LDAP mappings already, which is the maximum.")
-    await _check_mapping(session, name, dn, role_uid, present, by)
+    await _check_mapping(session, name, dn, role_uid, mappings, principal)
     _check_email(email)
     row = LdapMapping(uid=await ldap_mappings.next_uid(session), name=name, dn=dn, role_uid=role_uid, email=email)
     session.add(row)
-    events.record(session, "ldap_mapping_created", f"The LDAP mapping {name} was created.", originator=by.username)
+    events.record(
+        session, "ldap_mapping_created", f"The LDAP mapping {name} was created.", originator=principal.username
+    )
     await session.flush()
     return row
 
@@ -114,7 +119,7 @@ async def create_mapping(
 async def change_mapping(
     session: AsyncSession,
     uid: int,
-    by: Principal,
+    principal: Principal,
     *,
     name: str | None,
     dn: str | None,
@@ -124,24 +129,31 @@ async def change_mapping(
     """Change a mapping; None leaves a field unchanged."""
     await clusters.load_for_update(session)
     row = await get_mapping(session, uid)
-    await _require_privilege_over(session, row.role_uid, by)
-    others = [each for each in await ldap_mappings.list_all(session) if each.uid != uid]
+    require_privilege_over(principal, (await _role_of(session, row.role_uid)).management)
+    other_mappings = [each for each in await ldap_mappings.list_all(session) if each.uid != uid]
+    if dn is not None and not ldap.same_dn(dn, row.dn):
+        await _require_later_mappings_grantable(session, row, other_mappings, principal)
     row.name, row.dn = name if name is not None else row.name, dn if dn is not None else row.dn
     row.role_uid = role_uid if role_uid is not None else row.role_uid
     row.email = email if email is not None else row.email
-    await _check_mapping(session, row.name, row.dn, row.role_uid, others, by)
+    await _check_mapping(session, row.name, row.dn, row.role_uid, other_mappings, principal)
     _check_email(row.email)
-    events.record(session, "ldap_mapping_updated", f"The LDAP mapping {row.name} was changed.", originator=by.username)
+    events.record(
+        session, "ldap_mapping_updated", f"The LDAP mapping {row.name} was changed.", originator=principal.username
+    )
     await session.flush()
     return row
 
 
-async def remove_mapping(session: AsyncSession, uid: int, by: Principal) -> None:
+async def remove_mapping(session: AsyncSession, uid: int, principal: Principal) -> None:
     await clusters.load_for_update(session)
     row = await get_mapping(session, uid)
-    await _require_privilege_over(session, row.role_uid, by)
+    require_privilege_over(principal, (await _role_of(session, row.role_uid)).management)
+    await _require_later_mappings_grantable(session, row, await ldap_mappings.list_all(session), principal)
     await session.delete(row)
-    events.record(session, "ldap_mapping_deleted", f"The LDAP mapping {row.name} was deleted.", originator=by.username)
+    events.record(
+        session, "ldap_mapping_deleted", f"The LDAP mapping {row.name} was deleted.", originator=principal.username
+    )
 
 
 def _without_timings(directory: Directory) -> Directory:
@@ -179,9 +191,9 @@ async def find_unchanged_user(
 
 async def sign_in(session: AsyncSession, directory: Directory, username: str, directory_user: DirectoryUser) -> User:
     """Return the user of a directory entry, created or updated as its groups require. Raises Forbidden."""
-    here = await clusters.load_for_update(session)  # concurrent logins must not create the user twice
-    if directory_of(here) != directory:
-        raise Forbidden("ldap_not_configured", "LDAP login was changed or disabled during this login; try again.")
+    cluster_row = await clusters.load_for_update(session)  # concurrent logins must not create the user twice
+    if directory_of(cluster_row) != directory:
+        raise Forbidden("ldap_not_configured", "LDAP sign-in was changed or disabled in the meantime. Try again.")
     if (role := await mapped_role(session, directory_user)) is None:
         name = logins.printable_name(username)
         message = f"{name} is not a member of any group with a role. Ask the administrator of the groups."
@@ -208,7 +220,7 @@ async def sign_in(session: AsyncSession, directory: Directory, username: str, di
         message = f"User {username} was created with the role {role}, by LDAP."
         events.record(session, "user_created", message, source="cluster", originator=_ORIGINATOR)
     elif user.auth_method != LDAP:
-        raise Forbidden("local_user", f"{user.email} does not log in with LDAP.")
+        raise Forbidden("local_user", f"{user.email} does not sign in with LDAP.")
     elif role != RoleAssignment(user.role, user.role_uid):
         message = f"User {user.email} was changed: the role to {role}, because of directory groups."
         user.role, user.role_uid = role.management, role.uid
@@ -244,14 +256,14 @@ async def mapped_role(session: AsyncSession, directory_user: DirectoryUser) -> R
     groups = {ldap.normalized_dn(group) for group in directory_user.groups}
     for each in await ldap_mappings.list_all(session):
         if ldap.normalized_dn(each.dn) in groups:
-            given = await roles_and_acls.requested_role(session, None, [each.role_uid])
-            if given is not None:
-                return given
+            matching_roles = await roles_and_acls.requested_role(session, None, [each.role_uid])
+            if matching_roles is not None:
+                return matching_roles
     return None
 
 
 async def _check_mapping(
-    session: AsyncSession, name: str, dn: str, role_uid: int, others: Sequence[LdapMapping], by: Principal
+    session: AsyncSession, name: str, dn: str, role_uid: int, others: Sequence[LdapMapping], principal: Principal
 ) -> None:
     if not 0 < len(name.strip()) <= MAX_NAME_LENGTH or not name.isprintable():
         raise NotAcceptable(
@@ -268,7 +280,7 @@ async def _check_mapping(
             "This group already has a mapping, and only its first mapping would apply.",
             field="dn",
         )
-    await _require_privilege_over(session, role_uid, by)
+    await _require_grantable(session, role_uid, principal)
 
 
 def _check_email(email: str) -> None:
@@ -276,12 +288,26 @@ def _check_email(email: str) -> None:
         raise NotAcceptable("invalid_email_param", "`email` must have printable characters only.", field="email")
 
 
-async def _require_privilege_over(session: AsyncSession, role_uid: int, by: Principal) -> None:
-    """Require privileges over a role to map it to a group: users could otherwise assign it to a group that they belong to."""
+async def _role_of(session: AsyncSession, role_uid: int) -> Role:
     role = next((each for each in await roles_and_acls.list_roles(session) if each.uid == role_uid), None)
     if role is None:
         raise NotAcceptable("invalid_role_uids_param", f"Role {role_uid} does not exist.", field="role_uids")
-    require_privilege_over(by, role.management)
+    return role
+
+
+async def _require_grantable(session: AsyncSession, role_uid: int, principal: Principal) -> None:
+    """Require all permissions of a role to map it to a group: users could otherwise assign it to a group that they belong to."""
+    role = await _role_of(session, role_uid)
+    await require_grantable(session, principal, role.management, role.uid)
+
+
+async def _require_later_mappings_grantable(
+    session: AsyncSession, row: LdapMapping, mappings: Sequence[LdapMapping], principal: Principal
+) -> None:
+    """Require privileges over the roles of later mappings, which members of the group may get if this mapping no longer applies."""
+    for each in mappings:
+        if each.uid > row.uid:
+            await _require_grantable(session, each.role_uid, principal)
 
 
 async def _sign_all_out(session: AsyncSession) -> None:

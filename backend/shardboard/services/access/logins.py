@@ -1,4 +1,4 @@
-"""Logging in: looking up the account of a user name, login throttling, and audit events of logins.
+"""Logging in: looking up the account of a username, login throttling, and audit events of logins.
 
 Failures are counted per user and client network, so that an attacker cannot lock a user out from another network. After too many
 failures, attempts must wait, each time twice as long. Attempts during the wait get the same response as a wrong password.
@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -23,10 +24,10 @@ from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster
 
 _CODES = "codes"
-"""Used in place of a network: wrong second-factor codes from all networks. A client that sends codes knows the password."""
+"""Used in place of a network: wrong authentication codes from all networks. A client that sends codes knows the password."""
 _CODES_LIMIT_FACTOR = 4
 """Factor by which the limit for codes from all networks exceeds that of one network."""
-_NEVER = datetime(9999, 12, 31, tzinfo=UTC)
+_FAR_FUTURE = datetime(9999, 12, 31, tzinfo=UTC)
 _MAX_NAME_LENGTH = 254
 _MAX_UNKNOWN_NAMES = 10_000
 _MAX_FAILURES = 1_000_000
@@ -79,17 +80,17 @@ async def record_failure(
     the number of `unlisted` earlier failures.
     """
     user = await _for_update(session, username) if is_counted else None
-    waits = user is not None and await _count_failure(session, user, source_of(source))
+    must_wait = user is not None and await _count_failure(session, user, source_of(source))
     if user is not None and is_code and await _count_failure(session, user, _CODES, _CODES_LIMIT_FACTOR):
         message = (
-            f"A client that knows a password of {user.email} is guessing second-factor codes, most recently from {source}. "
+            f"A client that knows a password of {user.email} is guessing authentication codes, most recently from {source}. "
             "Only recovery codes are accepted for a while, each time for longer. Change the password."
         )
         events.record(session, "second_factor_guessed", message, source="cluster", severity="ERROR")
-    if not (audit or waits):
+    if not (audit or must_wait):
         return
-    description = f'Login as "{printable_name(username)}" from {source} failed: wrong {wrong_credential}.'
-    if waits:
+    description = f'Sign-in as "{printable_name(username)}" from {source} failed: wrong {wrong_credential}.'
+    if must_wait:
         description += " Further attempts from this network must wait, each time longer."
     if suppressed:
         description += f" {suppressed} more failures since the last recorded one."
@@ -101,8 +102,8 @@ async def record_success(
 ) -> User | None:
     """Clear the failures of that network and return the user.
 
-    `audit` records the login (for sessions and tokens, not for each call). A user with a second factor needs a `code`, which cannot
-    be used again. Returns None if the code was used concurrently or the user was deleted.
+    `audit` records the login (for sessions and tokens, not for each call). A user with two-factor authentication needs a
+    `code`, which cannot be used again. Return None if the code was used concurrently or the user was deleted.
     """
     if audit:
         await cluster.mark_created(session)  # before the user: changes of users lock the cluster first
@@ -116,7 +117,11 @@ async def record_success(
     if audit:
         user.last_login = datetime.now(UTC)
         events.record(
-            session, "login", f"Login succeeded ({user.email}, from {source}).", source="cluster", originator=user.email
+            session,
+            "login",
+            f"Sign-in succeeded ({user.email}, from {source}).",
+            source="cluster",
+            originator=user.email,
         )
     return user
 
@@ -135,17 +140,25 @@ def expiry(user: User, password: Password, rules: ClusterSettings) -> datetime |
 def last_expiry(user: User, rules: ClusterSettings) -> datetime | None:
     """Return when the last of the user's passwords expires; None if no password expires."""
     each = [expiry(user, password, rules) for password in user.passwords]
-    return max((one for one in each if one is not None), default=None)
+    return max((expiry_time for expiry_time in each if expiry_time is not None), default=None)
 
 
 def lacks_second_factor(user: User, rules: Policy) -> bool:
-    """Return whether the cluster's policy requires a second factor that the user does not have."""
+    """Return whether the cluster's policy requires two-factor authentication that the user does not use."""
     return rules.second_factor_required and user.auth_method == REGULAR and user.totp_secret is None
 
 
 async def locked_user_uids(session: AsyncSession) -> Collection[int]:
     """Return the uids of users for whom attempts from some network must wait."""
     return await login_failures.locked_user_uids(session, datetime.now(UTC))
+
+
+class UserStatus(StrEnum):
+    """Status of a user (REST reference 3.4)."""
+
+    ACTIVE = "active"
+    LOCKED = "locked"
+    PASSWORD_EXPIRED = "password_expired"  # noqa: S105 - a status
 
 
 @dataclass(frozen=True)
@@ -155,12 +168,13 @@ class LoginStatus:
     locked: Collection[int]
     rules: ClusterSettings
 
-    def status(self, user: User) -> str:
+    def status(self, user: User) -> "UserStatus":
         """Return the status as the REST reference defines it: active, locked, or password_expired."""
         if user.uid in self.locked:
-            return "locked"
+            return UserStatus.LOCKED
         expires = last_expiry(user, self.rules)
-        return "password_expired" if expires is not None and expires <= datetime.now(UTC) else "active"
+        is_expired = expires is not None and expires <= datetime.now(UTC)
+        return UserStatus.PASSWORD_EXPIRED if is_expired else UserStatus.ACTIVE
 
 
 async def load_login_status(session: AsyncSession) -> LoginStatus:
@@ -186,8 +200,8 @@ class AuditRateLimit:
             self.suppressed += 1
             return False, 0
         self._left -= 1
-        unlisted, self.suppressed = self.suppressed, 0
-        return True, unlisted
+        suppressed, self.suppressed = self.suppressed, 0
+        return True, suppressed
 
 
 async def _for_update(session: AsyncSession, username: str) -> User | None:
@@ -199,7 +213,7 @@ async def _for_update(session: AsyncSession, username: str) -> User | None:
 
 
 def _must_wait(failures: LoginFailures | None) -> bool:
-    return failures is not None and failures.waits_until is not None and failures.waits_until > datetime.now(UTC)
+    return failures is not None and failures.locked_until is not None and failures.locked_until > datetime.now(UTC)
 
 
 async def _count_failure(session: AsyncSession, user: User, network: str, times: int = 1) -> bool:
@@ -213,17 +227,17 @@ async def _count_failure(session: AsyncSession, user: User, network: str, times:
         session.add(failures)
     failures.count = min(failures.count + 1, _MAX_FAILURES)
     failures.last_at = now
-    failures.waits_until = _waits_until(failures.count, rules, now, times) or failures.waits_until
+    failures.locked_until = _locked_until(failures.count, rules, now, times) or failures.locked_until
     return failures.count == rules.login_lockout_threshold * times
 
 
-def _waits_until(count: int, rules: Policy, now: datetime, times: int = 1) -> datetime | None:
+def _locked_until(count: int, rules: Policy, now: datetime, times: int = 1) -> datetime | None:
     """Return until when attempts must wait after that many failures; None if they need not wait."""
     excess = count - rules.login_lockout_threshold * times
     if not rules.login_lockout_threshold or excess < 0:
         return None
     longest = rules.login_lockout_duration
-    return now + timedelta(seconds=min(2 ** min(excess, 30), longest)) if longest else _NEVER
+    return now + timedelta(seconds=min(2 ** min(excess, 30), longest)) if longest else _FAR_FUTURE
 
 
 class UnknownUserThrottle:
@@ -236,16 +250,18 @@ class UnknownUserThrottle:
         self._kept: OrderedDict[tuple[str, str], _Failures] = OrderedDict()
 
     def is_throttled(self, username: str, source: str) -> bool:
-        tried = self._kept.get(self._key(username, source))
-        return tried is not None and tried.until is not None and tried.until > datetime.now(UTC)
+        failed_login = self._kept.get(self._key(username, source))
+        return failed_login is not None and failed_login.until is not None and failed_login.until > datetime.now(UTC)
 
     def record_failure(self, username: str, source: str, rules: Policy) -> None:
         now, key = datetime.now(UTC), self._key(username, source)
-        before = self._kept.pop(key, None)
-        forgotten = timedelta(seconds=rules.login_lockout_counter_reset_after)
-        count = 1 if before is None or before.at + forgotten < now else min(before.count + 1, _MAX_FAILURES)
-        until = _waits_until(count, rules, now)
-        self._kept[key] = _Failures(count, now, min(until, now + forgotten) if until is not None else None)
+        previous = self._kept.pop(key, None)
+        reset_after = timedelta(seconds=rules.login_lockout_counter_reset_after)
+        count = 1 if previous is None or previous.at + reset_after < now else min(previous.count + 1, _MAX_FAILURES)
+        locked_until = _locked_until(count, rules, now)
+        self._kept[key] = _Failures(
+            count, now, min(locked_until, now + reset_after) if locked_until is not None else None
+        )
         if len(self._kept) > _MAX_UNKNOWN_NAMES:
             self._kept.popitem(last=False)
 

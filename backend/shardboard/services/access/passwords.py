@@ -74,10 +74,10 @@ def _find_matching_hash(password: str, password_hashes: Sequence[str]) -> str | 
     if not password_hashes and not _dummy_hash:
         _dummy_hash = _hasher.hash(secrets.token_hex())
     try:
-        found = _hash_with_salt_of(next(iter(password_hashes), _dummy_hash), password)
+        hashed = _hash_with_salt_of(next(iter(password_hashes), _dummy_hash), password)
     except (Argon2Error, InvalidHashError):
         return None
-    return next((each for each in password_hashes if hmac.compare_digest(each.encode(), found.encode())), None)
+    return next((each for each in password_hashes if hmac.compare_digest(each.encode(), hashed.encode())), None)
 
 
 def _hash_with_salt_of(password_hash: str, password: str) -> str:
@@ -118,11 +118,11 @@ class Verifier:
     async def share_concurrent(self, attempt: Sequence[str], verify: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Return the result of `verify` for a name, a password and a network. Concurrent equal attempts share one call."""
         entry = self._entry(*attempt)
-        flight: asyncio.Task[T] | None = self._flights.get(entry)
-        if flight is None:
-            flight = self._flights[entry] = asyncio.create_task(verify())
-            flight.add_done_callback(lambda _: self._flights.pop(entry))
-        return await asyncio.shield(flight)
+        running_check: asyncio.Task[T] | None = self._flights.get(entry)
+        if running_check is None:
+            running_check = self._flights[entry] = asyncio.create_task(verify())
+            running_check.add_done_callback(lambda _: self._flights.pop(entry))
+        return await asyncio.shield(running_check)
 
     def cache_success(self, username: str, password: str, password_hash: str, seconds: float = _CACHE_SECONDS) -> None:
         if len(self._remembered) >= _CACHE_ENTRIES:
@@ -132,10 +132,10 @@ class Verifier:
     def is_cached(self, username: str, password: str, password_hash: str) -> bool:
         """Return whether this password was verified against this hash recently."""
         entry = self._entry(username, password, password_hash)
-        until = self._remembered.get(entry)
-        if until is None:
+        cached_until = self._remembered.get(entry)
+        if cached_until is None:
             return False
-        if until < time.monotonic():
+        if cached_until < time.monotonic():
             del self._remembered[entry]
             return False
         return True

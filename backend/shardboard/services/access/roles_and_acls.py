@@ -9,11 +9,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.access import acl_rules, roles
 from shardboard.domain.access.acl_rules import Acl
-from shardboard.domain.access.roles import ManagementRole, Role
-from shardboard.errors import Conflict, NotAcceptable, NotFound
+from shardboard.domain.access.roles import AnyManagementRole, Role
+from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access.authorization import (
+    ADMINS,
     Principal,
     databases_text,
+    require_grantable,
+    require_grantable_management,
     require_privilege_over,
     require_remaining_admin,
 )
@@ -40,44 +43,49 @@ async def list_acls(session: AsyncSession) -> list[Acl]:
 
 
 async def get_acl(session: AsyncSession, uid: int) -> Acl:
-    found = next((each for each in await list_acls(session) if each.uid == uid), None)
-    if found is None:
+    acl = next((each for each in await list_acls(session) if each.uid == uid), None)
+    if acl is None:
         raise NotFound("redis_acl_not_exist", f"ACL {uid} does not exist.")
-    return found
+    return acl
 
 
-async def create_acl(session: AsyncSession, name: str, rules: str, by: Principal) -> Acl:
+async def create_acl(session: AsyncSession, name: str, rules: str, principal: Principal) -> Acl:
     await clusters.load_for_update(session)
-    present = await list_acls(session)
-    _check_name(name, (each.name for each in present))
-    _check_limit(len(present))
-    row = RedisAcl(uid=_next_uid(each.uid for each in present), name=name, acl=normalize_rules(rules))
+    acls = await list_acls(session)
+    _check_name(name, (each.name for each in acls))
+    _check_limit(len(acls))
+    row = RedisAcl(uid=_next_uid(each.uid for each in acls), name=name, acl=normalize_rules(rules))
     session.add(row)
-    events.record(session, "redis_acl_created", f"The ACL {name} was created: {row.acl}", originator=by.username)
+    events.record(session, "redis_acl_created", f"The ACL {name} was created: {row.acl}", originator=principal.username)
     await session.flush()
     return Acl(row.uid, row.name, row.acl)
 
 
-async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: str | None, by: Principal) -> Acl:
+async def change_acl(session: AsyncSession, uid: int, name: str | None, rules: str | None, principal: Principal) -> Acl:
     """Change a custom ACL; None leaves a field unchanged. Databases that use the ACL apply the change."""
     await clusters.load_for_update(session)
     row = await _load_custom(session, RedisAcl, uid, await get_acl(session, uid))
+    if principal.role not in ADMINS and await _databases_with(session, "redis_acl_uid", uid):
+        message = f"Only administrators can change {row.name}, because it gives access to the data of a database."
+        raise Forbidden("unauthorized_action", message)
     if name is not None and name != row.name:
         _check_name(name, (each.name for each in await list_acls(session) if each.uid != uid))
         row.name = name
     if rules is not None:
         row.acl = normalize_rules(rules)
-    events.record(session, "redis_acl_updated", f"The ACL {row.name} was changed: {row.acl}", originator=by.username)
+    events.record(
+        session, "redis_acl_updated", f"The ACL {row.name} was changed: {row.acl}", originator=principal.username
+    )
     await session.flush()
     return Acl(row.uid, row.name, row.acl)
 
 
-async def remove_acl(session: AsyncSession, uid: int, by: Principal) -> None:
+async def remove_acl(session: AsyncSession, uid: int, principal: Principal) -> None:
     await clusters.load_for_update(session)
     row = await _load_custom(session, RedisAcl, uid, await get_acl(session, uid))
     _check_unused(row.name, await _databases_with(session, "redis_acl_uid", uid))
     await session.delete(row)
-    events.record(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", originator=by.username)
+    events.record(session, "redis_acl_deleted", f"The ACL {row.name} was deleted.", originator=principal.username)
 
 
 async def list_roles(session: AsyncSession) -> list[Role]:
@@ -92,43 +100,46 @@ async def list_visible_roles(session: AsyncSession, viewer: Principal) -> list[R
     A viewer who is limited to some databases sees no roles that are limited to other databases only, and of each role only the
     databases that the viewer can access.
     """
-    found = await list_roles(session)
+    all_roles = await list_roles(session)
     if viewer.bdbs is None:
-        return found
-    shown = [
-        replace(each, bdb_uids=tuple(uid for uid in each.bdb_uids if viewer.can_access_database(uid))) for each in found
+        return all_roles
+    visible_roles = [
+        replace(each, bdb_uids=tuple(uid for uid in each.bdb_uids if viewer.can_access_database(uid)))
+        for each in all_roles
     ]
     return [
-        visible for visible, original in zip(shown, found, strict=True) if visible.bdb_uids or not original.bdb_uids
+        visible
+        for visible, original in zip(visible_roles, all_roles, strict=True)
+        if visible.bdb_uids or not original.bdb_uids
     ]
 
 
 async def get_role(session: AsyncSession, uid: int, viewer: Principal | None = None) -> Role:
     """Return a role; with `viewer`, only if that viewer may see it. Raises NotFound."""
-    known = await (list_roles(session) if viewer is None else list_visible_roles(session, viewer))
-    found = next((each for each in known if each.uid == uid), None)
-    if found is None:
+    visible_roles = await (list_roles(session) if viewer is None else list_visible_roles(session, viewer))
+    role = next((each for each in visible_roles if each.uid == uid), None)
+    if role is None:
         raise NotFound("role_not_exist", f"Role {uid} does not exist.")
-    return found
+    return role
 
 
 async def create_role(
-    session: AsyncSession, name: str, management: ManagementRole, bdb_uids: Sequence[int], by: Principal
+    session: AsyncSession, name: str, management: AnyManagementRole, bdb_uids: Sequence[int], principal: Principal
 ) -> Role:
-    require_privilege_over(by, management)
+    require_grantable_management(principal, management)
     await clusters.load_for_update(session)
     await _check_bdb_uids(session, management, bdb_uids)
-    present = await list_roles(session)
-    _check_name(name, (each.name for each in present))
-    _check_limit(len(present))
-    uid = _next_uid(each.uid for each in present)
+    all_roles = await list_roles(session)
+    _check_name(name, (each.name for each in all_roles))
+    _check_limit(len(all_roles))
+    uid = _next_uid(each.uid for each in all_roles)
     row = RoleRow(uid=uid, name=name, management=management, bdb_uids=sorted(set(bdb_uids)))
     session.add(row)
     events.record(
         session,
         "role_created",
         f"The role {name} was created; its management role is {management}{_limits(row)}.",
-        originator=by.username,
+        originator=principal.username,
     )
     await session.flush()
     return _role(row)
@@ -138,43 +149,51 @@ async def change_role(
     session: AsyncSession,
     uid: int,
     name: str | None,
-    management: ManagementRole | None,
+    management: AnyManagementRole | None,
     bdb_uids: Sequence[int] | None,
-    by: Principal,
+    principal: Principal,
 ) -> Role:
     """Change a custom role; None leaves a field unchanged. Users and service tokens with the role are updated as well."""
     await clusters.load_for_update(session)
     row = await _load_custom(session, RoleRow, uid, await get_role(session, uid))
-    require_privilege_over(by, row.management)
+    await require_grantable(session, principal, row.management, uid)
     if name is not None and name != row.name:
         _check_name(name, (each.name for each in await list_roles(session) if each.uid != uid))
         row.name = name
     if management is not None and management != row.management:
-        require_privilege_over(by, management)
+        require_grantable_management(principal, management)
         members = (await session.execute(select(User).where(User.role_uid == uid))).scalars().all()
         await require_remaining_admin(session, members)
+        _require_other_role(principal, uid)
         for user in members:
             user.role = management
         for token in await service_tokens.list_for_role(session, uid):
             token.role = management
         row.management = management
     desired = row.bdb_uids if bdb_uids is None else sorted(set(bdb_uids))
-    await _check_bdb_uids(session, row.management, desired, gone=row.bdb_uids)
+    await _check_bdb_uids(session, row.management, desired, removed=row.bdb_uids)
+    if desired != row.bdb_uids:
+        _require_other_role(principal, uid)
     row.bdb_uids = desired
     events.record(
         session,
         "role_updated",
         f"The role {row.name} was changed; its management role is {row.management}{_limits(row)}.",
-        originator=by.username,
+        originator=principal.username,
     )
     await session.flush()
     return _role(row)
 
 
-async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
+def _require_other_role(principal: Principal, uid: int) -> None:
+    if principal.role_uid == uid:
+        raise Forbidden("unauthorized_action", "You cannot change your own role. Ask another administrator.")
+
+
+async def remove_role(session: AsyncSession, uid: int, principal: Principal) -> None:
     await clusters.load_for_update(session)
     row = await _load_custom(session, RoleRow, uid, await get_role(session, uid))
-    require_privilege_over(by, row.management)
+    require_privilege_over(principal, row.management)
     members = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
     tokens = [each.name for each in await service_tokens.list_for_role(session, uid)]
     _check_unused(row.name, await _databases_with(session, "role_uid", uid), members, tokens)
@@ -183,10 +202,10 @@ async def remove_role(session: AsyncSession, uid: int, by: Principal) -> None:
             "resource_in_use", f"{row.name} is assigned by the LDAP mapping {mapped[0].name}; change the mapping first."
         )
     provider = (await clusters.load(session)).oidc or {}
-    if uid in (provider.get("default_role_uid"), *(given for _, given in provider.get("roles", ()))):
+    if uid in (provider.get("default_role_uid"), *(role_uid for _, role_uid in provider.get("roles", ()))):
         raise Conflict("resource_in_use", f"{row.name} is assigned by single sign-on; change its settings first.")
     await session.delete(row)
-    events.record(session, "role_deleted", f"The role {row.name} was deleted.", originator=by.username)
+    events.record(session, "role_deleted", f"The role {row.name} was deleted.", originator=principal.username)
 
 
 async def check_roles_permissions(session: AsyncSession, value: object) -> None:
@@ -200,26 +219,26 @@ async def check_roles_permissions(session: AsyncSession, value: object) -> None:
             "`roles_permissions` must be a list of objects, each with `role_uid` and `redis_acl_uid`."
         )
     for row in value:
-        for name, known in uids.items():
-            if isinstance(row[name], bool) or row[name] not in known:
+        for name, existing in uids.items():
+            if isinstance(row[name], bool) or row[name] not in existing:
                 raise _invalid_permissions(f"`roles_permissions`: {name} {str(row[name])[:40]} does not exist.")
-    named = [row["role_uid"] for row in value]
-    if len(set(named)) < len(named):
+    role_uids = [row["role_uid"] for row in value]
+    if len(set(role_uids)) < len(role_uids):
         raise _invalid_permissions("`roles_permissions` names a role twice; assign one ACL to each role.")
 
 
 async def requested_role(
-    session: AsyncSession, management: ManagementRole | None, role_uids: Sequence[int] | None
+    session: AsyncSession, management: AnyManagementRole | None, role_uids: Sequence[int] | None
 ) -> RoleAssignment | None:
     """Return the role that a request names by management role, by uid, or by both; None if it names neither."""
     if role_uids is None:
         return RoleAssignment(management) if management is not None else None
     await clusters.load_for_update(session)  # so that the role cannot be removed before the user has it
-    found = [each for each in await list_roles(session) if [each.uid] == list(role_uids)]
-    if not found or management not in (None, found[0].management):
+    matching_roles = [each for each in await list_roles(session) if [each.uid] == list(role_uids)]
+    if not matching_roles or management not in (None, matching_roles[0].management):
         message = "`role_uids` must hold one uid from /v1/roles. If `role` is sent too, it must be that role's management role."
         raise NotAcceptable("config_error", message, field="role_uids")
-    role = found[0]
+    role = matching_roles[0]
     is_built_in = role.uid in roles.BUILT_IN
     if is_built_in:
         return RoleAssignment(role.management, by_uid=True)
@@ -227,9 +246,9 @@ async def requested_role(
 
 
 async def _check_bdb_uids(
-    session: AsyncSession, management: str, bdb_uids: Sequence[int], gone: Sequence[int] = ()
+    session: AsyncSession, management: str, bdb_uids: Sequence[int], removed: Sequence[int] = ()
 ) -> None:
-    """Raise NotAcceptable unless the role can be limited to these databases. Databases in `gone` need not exist any longer."""
+    """Raise NotAcceptable unless the role can be limited to these databases. Databases in `removed` need not exist any longer."""
     if not bdb_uids:
         return
     if management not in roles.LIMITED:
@@ -237,8 +256,8 @@ async def _check_bdb_uids(
             f"The management role {management} covers the whole cluster; only {_LIMITED} can be limited to databases."
         )
         raise NotAcceptable("invalid_param", message, field="resources")
-    known = {bdb.uid for bdb in await bdbs.list_all(session)}
-    if missing := sorted(set(bdb_uids) - known - set(gone)):
+    existing = {bdb.uid for bdb in await bdbs.list_all(session)}
+    if missing := sorted(set(bdb_uids) - existing - set(removed)):
         raise NotAcceptable("invalid_param", f"`resources`: database {missing[0]} does not exist.", field="resources")
 
 
@@ -263,8 +282,8 @@ def _invalid_permissions(message: str) -> NotAcceptable:
 
 
 async def _databases_with(session: AsyncSession, field: str, uid: int) -> list[str]:
-    found = await bdbs.list_all(session)
-    return [bdb.name for bdb in found if any(row[field] == uid for row in bdb.config.get("roles_permissions", ()))]
+    all_bdbs = await bdbs.list_all(session)
+    return [bdb.name for bdb in all_bdbs if any(row[field] == uid for row in bdb.config.get("roles_permissions", ()))]
 
 
 async def _load_custom(session: AsyncSession, table: type[CustomRow], uid: int, found: Acl | Role) -> CustomRow:
@@ -289,13 +308,13 @@ def _check_limit(present: int) -> None:
 
 
 def _check_unused(name: str, databases: Sequence[str], users: Sequence[str] = (), tokens: Sequence[str] = ()) -> None:
-    where = [
+    users_of_role = [
         *(f"database {each}" for each in databases[:3]),
         *(f"user {each}" for each in users),
         *(f"service token {each}" for each in tokens[:3]),
     ]
-    if where:
-        raise Conflict("resource_in_use", f"{name} is in use by {', '.join(where)}; change that first.")
+    if users_of_role:
+        raise Conflict("resource_in_use", f"{name} is in use by {', '.join(users_of_role)}; change that first.")
 
 
 def _next_uid(taken: Iterable[int]) -> int:

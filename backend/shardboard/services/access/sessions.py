@@ -42,13 +42,13 @@ async def start(session: AsyncSession, user: User, password: Password, address: 
     """Start a session and return the value of its cookie."""
     now, token = datetime.now(UTC), secrets.token_urlsafe(32)
     await sessions.delete_expired(session, now)
-    for surplus in (await sessions.list_for_user(session, user.uid))[MAX_SESSIONS - 1 :]:
-        await session.delete(surplus)
+    for surplus_session in (await sessions.list_for_user(session, user.uid))[MAX_SESSIONS - 1 :]:
+        await session.delete(surplus_session)
     session.add(
         LoginSession(
             user_uid=user.uid,
             token_hash=passwords.digest(token),
-            password_mark=tokens.password_mark((await cluster.load(session)).jwt_secret, password),
+            password_fingerprint=tokens.password_fingerprint((await cluster.load(session)).jwt_secret, password),
             address=address,
             browser="".join(c if c.isprintable() else "?" for c in browser[:_MAX_BROWSER_LENGTH]),
             created_at=now,
@@ -81,58 +81,65 @@ async def revalidate(session: AsyncSession, uid: int | None, user: User) -> None
     """Keep a session valid after its user has changed the password. Ignored if the session belongs to another user."""
     row = await session.get(LoginSession, uid) if uid is not None else None
     if row is not None and row.user_uid == user.uid:
-        row.password_mark = tokens.password_mark((await cluster.load(session)).jwt_secret, user.passwords[0])
+        secret = (await cluster.load(session)).jwt_secret
+        row.password_fingerprint = tokens.password_fingerprint(secret, user.passwords[0])
 
 
-async def sign_out(session: AsyncSession, uid: int, by: Principal) -> None:
+async def sign_out(session: AsyncSession, uid: int, principal: Principal) -> None:
     row = await session.get(LoginSession, uid)
     if row is not None:
         await session.delete(row)
-    events.record(session, "logout", f"{by.username} signed out.", originator=by.username)
+    events.record(session, "logout", f"{principal.username} signed out.", originator=principal.username)
 
 
-async def list_for_user(session: AsyncSession, user_uid: int, by: Principal) -> Sequence[LoginSession]:
+async def list_for_user(session: AsyncSession, user_uid: int, principal: Principal) -> Sequence[LoginSession]:
     """Return the user's valid sessions, newest first. Requires that it is the own account, or privileges over the user."""
-    user = await _load_user(session, user_uid, by)
-    here, now = await cluster.load(session), datetime.now(UTC)
-    return [row for row in await sessions.list_for_user(session, user.uid) if _is_valid(row, user, here, now)]
+    user = await _load_user(session, user_uid, principal)
+    cluster_row, now = await cluster.load(session), datetime.now(UTC)
+    return [row for row in await sessions.list_for_user(session, user.uid) if _is_valid(row, user, cluster_row, now)]
 
 
-async def end(session: AsyncSession, user_uid: int, uid: int, by: Principal) -> None:
+async def end(session: AsyncSession, user_uid: int, uid: int, principal: Principal) -> None:
     """End one session immediately."""
-    user = await _load_user(session, user_uid, by)
+    user = await _load_user(session, user_uid, principal)
     # PostgreSQL rejects comparisons with numbers of more than 32 bits.
     row = await session.get(LoginSession, uid) if 0 < uid < 2**31 else None
     if row is None or row.user_uid != user.uid:
         raise NotFound("session_not_exist", f"{user.email} has no session {uid}; it may have ended.")
     await session.delete(row)
     events.record(
-        session, "session_ended", f"A session of {user.email} from {row.address} was ended.", originator=by.username
+        session,
+        "session_ended",
+        f"A session of {user.email} from {row.address} was ended.",
+        originator=principal.username,
     )
 
 
-async def end_others(session: AsyncSession, user_uid: int, except_uid: int | None, by: Principal) -> int:
+async def end_others(session: AsyncSession, user_uid: int, except_uid: int | None, principal: Principal) -> int:
     """End all sessions of a user except `but`. Returns how many were ended."""
-    user = await _load_user(session, user_uid, by)
+    user = await _load_user(session, user_uid, principal)
     ending = [row for row in await sessions.list_for_user(session, user.uid) if row.uid != except_uid]
     for row in ending:
         await session.delete(row)
     if ending:
         events.record(
-            session, "session_ended", f"Sessions of {user.email} were ended: {len(ending)}.", originator=by.username
+            session,
+            "session_ended",
+            f"Sessions of {user.email} were ended: {len(ending)}.",
+            originator=principal.username,
         )
     return len(ending)
 
 
-async def _load_user(session: AsyncSession, user_uid: int, by: Principal) -> User:
+async def _load_user(session: AsyncSession, user_uid: int, principal: Principal) -> User:
     user = await get_user(session, user_uid)
-    if user.email != by.username:
-        require_privilege_over(by, user.role)
+    if user.email != principal.username:
+        require_privilege_over(principal, user.role)
     return user
 
 
-def _is_valid(row: LoginSession, user: User, here: Cluster, now: datetime) -> bool:
+def _is_valid(row: LoginSession, user: User, cluster: Cluster, now: datetime) -> bool:
     # Use is recorded once a minute, so up to a minute more than the configured time is allowed.
-    unused = timedelta(minutes=here.settings.cm_session_timeout_minutes) + _USE_INTERVAL
-    marks = {tokens.password_mark(here.jwt_secret, each) for each in user.passwords}
-    return now < row.expires_at and now - row.last_seen_at < unused and row.password_mark in marks
+    max_idle = timedelta(minutes=cluster.settings.cm_session_timeout_minutes) + _USE_INTERVAL
+    valid = {tokens.password_fingerprint(cluster.jwt_secret, each) for each in user.passwords}
+    return now < row.expires_at and now - row.last_seen_at < max_idle and row.password_fingerprint in valid

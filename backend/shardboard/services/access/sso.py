@@ -30,16 +30,18 @@ from shardboard.state.cluster.cluster import Cluster
 
 ATTEMPT_SECONDS = 600
 _ORIGINATOR = "single sign-on"
-_USE = "sso"
+_PURPOSE = "sso"
+_PREVIOUS_NAMES = {"then": "return_path"}
+"""Names in cookies of the previous release. A sign-in may be in progress while the console is upgraded."""
 
 
-def provider_of(here: Cluster) -> Provider | None:
+def provider_of(cluster: Cluster) -> Provider | None:
     """Return the configured provider; None if single sign-on is not configured."""
-    if here.oidc is None:
+    if cluster.oidc is None:
         return None
-    known = {each.name for each in fields(Provider)}
-    kept = {name: value for name, value in here.oidc.items() if name in known}
-    return Provider(**{**kept, "roles": tuple((group, uid) for group, uid in kept.get("roles", ()))})
+    names = {each.name for each in fields(Provider)}
+    settings = {name: value for name, value in cluster.oidc.items() if name in names}
+    return Provider(**{**settings, "roles": tuple((group, uid) for group, uid in settings.get("roles", ()))})
 
 
 async def enabled_provider(session: AsyncSession) -> Provider:
@@ -55,14 +57,17 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any]) -> Provide
 
     If the secret is omitted, it remains the same for the same issuer and client.
     """
-    before = provider_of(await clusters.load(session))
+    previous = provider_of(await clusters.load(session))
     values = dict(payload)
     if values.get("client_secret") is None:
-        same = before is not None and (before.issuer, before.client_id) == (values["issuer"], values["client_id"])
-        values["client_secret"] = before.client_secret if same and before is not None else ""
+        is_same_provider = previous is not None and (previous.issuer, previous.client_id) == (
+            values["issuer"],
+            values["client_id"],
+        )
+        values["client_secret"] = previous.client_secret if is_same_provider and previous is not None else ""
     provider = Provider(**values)
-    if fault := oidc.issuer_error(provider.issuer):
-        raise NotAcceptable("config_error", f"The issuer {fault}.", field="issuer")
+    if error := oidc.issuer_error(provider.issuer):
+        raise NotAcceptable("config_error", f"The issuer {error}.", field="issuer")
     if "openid" not in provider.scope.split():
         raise NotAcceptable(
             "config_error",
@@ -71,11 +76,11 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any]) -> Provide
         )
     if not provider.name.isprintable():
         raise NotAcceptable("config_error", "The name must have printable characters only.", field="name")
-    if what := ca_validation.ca_error(provider.ca):
-        raise NotAcceptable("invalid_certificate", f"`ca` {what}.", field="ca")
-    known = {role.uid for role in await roles_and_acls.list_roles(session)}
+    if problem := ca_validation.ca_error(provider.ca):
+        raise NotAcceptable("invalid_certificate", f"`ca` {problem}.", field="ca")
+    role_uids = {role.uid for role in await roles_and_acls.list_roles(session)}
     for uid in (*(uid for _, uid in provider.roles), provider.default_role_uid):
-        if uid is not None and uid not in known:
+        if uid is not None and uid not in role_uids:
             raise NotAcceptable("config_error", f"Role {uid} does not exist.", field="roles")
     if len({group for group, _ in provider.roles}) < len(provider.roles):
         raise NotAcceptable(
@@ -84,53 +89,55 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any]) -> Provide
     return provider
 
 
-async def configure(session: AsyncSession, payload: Mapping[str, Any], by: Principal) -> Provider:
+async def configure(session: AsyncSession, payload: Mapping[str, Any], principal: Principal) -> Provider:
     """Configure the provider for future sign-ins.
 
     If the provider changes or is disabled, its users are signed out. A new provider has other accounts, so users are identified by
     their names again.
     """
-    here = await clusters.load_for_update(session)
-    before, provider = provider_of(here), await validate(session, payload)
-    here.oidc = asdict(provider)
-    if before is not None:
-        is_same = (provider.issuer, provider.client_id) == (before.issuer, before.client_id)
+    cluster_row = await clusters.load_for_update(session)
+    previous, provider = provider_of(cluster_row), await validate(session, payload)
+    cluster_row.oidc = asdict(provider)
+    if previous is not None:
+        is_same = (provider.issuer, provider.client_id) == (previous.issuer, previous.client_id)
         if not is_same or not provider.enabled:
             await _sign_all_out(session, forgetting=not is_same)
     message = f"Single sign-on with {provider.issuer} was {'configured' if provider.enabled else 'disabled'}."
-    events.record(session, "sso_updated", message, source="cluster", originator=by.username)
+    events.record(session, "sso_updated", message, source="cluster", originator=principal.username)
     await session.flush()
     return provider
 
 
-async def remove(session: AsyncSession, by: Principal) -> None:
+async def remove(session: AsyncSession, principal: Principal) -> None:
     """Remove the provider. Its users remain, but cannot sign in; their links to provider accounts are removed."""
-    here = await clusters.load_for_update(session)
-    if here.oidc is None:
+    cluster_row = await clusters.load_for_update(session)
+    if cluster_row.oidc is None:
         raise NotFound("sso_not_configured", "Single sign-on is not configured.")
-    here.oidc = None
+    cluster_row.oidc = None
     await _sign_all_out(session, forgetting=True)
-    events.record(session, "sso_updated", "Single sign-on was removed.", source="cluster", originator=by.username)
+    events.record(
+        session, "sso_updated", "Single sign-on was removed.", source="cluster", originator=principal.username
+    )
 
 
-def sign_attempt(here: Cluster, attempt: SignInAttempt) -> str:
+def sign_attempt(cluster: Cluster, attempt: SignInAttempt) -> str:
     """Return the signed state of a sign-in attempt, which the browser keeps in a cookie until it returns."""
-    return tokens.sign_content(here.jwt_secret, _USE, asdict(attempt), ATTEMPT_SECONDS)
+    return tokens.sign_content(cluster.jwt_secret, _PURPOSE, asdict(attempt), ATTEMPT_SECONDS)
 
 
-def read_attempt(here: Cluster, cookie: str) -> SignInAttempt:
+def read_attempt(cluster: Cluster, cookie: str) -> SignInAttempt:
     """Return the attempt from its cookie. Raises Refused if it is invalid or too old."""
-    kept = tokens.read_content(here.jwt_secret, _USE, cookie)
-    if kept is None:
+    attempt = tokens.read_content(cluster.jwt_secret, _PURPOSE, cookie)
+    if attempt is None:
         message = f"The sign-in took longer than {ATTEMPT_SECONDS // 60} minutes or started in another browser. Sign in again."
         raise SignInRefused("too_late", message)
-    return SignInAttempt(**kept)
+    return SignInAttempt(**{_PREVIOUS_NAMES.get(name, name): value for name, value in attempt.items()})
 
 
 async def sign_in(session: AsyncSession, provider: Provider, identity: SsoIdentity, source: str) -> User:
     """Return the user of an identity, created or updated as the groups require. Raises Forbidden."""
-    here = await clusters.load_for_update(session)  # concurrent sign-ins must not create the user twice
-    if provider_of(here) != provider:
+    cluster_row = await clusters.load_for_update(session)  # concurrent sign-ins must not create the user twice
+    if provider_of(cluster_row) != provider:
         raise Forbidden("too_late", "Single sign-on was changed or disabled during this sign-in. Sign in again.")
     role = await _role(session, provider, identity)
     user = await _find(session, identity)
@@ -148,7 +155,7 @@ async def sign_in(session: AsyncSession, provider: Provider, identity: SsoIdenti
         user.name = identity.name
     user.last_login = datetime.now(UTC)
     await session.flush()
-    message = f"Login succeeded ({user.email}, by single sign-on, from {source})."
+    message = f"Sign-in succeeded ({user.email}, by single sign-on, from {source})."
     events.record(session, "login", message, source="cluster", originator=user.email)
     return user
 
@@ -160,7 +167,7 @@ async def _role(session: AsyncSession, provider: Provider, identity: SsoIdentity
     uid = provider.role_uid(identity.groups)
     if uid is None:
         name = logins.printable_name(identity.username)
-        message = f"{name} is not a member of any group with a role. Ask the administrator of the groups."
+        message = f"{name} is not a member of any group with a role. {oidc.missing_role_reason(provider, identity)}"
         raise Forbidden("no_role", message)
     return await roles_and_acls.requested_role(session, None, [uid])
 
@@ -171,7 +178,7 @@ async def _find(session: AsyncSession, identity: SsoIdentity) -> User | None:
         return user
     if not logins.is_login_name(identity.username):
         raise Forbidden(
-            "no_user_name", "The user name from the provider must have 1 to 254 ASCII characters and no colon."
+            "no_user_name", "The username from the provider must have 1 to 254 ASCII characters and no colon."
         )
     user = await users.by_email(session, identity.username)
     if user is None:

@@ -14,7 +14,7 @@ from shardboard.errors import Unauthorized
 from shardboard.state.access.users import Password
 
 _ALGORITHM = "HS256"
-_USE = "api"
+_PURPOSE = "api"
 """Earlier consoles signed browser sessions with the same key. Such signatures are not valid as tokens."""
 
 
@@ -23,17 +23,17 @@ class Claims:
     """Verified contents of a token."""
 
     username: str
-    password_mark: str
+    password_fingerprint: str
 
 
-def issue(secret: str, username: str, mark: str, ttl: int) -> str:
-    """Issue a token. `mark` is the mark of the password that the user logged in with; `ttl` is in seconds."""
+def issue(secret: str, username: str, fingerprint: str, ttl: int) -> str:
+    """Issue a token. `fingerprint` is that of the password that the user logged in with; `ttl` is in seconds."""
     now = datetime.now(UTC)
     payload = {
         "sub": username,
-        "use": _USE,
+        "use": _PURPOSE,
         "jti": uuid.uuid4().hex,
-        "pwd": mark,
+        "pwd": fingerprint,
         "iat": now,
         "exp": now + timedelta(seconds=ttl),
     }
@@ -45,10 +45,10 @@ def read(secret: str, token: str) -> Claims:
     try:
         payload = jwt.decode(token, secret, [_ALGORITHM], options={"require": ["sub", "use", "jti", "pwd", "exp"]})
     except jwt.ExpiredSignatureError:
-        raise Unauthorized("token_expired", "The token has expired; log in again.") from None
+        raise Unauthorized("token_expired", "The token has expired. Sign in again.") from None
     except jwt.InvalidTokenError:
         raise Unauthorized("invalid_token", "The token was not issued by this console.") from None
-    if payload["use"] != _USE:
+    if payload["use"] != _PURPOSE:
         raise Unauthorized("invalid_token", "The token was issued for another purpose.")
     return Claims(payload["sub"], str(payload["pwd"]))
 
@@ -70,6 +70,6 @@ def read_content(secret: str, use: str, sealed: str) -> Mapping[str, Any] | None
     return content if payload["use"] == use else None
 
 
-def password_mark(secret: str, password: Password) -> str:
-    """Return a mark that identifies a password without revealing it. Setting the same password again gives another mark."""
+def password_fingerprint(secret: str, password: Password) -> str:
+    """Return a text that identifies a password without revealing it. Setting the same password again gives another one."""
     return hmac.new(secret.encode(), (password.hash + password.id).encode(), hashlib.sha256).hexdigest()[:32]

@@ -1,7 +1,7 @@
 """Two-factor authentication: in addition to the password, a code from an authenticator app (TOTP, RFC 6238: SHA-1, 6 digits, 30 s).
 
 Users who have lost their phone log in with a recovery code, each of which is valid once, or ask an administrator to disable their
-second factor.
+two-factor authentication.
 """
 
 import base64
@@ -71,9 +71,9 @@ def verify_enrollment(secret: str, code: str) -> int:
 
 
 def enable(user: User, secret: str, code: str) -> list[str]:
-    """Enable the second factor, after `code` has proved that the app has the secret. Returns new recovery codes."""
+    """Enable two-factor authentication, after `code` has proved that the app has the secret. Returns new recovery codes."""
     step = verify_enrollment(secret, code)
-    codes = [_readable(secrets.token_bytes(_RECOVERY_BYTES)) for _ in range(RECOVERY_CODES)]
+    codes = [_grouped(secrets.token_bytes(_RECOVERY_BYTES)) for _ in range(RECOVERY_CODES)]
     user.totp_secret, user.totp_step, user.recovery_codes = secret, step, [passwords.digest(each) for each in codes]
     return codes
 
@@ -84,27 +84,27 @@ def disable(user: User) -> None:
 
 def _step(secret: str | None, code: str, last: int) -> int | None:
     """Return the time step of the code: the current, previous or next one, to allow for clock differences, if after `last`."""
-    given = code.replace(" ", "")
-    if secret is None or len(given) != _DIGITS or not given.isascii():
+    digits = code.replace(" ", "")
+    if secret is None or len(digits) != _DIGITS or not digits.isascii():
         return None
     totp, now = _totp(secret), int(time.time()) // _STEP_SECONDS
     matching = [
         step
         for step in (now - 1, now, now + 1)
-        if hmac.compare_digest(totp.generate(step * _STEP_SECONDS), given.encode())
+        if hmac.compare_digest(totp.generate(step * _STEP_SECONDS), digits.encode())
     ]
     return next((step for step in matching if step > last), None)
 
 
 def _recovery(user: User, code: str) -> str | None:
     """Return the hash of the recovery code that was sent, if it is valid."""
-    given = passwords.digest(code.strip().lower())
-    return given if user.totp_secret is not None and given in user.recovery_codes else None
+    code_digest = passwords.digest(code.strip().lower())
+    return code_digest if user.totp_secret is not None and code_digest in user.recovery_codes else None
 
 
-def _readable(value: bytes) -> str:
+def _grouped(value: bytes) -> str:
     text = base64.b32encode(value).decode().lower()
-    return "-".join(text[at : at + 4] for at in range(0, len(text), 4))
+    return "-".join(text[index : index + 4] for index in range(0, len(text), 4))
 
 
 def _totp(secret: str) -> TOTP:

@@ -1,7 +1,8 @@
 """Adding, changing and removing users (REST reference 3.5), and the privileges that this requires.
 
-Administrators may do everything. User managers may do everything except to administrators; otherwise they could make themselves
-administrators. All users may change their own name and password. At least one administrator with a password always remains.
+Administrators may do everything. User managers may grant only permissions that they have, and may not take over users who have
+more, by changing how these users sign in. All users may change their own name and password, but not their own role. At least one
+administrator with a password always remains.
 """
 
 import time
@@ -10,13 +11,15 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain.access import password_rules
+from shardboard.domain.access import acl_rules, password_rules
+from shardboard.domain.access.roles import uid_of
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access import logins, passwords, two_factor
 from shardboard.services.access.authorization import (
     ADMINS,
     Principal,
     get_user,
+    require_grantable,
     require_privilege_over,
     require_remaining_admin,
 )
@@ -72,23 +75,28 @@ async def check_password(session: AsyncSession, password: str, email: str) -> No
 
     Hashing takes 0.1 s, so callers hash after this check and outside a transaction.
     """
-    wanted = (await clusters.load(session)).settings
-    passwords.check_length(password, wanted.password_min_length)
-    if wanted.password_complexity and (message := password_rules.validation_error(password, email)):
+    rules = (await clusters.load(session)).settings
+    passwords.check_length(password, rules.password_min_length)
+    if rules.password_complexity and (message := password_rules.validation_error(password, email)):
         raise NotAcceptable("password_not_complex", message, field="password")
 
 
 async def create(
-    session: AsyncSession, email: str, name: str, password: PasswordHashes | None, role: RoleAssignment, by: Principal
+    session: AsyncSession,
+    email: str,
+    name: str,
+    password: PasswordHashes | None,
+    role: RoleAssignment,
+    principal: Principal,
 ) -> User:
     """Add a user; without a password, a user of single sign-on."""
-    require_privilege_over(by, role.management)
+    await require_grantable(session, principal, role.management, role.uid)
     if not logins.is_login_name(email):
-        message = (
-            "`email` is the login name: it must have 1 to 254 printable ASCII characters and no colon (HTTP Basic)."
-        )
+        message = "`email` is the username: it must have 1 to 254 printable ASCII characters and no colon (HTTP Basic)."
         raise NotAcceptable("config_error", message, field="email")
     _check_name(name)
+    if password is not None:
+        await _check_data_access(session, email, role)
     # Serializes concurrent creations, so that names that differ in case only are detected.
     await clusters.load_for_update(session)
     if await users.by_email(session, email) is not None:
@@ -105,34 +113,32 @@ async def create(
     )
     user.set_passwords([await _stored_password(session, user, password) if password is not None else Password("")])
     session.add(user)
-    how = "" if password is not None else ", for single sign-on"
-    message = f"User {email} was created with the role {role}{how}."
-    events.record(session, "user_created", message, originator=by.username)
+    suffix = "" if password is not None else ", for single sign-on"
+    message = f"User {email} was created with the role {role}{suffix}."
+    events.record(session, "user_created", message, originator=principal.username)
     await session.flush()
     return user
 
 
-async def change(session: AsyncSession, uid: int, requested: AccountChanges, by: Principal) -> User:
+async def change(session: AsyncSession, uid: int, requested: AccountChanges, principal: Principal) -> User:
     """Change a user. A new password ends all tokens and sessions of the user, and clears the login throttling."""
     user = await _for_update(session, uid)
-    if user.email != by.username:
-        require_privilege_over(by, user.role)
+    if user.email != principal.username:
+        require_privilege_over(principal, user.role)
+        if requested.password is not None:
+            await require_grantable(session, principal, user.role, user.role_uid)
     if requested.email is not None and requested.email.lower() != user.email.lower():
         message = f"The `email` of {user.email} cannot be changed; create a new user instead."
         raise NotAcceptable("config_error", message, field="email")
     changes = []
     if requested.role is not None and _is_role_change(user, requested.role):
-        require_privilege_over(by, user.role, requested.role.management)
-        if requested.role.management != user.role:
-            await require_remaining_admin(session, [user])
-        changes.append(f"the role from {await _role_of(session, user)} to {requested.role}")
-        user.role, user.role_uid = requested.role.management, requested.role.uid
+        changes.append(await _change_role(session, user, requested.role, principal))
     if requested.name is not None and requested.name != user.name:
         _check_name(requested.name)
         changes.append("the name")
         user.name = requested.name
     if requested.auth_method not in (None, user.auth_method):
-        await _require_sign_in_privilege(session, user, by)
+        await _require_sign_in_privilege(session, user, principal)
         changes.append(_change_sign_in(user, str(requested.auth_method), has_password=requested.password is not None))
     elif requested.password is not None:
         require_local_password(user)
@@ -142,23 +148,28 @@ async def change(session: AsyncSession, uid: int, requested: AccountChanges, by:
         await login_failures.clear(session, user.uid)
     if changes:
         events.record(
-            session, "user_updated", f"User {user.email} was changed: {', '.join(changes)}.", originator=by.username
+            session,
+            "user_updated",
+            f"User {user.email} was changed: {', '.join(changes)}.",
+            originator=principal.username,
         )
         await session.flush()
     return user
 
 
-async def find_for_password_change(session: AsyncSession, email: str, by: Principal) -> User:
+async def find_for_password_change(session: AsyncSession, email: str, principal: Principal) -> User:
     """Return the user whose passwords are changed: oneself, or any user for administrators. Raises Forbidden, NotFound."""
     user = await users.by_email(session, email) if logins.is_user_name(email) else None
-    if by.role not in ADMINS and (user is None or user.email != by.username):
+    if principal.role not in ADMINS and (user is None or user.email != principal.username):
         raise Forbidden("unauthorized_action", "Only administrators can change the passwords of other users.")
     if user is None:
         raise NotFound("user_not_exist", f"The user {email} does not exist.")
     return user
 
 
-async def add_password(session: AsyncSession, uid: int, password: PasswordHashes, salt_of: str, by: Principal) -> None:
+async def add_password(
+    session: AsyncSession, uid: int, password: PasswordHashes, salt_of: str, principal: Principal
+) -> None:
     """Add a password, hashed with the salt of `beside`. Other passwords, their tokens and sessions remain valid."""
     user = await _for_update(session, uid)
     require_local_password(user)
@@ -171,33 +182,42 @@ async def add_password(session: AsyncSession, uid: int, password: PasswordHashes
         raise Conflict("too_many_passwords", message, field="new_password")
     user.set_passwords([*user.passwords, await _stored_password(session, user, password)])
     events.record(
-        session, "user_updated", f"User {user.email} was changed: a password was added.", originator=by.username
+        session, "user_updated", f"User {user.email} was changed: a password was added.", originator=principal.username
     )
 
 
-async def remove_password(session: AsyncSession, uid: int, password_hash: str, by: Principal) -> None:
+async def remove_password(session: AsyncSession, uid: int, password_hash: str, principal: Principal) -> None:
     """Remove a password, and end the tokens and sessions that were started with it."""
     user = await _for_update(session, uid)
-    left = [each for each in user.passwords if each.hash != password_hash]
-    if not left:
-        message = f"This is the only password of {user.email}, who could not log in without it; add another one first."
+    remaining = [each for each in user.passwords if each.hash != password_hash]
+    if not remaining:
+        message = f"This is the only password of {user.email}. Add another one first."
         raise NotAcceptable("last_password", message, field="old_password")
-    if len(left) < len(user.passwords):
-        user.set_passwords(left)
+    if len(remaining) < len(user.passwords):
+        user.set_passwords(remaining)
         events.record(
-            session, "user_updated", f"User {user.email} was changed: a password was removed.", originator=by.username
+            session,
+            "user_updated",
+            f"User {user.email} was changed: a password was removed.",
+            originator=principal.username,
         )
 
 
 async def use_second_factor(session: AsyncSession, uid: int, code: str | None) -> None:
-    """Accept and invalidate the code, if the user has a second factor. Raises Conflict."""
+    """Accept and invalidate the code, if the user uses two-factor authentication. Raises Conflict."""
     user = await _for_update(session, uid)
     if user.totp_secret is not None and not two_factor.consume_code(user, code or ""):
-        raise Conflict("busy", f"The second factor of {user.email} was used or changed concurrently; try again.")
+        raise Conflict(
+            "busy",
+            f"The authentication code of {user.email} was already used, or two-factor authentication was changed at the "
+            "same time. Try again.",
+        )
 
 
-async def enable_second_factor(session: AsyncSession, uid: int, secret: str, code: str, by: Principal) -> list[str]:
-    """Enable the second factor, and return the recovery codes. Tokens and sessions end, because they started without it."""
+async def enable_second_factor(
+    session: AsyncSession, uid: int, secret: str, code: str, principal: Principal
+) -> list[str]:
+    """Enable two-factor authentication, and return the recovery codes. Tokens and sessions end, because they started without it."""
     user = await _for_update(session, uid)
     require_local_password(user)
     codes = two_factor.enable(user, secret, code)
@@ -206,24 +226,36 @@ async def enable_second_factor(session: AsyncSession, uid: int, secret: str, cod
         session,
         "user_updated",
         f"User {user.email} was changed: two-factor authentication was enabled.",
-        originator=by.username,
+        originator=principal.username,
     )
     return codes
 
 
-async def disable_second_factor(session: AsyncSession, uid: int, by: Principal) -> None:
-    """Disable the second factor of oneself, or of a user who has lost the phone."""
+async def disable_second_factor(session: AsyncSession, uid: int, principal: Principal) -> None:
+    """Disable two-factor authentication of oneself, or of a user who has lost the phone."""
     user = await _for_update(session, uid)
-    if user.email != by.username:
-        require_privilege_over(by, user.role)
+    if user.email != principal.username:
+        await require_grantable(session, principal, user.role, user.role_uid)
     if user.totp_secret is not None:
         two_factor.disable(user)
         events.record(
             session,
             "user_updated",
             f"User {user.email} was changed: two-factor authentication was disabled.",
-            originator=by.username,
+            originator=principal.username,
         )
+
+
+async def _check_data_access(session: AsyncSession, email: str, role: RoleAssignment) -> None:
+    """Raise NotAcceptable if a user with this name could never authenticate to the databases that the role gives access to."""
+    reason = acl_rules.engine_user_error(email)
+    if not reason:
+        return
+    if email.lower() in acl_rules.RESERVED:
+        raise NotAcceptable("config_error", f"The name {email} is reserved: {reason}.", field="email")
+    if (role.uid or uid_of(role.management)) in await acl_users.granted_role_uids(session):
+        message = f"{email} could not authenticate to the databases to whose data the role {role} has access: {reason}."
+        raise NotAcceptable("config_error", message, field="role")
 
 
 def require_local_password(user: User) -> None:
@@ -233,11 +265,26 @@ def require_local_password(user: User) -> None:
         raise NotAcceptable("no_password", message, field="password")
 
 
-async def _require_sign_in_privilege(session: AsyncSession, user: User, by: Principal) -> None:
-    require_privilege_over(by, user.role)
-    if user.email == by.username:
+async def _require_sign_in_privilege(session: AsyncSession, user: User, principal: Principal) -> None:
+    await require_grantable(session, principal, user.role, user.role_uid)
+    if user.email == principal.username:
         raise Forbidden("unauthorized_action", "You cannot change your own sign-in method. Ask another administrator.")
     await require_remaining_admin(session, [user])
+
+
+async def _change_role(session: AsyncSession, user: User, role: RoleAssignment, principal: Principal) -> str:
+    """Change the role. Returns the description of the change."""
+    require_privilege_over(principal, user.role)
+    await require_grantable(session, principal, role.management, role.uid)
+    if role.management != user.role:
+        await require_remaining_admin(session, [user])
+    if user.email == principal.username:
+        raise Forbidden("unauthorized_action", "You cannot change your own role. Ask another administrator.")
+    if user.auth_method == REGULAR:
+        await _check_data_access(session, user.email, role)
+    description = f"the role from {await _role_of(session, user)} to {role}"
+    user.role, user.role_uid = role.management, role.uid
+    return description
 
 
 def _change_sign_in(user: User, auth_method: str, *, has_password: bool) -> str:
@@ -281,21 +328,21 @@ async def unlock(session: AsyncSession, email: str, originator: str) -> bool:
     was_locked = user.uid in await logins.locked_user_uids(session)
     await login_failures.clear(session, user.uid)
     if was_locked:
-        message = f"The login lock of {user.email} was cleared."
+        message = f"The sign-in delay of {user.email} was ended."
         events.record(session, "user_updated", message, source="cluster", originator=originator)
     return was_locked
 
 
-async def remove(session: AsyncSession, uid: int, by: Principal) -> None:
+async def remove(session: AsyncSession, uid: int, principal: Principal) -> None:
     await clusters.load_for_update(session)
     user = await get_user(session, uid)
-    require_privilege_over(by, user.role)
+    require_privilege_over(principal, user.role)
     await require_remaining_admin(session, [user])
-    if user.email == by.username:
+    if user.email == principal.username:
         raise Forbidden("unauthorized_action", "You cannot delete your own account. Ask another administrator.")
     await login_failures.clear(session, user.uid)
     await session.delete(user)
-    events.record(session, "user_deleted", f"User {user.email} was deleted.", originator=by.username)
+    events.record(session, "user_deleted", f"User {user.email} was deleted.", originator=principal.username)
 
 
 async def save_data_hash(session: AsyncSession, uid: int, password_hash: str, data_hash: str) -> None:

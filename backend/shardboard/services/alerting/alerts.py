@@ -19,7 +19,7 @@ _NODE_FAILED = "node_failed"
 
 
 def update_settings(
-    session: AsyncSession, bdb: Bdb, payload: Mapping[str, Mapping[str, Any]], by: Principal, *, dry_run: bool
+    session: AsyncSession, bdb: Bdb, payload: Mapping[str, Mapping[str, Any]], principal: Principal
 ) -> None:
     """Change the alert settings in `given`. Alerts that Shardboard cannot raise for databases can only be disabled."""
     for name, value in payload.items():
@@ -30,19 +30,19 @@ def update_settings(
         if value.get("enabled"):
             message = f"{name} cannot be enabled, because Shardboard does not support this alert."
             raise NotAcceptable("not_supported", message, field=name)
-    before = alert_settings.settings_for_bdb(bdb.alert_settings)
+    previous = alert_settings.settings_for_bdb(bdb.alert_settings)
     desired = rules.merged(
         bdb.alert_settings, {name: value for name, value in payload.items() if name in alert_settings.BDB_DEFAULTS}
     )
-    changed = [name for name, setting in alert_settings.settings_for_bdb(desired).items() if setting != before[name]]
-    if changed and not dry_run:
+    changed = [name for name, setting in alert_settings.settings_for_bdb(desired).items() if setting != previous[name]]
+    if changed:
         bdb.alert_settings = desired
         events.record(
             session,
             "bdb_alerts_updated",
             f"Alert settings of {bdb.name} were changed: {', '.join(changed)}.",
             source="bdb",
-            originator=by.username,
+            originator=principal.username,
             bdb_uid=bdb.uid,
         )
 
@@ -52,8 +52,8 @@ async def newest_events(
 ) -> Mapping[int | None, dict[str, Event]]:
     """Return the newest event of each of these alerts, by database or node uid, then by alert name."""
     types = {name if name == _NODE_FAILED else f"{threshold_alarms.PREFIX}{name}": name for name in names}
-    found: Sequence[Event] = await events.newest_for_each(session, types, bdb_uid=bdb_uid, node_uid=node_uid)
+    newest: Sequence[Event] = await events.newest_for_each(session, types, bdb_uid=bdb_uid, node_uid=node_uid)
     newest_events: dict[int | None, dict[str, Event]] = defaultdict(dict)
-    for event in sorted(found, key=lambda each: each.uid):
+    for event in sorted(newest, key=lambda each: each.uid):
         newest_events[event.bdb_uid if event.bdb_uid is not None else event.node_uid][types[event.type]] = event
     return newest_events

@@ -9,9 +9,14 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.actions.parameters import Cancellable
 from shardboard.domain.benchmarks import benchmark_cost, benchmark_plan, benchmark_tools, memtier_command_line, workload
 from shardboard.domain.benchmarks.benchmark_cost import Cost, PreflightWarning
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES, LoadStatus, RunStatus
 from shardboard.domain.benchmarks.workload import InvalidOption
+from shardboard.domain.cluster.actions import ActionName
+from shardboard.domain.cluster.node_status import AgentStatus
+from shardboard.domain.databases.bdb_status import IN_SERVICE
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.queries.benchmarks import benchmark_facts
 from shardboard.services.access.authorization import ADMINS, Principal
@@ -19,14 +24,13 @@ from shardboard.services.cluster import actions
 from shardboard.services.failures import drills
 from shardboard.state.alerting import events
 from shardboard.state.benchmarks import benchmark_runs
-from shardboard.state.benchmarks.benchmark_runs import OPEN_STATUSES, Benchmark, BenchmarkLoad
+from shardboard.state.benchmarks.benchmark_runs import Benchmark, BenchmarkLoad
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.actions import by_uid as action_by_uid
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
 
-ACTION_NAME = "SMBenchmark"
 LatestMetrics = Callable[[int], Mapping[str, float | None]]
 BASE_DEADLINE = timedelta(days=1)
 """Allowance for earlier runs that must end first, and for phases that are limited by requests and not by time."""
@@ -56,7 +60,7 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any], live: Late
     bdb = await bdbs.by_uid(session, payload["bdb_uid"])
     if bdb is None:
         raise NotFound("db_not_found", f"Database {payload['bdb_uid']} does not exist.")
-    if bdb.status not in ("active", "active-change-pending"):
+    if bdb.status not in IN_SERVICE:
         raise NotAcceptable(
             "db_not_active", f"Database {bdb.uid} is {bdb.status} and does not serve clients.", field="bdb_uid"
         )
@@ -65,30 +69,32 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any], live: Late
     phases, repetitions = phases_and_repetitions(payload)
     machines = await _load_nodes(session, payload["load_nodes"], bdb, payload["tool"])
     cost, now = benchmark_cost.cost(phases, repetitions), live(bdb.uid)
-    found = benchmark_tools.preflight_warnings(payload["tool"], password=bool(bdb.config["authentication_redis_pass"]))
-    found += benchmark_cost.preflight_warnings(
+    warnings = benchmark_tools.preflight_warnings(
+        payload["tool"], password=bool(bdb.config["authentication_redis_pass"])
+    )
+    warnings += benchmark_cost.preflight_warnings(
         cost,
         copies=2 if bdb.replication else 1,
         memory_size=bdb.memory_size,
         used=now.get("used_memory"),
         evicts=bdb.config["eviction_policy"] != "noeviction",
     )
-    return ValidatedRun(bdb, phases, repetitions, machines, cost, now.get("no_of_keys"), found)
+    return ValidatedRun(bdb, phases, repetitions, machines, cost, now.get("no_of_keys"), warnings)
 
 
 async def create(
     session: AsyncSession, payload: Mapping[str, Any], principal: Principal, live: LatestMetrics
 ) -> Benchmark:
     """Queue a benchmark run; background loops carry it out."""
-    found = await validate(session, payload, live)
-    blocker = next((concern for concern in found.warnings if concern.blocks and not payload[concern.agree]), None)
+    preflight = await validate(session, payload, live)
+    blocker = next((warning for warning in preflight.warnings if warning.blocks and not payload[warning.agree]), None)
     if blocker is not None:
         raise Conflict(
             blocker.code,
             f"{blocker.description} To run the benchmark anyway, send {blocker.agree}.",
             field=blocker.agree,
         )
-    bdb, phases, repetitions, machines = found.bdb, found.phases, found.repetitions, found.nodes
+    bdb, phases, repetitions, machines = preflight.bdb, preflight.phases, preflight.repetitions, preflight.nodes
     spec = {
         "phases": phases,
         "repetitions": repetitions,
@@ -107,7 +113,7 @@ async def create(
         tags=payload["tags"],
         bdb_uid=bdb.uid,
         bdb_name=bdb.name,
-        status="queued",
+        status=RunStatus.QUEUED,
         spec=spec,
         facts=await benchmark_facts.collect_facts(session, bdb),
         originator=principal.username,
@@ -119,13 +125,13 @@ async def create(
     steps = benchmark_plan.steps(len(phases), repetitions)
     action = queue.enqueue(
         session,
-        ACTION_NAME,
+        ActionName.BENCHMARK,
         object_type="benchmark",
         object_uid=row.uid,
         description=f"Benchmark {row.name}",
         originator=principal.username,
         deadline=_deadline(phases, steps),
-        params={"cancellable": True},
+        params=Cancellable(cancellable=True),
     )
     row.action_uid = action.uid
     for step in steps:
@@ -136,7 +142,7 @@ async def create(
                 phase=step.phase,
                 repetition=step.repetition,
                 node_uid=node.uid,
-                status="waiting",
+                status=LoadStatus.WAITING,
             )
             for node in machines
         )
@@ -159,27 +165,27 @@ def phases_and_repetitions(payload: Mapping[str, Any]) -> tuple[list[dict[str, A
     base, repetitions = _workload(payload, "")
     phases = []
     for index, phase in enumerate(payload["phases"]):
-        own, _ = _workload(phase, f"phases.{index}.")
-        phases.append({"name": phase["name"], "workload": _merge_options(base, own)})
+        phase_workload, _ = _workload(phase, f"phases.{index}.")
+        phases.append({"name": phase["name"], "workload": _merge_options(base, phase_workload)})
     if not phases:
         phases = [{"name": "measure", "workload": base}]
     for index, phase in enumerate(phases):
-        if wrong := workload.check(phase["workload"]) or benchmark_tools.validation_error(
+        if error := workload.check(phase["workload"]) or benchmark_tools.validation_error(
             payload["tool"], phase["workload"]
         ):
-            raise _invalid_workload(wrong, f"phases.{index}." if payload["phases"] else "")
+            raise _invalid_workload(error, f"phases.{index}." if payload["phases"] else "")
     return phases, payload["repetitions"] or repetitions or 1
 
 
 def parse_command_line(text: str, where: str = "") -> memtier_command_line.ParsedCommandLine:
     """Parse a memtier_benchmark command line. Raises NotAcceptable."""
     try:
-        found = memtier_command_line.parse(text)
+        parsed = memtier_command_line.parse(text)
     except memtier_command_line.CommandLineError as error:
         raise NotAcceptable("invalid_command_line", error.error.message, field=f"{where}command_line") from None
-    if wrong := workload.check(found.workload):
-        raise NotAcceptable("invalid_workload", wrong.message, field=f"{where}command_line")
-    return found
+    if workload_error := workload.check(parsed.workload):
+        raise NotAcceptable("invalid_workload", workload_error.message, field=f"{where}command_line")
+    return parsed
 
 
 async def stop(session: AsyncSession, uid: int, principal: Principal) -> Benchmark:
@@ -205,7 +211,7 @@ async def delete(session: AsyncSession, uid: int) -> None:
     row = await get_run(session, uid)
     if row.status in OPEN_STATUSES:
         raise Conflict("benchmark_running", f"Benchmark {row.name} is still running; stop it first.")
-    if any(load.held for load in await benchmark_runs.list_loads(session, [uid])):
+    if any(load.is_stored_on_node for load in await benchmark_runs.list_loads(session, [uid])):
         raise Conflict(
             "benchmark_running", f"The results of benchmark {row.name} are still being collected; try again later."
         )
@@ -236,8 +242,8 @@ def _workload(payload: Mapping[str, Any], where: str) -> tuple[dict[str, Any], i
         raise NotAcceptable(
             "invalid_workload", "Send either workload or command_line, not both.", field=f"{where}workload"
         )
-    found = parse_command_line(payload["command_line"], where)
-    return found.workload, found.repetitions
+    parsed = parse_command_line(payload["command_line"], where)
+    return parsed.workload, parsed.repetitions
 
 
 def _merge_options(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,28 +260,28 @@ def _invalid_workload(error: InvalidOption, where: str) -> NotAcceptable:
 
 async def _load_nodes(session: AsyncSession, requested: Sequence[int], bdb: Bdb, tool: str) -> list[Node]:
     """Return the requested nodes, else the connected node with the fewest shards of the database. Each must have the tool."""
-    known = {node.uid: node for node in await nodes.list_all(session)}
+    nodes_by_uid = {node.uid: node for node in await nodes.list_all(session)}
     for uid in requested:
-        if uid not in known:
+        if uid not in nodes_by_uid:
             raise NotAcceptable("node_not_found", f"Node {uid} does not exist.", field="load_nodes")
-        if known[uid].agent_status != "connected":
+        if nodes_by_uid[uid].agent_status != AgentStatus.CONNECTED:
             raise NotAcceptable("node_not_connected", f"The agent of node {uid} does not respond.", field="load_nodes")
-        if not _has_tool(known[uid], tool):
+        if not _has_tool(nodes_by_uid[uid], tool):
             missing = f"{tool} is not on the PATH of the agent of node {uid}; install it there and restart the agent."
             raise NotAcceptable("load_generator_not_found", missing, field="load_nodes")
     if requested:
-        return [known[uid] for uid in sorted(set(requested))]
-    connected = [node for node in known.values() if node.agent_status == "connected"]
+        return [nodes_by_uid[uid] for uid in sorted(set(requested))]
+    connected = [node for node in nodes_by_uid.values() if node.agent_status == AgentStatus.CONNECTED]
     if not connected:
         raise NotAcceptable(
             "node_not_connected", "No agent responds, so no node can generate load.", field="load_nodes"
         )
-    able = [node for node in connected if _has_tool(node, tool)]
-    if not able:
+    nodes_with_tool = [node for node in connected if _has_tool(node, tool)]
+    if not nodes_with_tool:
         missing = f"No agent has {tool} on its PATH; install it on a load node and restart the node's agent."
         raise NotAcceptable("load_generator_not_found", missing, field="tool")
-    held = [row.node_uid for row in await shards.list_for_bdb(session, bdb.uid)]
-    return [min(able, key=lambda node: (held.count(node.uid), node.uid))]
+    node_uids = [row.node_uid for row in await shards.list_for_bdb(session, bdb.uid)]
+    return [min(nodes_with_tool, key=lambda node: (node_uids.count(node.uid), node.uid))]
 
 
 def _has_tool(node: Node, tool: str) -> bool:

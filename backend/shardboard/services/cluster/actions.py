@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.access.roles import ManagementRole
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.errors import Conflict, Forbidden
 from shardboard.services.access.authorization import Principal
 from shardboard.state.alerting import events
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.cluster import actions
-from shardboard.state.cluster.actions import OPEN_STATUSES, Action
+from shardboard.state.cluster.actions import Action
 
 
 async def list_visible(session: AsyncSession, principal: Principal) -> Sequence[Action]:
@@ -17,12 +19,12 @@ async def list_visible(session: AsyncSession, principal: Principal) -> Sequence[
     if principal.bdbs is None:
         return await actions.list_recent(session)
     runs = await benchmark_runs.page(session, bdb_uids=principal.bdbs, limit=actions.MAX_LISTED)
-    about = {"bdb": principal.bdbs, "benchmark": {run.uid for run in runs}}
-    found = [each for kind, uids in about.items() for each in await actions.list_recent(session, kind, uids)]
+    uids_by_kind = {"bdb": principal.bdbs, "benchmark": {run.uid for run in runs}}
+    visible = [each for kind, uids in uids_by_kind.items() for each in await actions.list_recent(session, kind, uids)]
     moves = [
         each for each in await actions.list_recent(session, "node") if await is_visible_to(session, each, principal)
     ]
-    return sorted([*found, *moves], key=lambda action: action.created_at, reverse=True)[: actions.MAX_LISTED]
+    return sorted([*visible, *moves], key=lambda action: action.created_at, reverse=True)[: actions.MAX_LISTED]
 
 
 async def is_visible_to(session: AsyncSession, action: Action, principal: Principal) -> bool:
@@ -37,12 +39,16 @@ async def affected_databases(session: AsyncSession, action: Action) -> frozenset
         return frozenset({run.bdb_uid} if run is not None else ())
     if action.object_type == "bdb":
         return frozenset({action.object_uid})
-    return frozenset(move["bdb"] for move in action.params.get("moves", ()))
+    return frozenset(move.bdb for move in action.moves)
 
 
 async def cancel(session: AsyncSession, action: Action, principal: Principal) -> Action:
     """Request that the action ends early. It undoes or completes what it has started. Repeated requests have no effect."""
-    if action.object_type == "node" and principal.role != "admin" and not action.name.startswith("SMMigrate"):
+    if (
+        action.object_type == "node"
+        and principal.role != ManagementRole.ADMIN
+        and action.name != ActionName.MIGRATE_SHARDS
+    ):
         raise Forbidden("unauthorized_action", "Only administrators may cancel actions on nodes.")
     if action.status not in OPEN_STATUSES:
         raise Conflict(

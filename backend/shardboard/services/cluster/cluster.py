@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.cluster.cluster_settings import merged
+from shardboard.domain.cluster.node_status import BootstrapPhase
 from shardboard.errors import Conflict, NotAcceptable
 from shardboard.schemas.cluster.bootstrap import is_host_name
 from shardboard.services.access import authorization
@@ -17,12 +18,10 @@ from shardboard.state.cluster import cluster as state
 from shardboard.state.cluster.cluster import Cluster
 
 
-async def update(
-    session: AsyncSession, changes: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
-) -> Cluster:
+async def update(session: AsyncSession, changes: Mapping[str, Any], principal: Principal) -> Cluster:
     """Change settings of the cluster."""
     cluster = await state.load_for_update(session)
-    if changes and not dry_run:
+    if changes:
         cluster.config = merged(cluster.config, changes)
         events.record(
             session,
@@ -50,7 +49,7 @@ async def update_policy(session: AsyncSession, changes: Mapping[str, Any], princ
 
 
 async def _require_own_second_factor(session: AsyncSession, principal: Principal) -> None:
-    """Require that the administrator has a second factor; otherwise the new policy would end the administrator's own session."""
+    """Require that the administrator uses two-factor authentication. Otherwise, the new policy would end their session."""
     user = await by_email(session, principal.username)
     if user is not None and user.auth_method == REGULAR and user.totp_secret is None:
         message = "Set up two-factor authentication for your account first, in the user menu. Otherwise you would be signed out."
@@ -72,7 +71,7 @@ async def restore_policy(session: AsyncSession, principal: Principal) -> Cluster
 async def create(session: AsyncSession, name: str, username: str, password: str, originator: str) -> Cluster:
     """Name the cluster, and set name and password of its administrator. Possible once, before the first node joins."""
     cluster = await state.load_for_update(session)
-    if cluster.bootstrap_state != "idle":
+    if cluster.bootstrap_state != BootstrapPhase.IDLE:
         raise Conflict("cluster_exists", f"The cluster {cluster.name} already exists.")
     if not is_host_name(name):
         message = (
@@ -82,7 +81,7 @@ async def create(session: AsyncSession, name: str, username: str, password: str,
     await authorization.rename_only_admin(session, username)
     await authorization.set_admin(session, username, password, originator=originator)
     cluster.name = name
-    cluster.bootstrap_state = "completed"
+    cluster.bootstrap_state = BootstrapPhase.COMPLETED
     events.record(
         session, "cluster_created", f"The cluster {name} was created.", source="cluster", originator=originator
     )

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.domain.text import plural
 from shardboard.errors import Conflict, Unavailable
 from shardboard.pki.console_ca import AGENT_OUTDATED, ConsoleCa
@@ -25,9 +26,7 @@ async def create_signing_request(
     """Create a certificate signing request for an intermediate CA. Raises Conflict while the CA is being replaced."""
     await clusters.load_for_update(session)
     _require_no_replacement(ca)
-    async with _recorded(
-        session, principal, "authority_requested", "A signing request for a CA of the console was created."
-    ):
+    async with _recorded(session, principal, "authority_requested", "A signing request for a console CA was created."):
         return ca.request(common_name, organization)
 
 
@@ -49,18 +48,18 @@ async def announce(session: AsyncSession, ca: ConsoleCa, principal: Principal, c
 
     Raises the errors of `check_certificate`.
     """
-    chosen = await check_certificate(session, ca, chain) if chain else None
+    next_ca = await check_certificate(session, ca, chain) if chain else None
     await clusters.load_for_update(session)
     _require_no_replacement(ca)
-    if chosen is None and ca.requested is not None:
+    if next_ca is None and ca.requested is not None:
         message = "A request for a CA is open, and its key would be lost: withdraw the request first."
         raise Conflict("authority_requested", message)
-    issuer = f", signed by {chosen.issuer}," if chosen else ""
+    issuer = f", signed by {next_ca.issuer}," if next_ca else ""
     description = (
-        f"A new CA of the console{issuer} was announced. Agents trust it automatically; configure clients of endpoints."
+        f"A new console CA{issuer} was announced. Agents trust it automatically; configure clients of endpoints."
     )
     async with _recorded(session, principal, "authority_announced", description):
-        return ca.announce(chosen)
+        return ca.announce(next_ca)
 
 
 async def withdraw(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> None:
@@ -68,8 +67,8 @@ async def withdraw(session: AsyncSession, ca: ConsoleCa, principal: Principal) -
     await clusters.load_for_update(session)
     if ca.requested is None and ca.next_ca is None:
         raise Conflict("authority_not_announced", "No CA is announced and no request is open.")
-    what = "announcement of a new CA" if ca.next_ca else "request for a CA"
-    async with _recorded(session, principal, "authority_withdrawn", f"The {what} of the console was withdrawn."):
+    object_name = "announcement of a new console CA" if ca.next_ca else "request for a console CA"
+    async with _recorded(session, principal, "authority_withdrawn", f"The {object_name} was withdrawn."):
         ca.withdraw()
 
 
@@ -78,16 +77,16 @@ async def switch(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> 
     await clusters.load_for_update(session)
     if ca.next_ca is None:
         raise Conflict("authority_not_announced", "No new CA is announced.")
-    every = await nodes.list_all(session)
-    if missing := [node for node in every if blocking_reason(ca, node)]:
+    all_nodes = await nodes.list_all(session)
+    if missing := [node for node in all_nodes if blocking_reason(ca, node)]:
         description = "; ".join(f"node {node.uid}: {blocking_reason(ca, node)}" for node in missing[:10])
-        more = f"; and {plural(len(missing) - 10, 'more node')}" if len(missing) > 10 else ""
-        message = f"Nodes that do not trust the next CA would reject the console. {description}{more}."
+        suffix = f"; and {plural(len(missing) - 10, 'more node')}" if len(missing) > 10 else ""
+        message = f"Nodes that do not trust the next CA would reject the console. {description}{suffix}."
         raise Conflict("nodes_not_told", message)
     if ca.next_ca.is_external:
         names = await _names(session, ca)
-        if refused := await asyncio.to_thread(rejection_reason, ca.next_ca, names):
-            raise Conflict("authority_not_suitable", refused)
+        if reason := await asyncio.to_thread(rejection_reason, ca.next_ca, names):
+            raise Conflict("authority_not_suitable", reason)
     description = f"The console and its agents switch to the announced CA, {ca.next_ca.fingerprint}."
     async with _recorded(session, principal, "authority_switched", description):
         ca.switch()
@@ -95,18 +94,18 @@ async def switch(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> 
 
 def blocking_reason(ca: ConsoleCa, node: Node) -> str:
     """Return why a node blocks the next step or has not completed the last one; empty if it has."""
-    heard, failure = ca.agent_progress, ca.agent_progress.failures.get(node.uid, "")
+    progress, failure = ca.agent_progress, ca.agent_progress.failures.get(node.uid, "")
     if ca.step == "":
-        return "" if node.agent_status != "connected" or failure == AGENT_OUTDATED else failure
-    if ca.step == "shown" and heard.presented_cas.get(node.uid) == ca.ca_fingerprint():
+        return "" if node.agent_status != AgentStatus.CONNECTED or failure == AGENT_OUTDATED else failure
+    if ca.step == "served" and progress.presented_cas.get(node.uid) == ca.ca_fingerprint():
         return ""
-    if node.agent_status != "connected":
+    if node.agent_status != AgentStatus.CONNECTED:
         return "its agent is not connected: reconnect it, or remove the node"
-    if ca.step == "shown":
-        return heard.unrenewed.get(node.uid) or "its agent serves a certificate of the previous CA"
+    if ca.step == "served":
+        return progress.unrenewed.get(node.uid) or "its agent serves a certificate of the previous CA"
     return (
         ""
-        if heard.trusted_digests.get(node.uid) == ca.trusted_digest
+        if progress.trusted_digests.get(node.uid) == ca.trusted_digest
         else failure or "its agent does not trust the new CA yet"
     )
 
@@ -123,7 +122,9 @@ async def _names(session: AsyncSession, ca: ConsoleCa) -> list[str]:
 
 def _require_no_replacement(ca: ConsoleCa) -> None:
     if ca.step:
-        raise Conflict("authority_is_replaced", "The console's CA is being replaced; wait until that is complete.")
+        raise Conflict(
+            "authority_is_replaced", "The console CA is being replaced. Wait until the replacement is complete."
+        )
 
 
 @asynccontextmanager

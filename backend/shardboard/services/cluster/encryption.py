@@ -50,8 +50,8 @@ async def encrypt_outdated(session: AsyncSession, keys: StoreKeys, originator: s
     await session.execute(select(Cluster.uid).with_for_update())
     count = await encrypt_all(session, Base.metadata, keys)
     if count:
-        were = "was" if count == 1 else "were"
-        message = f"{plural(count, 'secret')} of the store {were} encrypted with the key {keys.first}."
+        verb = "was" if count == 1 else "were"
+        message = f"{plural(count, 'secret')} of the store {verb} encrypted with the key {keys.first}."
         events.record(session, "store_encrypted", message, source="cluster", originator=originator)
     return count
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.node_status import AgentStatus, BootstrapPhase
 from shardboard.errors import NotAcceptable, Unauthorized
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.intermediate_ca import rejection_reason
@@ -64,17 +65,18 @@ async def create_token(
     secret = secrets.token_urlsafe(32)
     expires_at = now + timedelta(seconds=ttl)
     await join_tokens.delete_expired(session, now)
-    bound = _check_addr(addr, "address") if addr is not None else None
+    bound_address = _check_addr(addr, "address") if addr is not None else None
     session.add(
-        JoinToken(token_hash=passwords.digest(secret), expires_at=expires_at, created_by=originator, addr=bound)
+        JoinToken(token_hash=passwords.digest(secret), expires_at=expires_at, created_by=originator, addr=bound_address)
     )
-    message = f"A join token was created{f' for {bound}' if bound else ''}."
+    message = f"A join token was created{f' for {bound_address}' if bound_address else ''}."
     events.record(session, "join_token_created", message, source="cluster", originator=originator)
     return f"{PREFIX}.{secret}.{ca.ca_fingerprint()}", expires_at
 
 
 async def accept(session: AsyncSession, ca: ConsoleCa, request: JoinRequest) -> JoinResponse:
-    """Consume the token and sign the agent's certificate. A known address is the existing node with a new certificate."""
+    """Consume the token and sign the agent's certificate. A known address is the existing node with a new certificate, and requires
+    a token for that address: with its certificate, an agent takes over the node and its databases."""
     token = await _take_token(session, request.token)
     addr = _check_addr(request.addr, "addr")
     if token.addr not in (None, addr):
@@ -86,37 +88,61 @@ async def accept(session: AsyncSession, ca: ConsoleCa, request: JoinRequest) -> 
             f"machine with `shardboard token --address {addr}`, or with `POST /v1/join_tokens` and `address`."
         )
         raise NotAcceptable("config_error", message, field="addr")
+    node = await nodes.by_addr(session, addr)
+    if node is not None and token.addr is None:
+        message = (
+            f"Node {node.uid} already has the address {addr}. To replace its agent, use a join token for that address: create one "
+            f"on the console's machine with `shardboard token --address {addr}`, or with `POST /v1/join_tokens` and `address`."
+        )
+        raise NotAcceptable("config_error", message, field="addr")
     days = PEER_DAYS if request.renews_certificates else CA_DAYS
-    here = await cluster.load_for_update(session)  # the CA cannot change from here on
+    cluster_row = await cluster.load_for_update(session)  # the CA cannot change from here on
     if request.token.rpartition(".")[2].lower() != ca.ca_fingerprint():
-        message = "The console's CA was replaced after this join token was created; create a new token."
+        message = "The console CA was replaced after this join token was created. Create a new token."
         raise Unauthorized("access_denied", message, field="token")
-    if ca.current.is_external and (refused := rejection_reason(ca.current, [addr])):
+    if ca.current.is_external and (reason := rejection_reason(ca.current, [addr])):
         raise NotAcceptable(
-            "config_error", f"The console's CA may not sign certificates for this address. {refused}", field="addr"
+            "config_error", f"The console CA may not sign certificates for this address. {reason}", field="addr"
         )
     certificate = ca.sign_agent(request.csr, addr, days)
-    node = await nodes.by_addr(session, addr)
     if node is None:
-        node = _add_node(session, here, addr)
+        node = _add_node(session, cluster_row, addr)
         message = f"Node {node.uid} ({addr}) joined the cluster."
     else:
         message = f"Node {node.uid} ({addr}) joined again, with a new certificate."
     node.agent_port = request.agent_port
-    node.agent_status = "connected"
+    node.agent_status = AgentStatus.CONNECTED
     node.last_seen = datetime.now(UTC)
     node.facts = request.facts
-    here.bootstrap_state = "completed"
+    cluster_row.bootstrap_state = BootstrapPhase.COMPLETED
     ca.agent_progress.remove(node.uid)  # this may be a new agent, which trusts only the current CA
-    ends = node.last_seen + timedelta(days=days)
-    await agent_certificates.record(session, node.uid, serial_of(certificate), ends)
+    valid_until = node.last_seen + timedelta(days=days)
+    await agent_certificates.record(session, node.uid, serial_of(certificate), valid_until)
     events.record(session, "node_joined", message, source="node", originator=token.created_by, node_uid=node.uid)
-    return JoinResponse(node.uid, certificate, ca.ca_pem, here.name)
+    return JoinResponse(node.uid, certificate, ca.ca_pem, cluster_row.name)
+
+
+async def report_conflict(session: AsyncSession, token_text: str, addr: str) -> None:
+    """Record that an agent has a token of this console and belongs to another one. The token remains valid."""
+    token = await join_tokens.by_hash(session, passwords.digest(token_text.partition(".")[2].partition(".")[0]))
+    addr = _check_addr(addr, "addr")
+    if token is None or token.expires_at <= datetime.now(UTC) or token.addr not in (None, addr):
+        raise Unauthorized(
+            "access_denied", "The join token is unknown, expired, or for another address.", field="token"
+        )
+    message = (
+        f"The agent of {addr} did not join: it belongs to another console, or to an earlier state of this console with another CA. "
+        "To move its node to this console, stop the agent, delete agent.json in its state directory, and start it with a new join "
+        "token. Its shards and endpoints keep running."
+    )
+    events.record(
+        session, "node_join_conflict", message, source="cluster", severity="WARNING", originator=token.created_by
+    )
 
 
 async def _take_token(session: AsyncSession, text: str) -> JoinToken:
-    prefix, _, rest = text.partition(".")
-    token = await join_tokens.take(session, passwords.digest(rest.partition(".")[0])) if prefix == PREFIX else None
+    prefix, _, remainder = text.partition(".")
+    token = await join_tokens.take(session, passwords.digest(remainder.partition(".")[0])) if prefix == PREFIX else None
     if token is None:
         raise Unauthorized(
             "access_denied", "The join token is unknown or was already used; create a new one.", field="token"
@@ -126,9 +152,9 @@ async def _take_token(session: AsyncSession, text: str) -> JoinToken:
     return token
 
 
-def _add_node(session: AsyncSession, here: Cluster, addr: str) -> Node:
-    node = Node(uid=here.next_node_uid, addr=addr, joined_at=datetime.now(UTC), accept_servers=True, config={})
-    here.next_node_uid += 1
+def _add_node(session: AsyncSession, cluster: Cluster, addr: str) -> Node:
+    node = Node(uid=cluster.next_node_uid, addr=addr, joined_at=datetime.now(UTC), accept_servers=True, config={})
+    cluster.next_node_uid += 1
     session.add(node)
     return node
 

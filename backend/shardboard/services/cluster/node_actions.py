@@ -1,26 +1,28 @@
 """Actions on whole nodes: maintenance, switching over all primaries, and removal. Each is an action made of shard moves."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import movement, queue
+from shardboard.actions.move_parameters import MoveParameters, NodeParameters
 from shardboard.actions.movement import ClusterView
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
+from shardboard.domain.cluster.node_status import AgentStatus, NodeDuty, NodeHealth
 from shardboard.domain.placement import drain
 from shardboard.domain.placement.drain import Drain
 from shardboard.domain.placement.layout import Layout
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
 from shardboard.services.placement import endpoint_addresses, placement_snapshots
 from shardboard.services.placement.endpoint_addresses import EndpointAddressChange
 from shardboard.state.alerting import events
 from shardboard.state.cluster import actions
-from shardboard.state.cluster.actions import OPEN_STATUSES, Action
+from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.nodes import Node
-
-MAINTENANCE_ON, MAINTENANCE_OFF = "SMNodeMaintenanceOn", "SMNodeMaintenanceOff"
-SWITCH_OVER, REMOVE = "SMNodeEnslave", "SMNodeRemove"
 
 
 async def maintenance_on(
@@ -39,15 +41,17 @@ async def maintenance_on(
     view, node = await _load_idle(session, uid)
     _require_connected(node)
     _require_other_nodes(view, node)
-    before = node.duty
-    node.duty = "maintenance"
-    made = await placement_snapshots.create_for_maintenance(session, view, uid, overwrite=overwrite_snapshot)
-    board = view.layout()
-    plan = drain.drain(board, uid, evict=lambda copy: evict or str(copy.bdb) in evict_dbs)
-    left = _address_changes(view, board, uid, gone=False)
-    params = {"duty_before": before, "snapshot": made}
-    action = await _queue(session, view, MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params)
-    message = f"Maintenance of node {uid} was requested.{endpoint_addresses.messages_text(left)}"
+    previous = node.duty
+    node.duty = NodeDuty.MAINTENANCE
+    snapshot = await placement_snapshots.create_for_maintenance(session, view, uid, overwrite=overwrite_snapshot)
+    layout = view.layout()
+    plan = drain.drain(layout, uid, evict=lambda copy: evict or str(copy.bdb) in evict_dbs)
+    changes = _address_changes(view, layout, uid, is_removed=False)
+    params = NodeParameters(duty_before=NodeDuty(previous), snapshot=snapshot)
+    action = await _queue(
+        session, view, ActionName.NODE_MAINTENANCE_ON, node, plan, principal, "Put node {} into maintenance", params
+    )
+    message = f"Maintenance of node {uid} was requested.{endpoint_addresses.messages_text(changes)}"
     _record_event(session, action, "node_maintenance_on_request", message)
     return action
 
@@ -57,18 +61,20 @@ async def maintenance_off(
 ) -> Action:
     """Put a node back into service and restore its shards and primary roles from the snapshot."""
     view, node = await _load_idle(session, uid)
-    chosen = await placement_snapshots.find(session, uid, snapshot_name)
-    if node.duty != "maintenance":
+    snapshot = await placement_snapshots.find(session, uid, snapshot_name)
+    if node.duty != NodeDuty.MAINTENANCE:
         raise NotAcceptable("node_not_in_maintenance", f"Node {uid} is not in maintenance.")
     _require_connected(node)
-    node.duty = ""
-    remembered = [
-        drain.RememberedCopy(each["bdb"], each["pair"], each["node"], each["role"] == "master")
-        for each in (chosen.placement if chosen is not None and not skip_shards_restore else [])
+    node.duty = NodeDuty.IN_SERVICE
+    remembered_copies = [
+        drain.RememberedCopy(each["bdb"], each["pair"], each["node"], each["role"] == ShardRole.PRIMARY)
+        for each in (snapshot.placement if snapshot is not None and not skip_shards_restore else [])
     ]
-    plan = drain.restore(view.layout(), uid, remembered)
-    params = {"duty_before": "maintenance", "snapshot": chosen.name if chosen is not None else ""}
-    action = await _queue(session, view, MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params)
+    plan = drain.restore(view.layout(), uid, remembered_copies)
+    params = NodeParameters(duty_before=NodeDuty.MAINTENANCE, snapshot=snapshot.name if snapshot is not None else "")
+    action = await _queue(
+        session, view, ActionName.NODE_MAINTENANCE_OFF, node, plan, principal, "End maintenance of node {}", params
+    )
     _record_event(
         session, action, "node_maintenance_off_request", f"The end of maintenance of node {uid} was requested."
     )
@@ -81,12 +87,12 @@ async def address_changes(
     """Return the endpoint addresses that clients must stop using if this is requested, as far as can be predicted."""
     view = await movement.locked_view(session)
     node = _find(view, uid)
-    board = view.layout()
+    layout = view.layout()
     if action == "remove" and _is_dead(node):
-        drain.abandon_node(board, uid)
+        drain.abandon_node(layout, uid)
     else:
-        drain.drain(board, uid, evict=lambda _: True)
-    return _address_changes(view, board, uid, gone=action == "remove")
+        drain.drain(layout, uid, evict=lambda _: True)
+    return _address_changes(view, layout, uid, is_removed=action == "remove")
 
 
 async def switch_over_primaries(session: AsyncSession, uid: int, principal: Principal) -> Action:
@@ -94,7 +100,16 @@ async def switch_over_primaries(session: AsyncSession, uid: int, principal: Prin
     view, node = await _load_idle(session, uid)
     _require_connected(node)
     plan = drain.switch_over_primaries(view.layout(), uid)
-    action = await _queue(session, view, SWITCH_OVER, node, plan, principal, "Switch over the primaries of node {}", {})
+    action = await _queue(
+        session,
+        view,
+        ActionName.NODE_SWITCH_OVER,
+        node,
+        plan,
+        principal,
+        "Switch over the primaries of node {}",
+        MoveParameters(),
+    )
     _record_event(session, action, "node_enslave_request", f"Switching over the primaries of node {uid} was requested.")
     return action
 
@@ -107,17 +122,26 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
     """
     view, node = await _load_idle(session, uid)
     _require_other_nodes(view, node)
-    before, dead = node.duty, _is_dead(node)
-    node.duty = "removal"
-    board = view.layout()
-    plan = drain.abandon_node(board, uid) if dead else drain.drain(board, uid, evict=lambda _: True)
+    previous, is_dead = node.duty, _is_dead(node)
+    node.duty = NodeDuty.REMOVAL
+    layout = view.layout()
+    plan = drain.abandon_node(layout, uid) if is_dead else drain.drain(layout, uid, evict=lambda _: True)
     if plan.staying:
-        shard, why = min(plan.staying.items())
-        others = f" (and {len(plan.staying) - 1} more)" if len(plan.staying) > 1 else ""
-        code = "replication_violation" if dead else "insufficient_resources"
-        raise NotAcceptable(code, f"Shard redis:{shard}{others} cannot leave node {uid}: {why}.")
-    action = await _queue(session, view, REMOVE, node, plan, principal, "Remove node {}", {"duty_before": before})
-    changes = endpoint_addresses.messages_text(_address_changes(view, board, uid, gone=True))
+        shard, reason = min(plan.staying.items())
+        suffix = f" (and {len(plan.staying) - 1} more)" if len(plan.staying) > 1 else ""
+        code = "replication_violation" if is_dead else "insufficient_resources"
+        raise NotAcceptable(code, f"Shard redis:{shard}{suffix} cannot leave node {uid}: {reason}.")
+    action = await _queue(
+        session,
+        view,
+        ActionName.NODE_REMOVE,
+        node,
+        plan,
+        principal,
+        "Remove node {}",
+        NodeParameters(duty_before=NodeDuty(previous)),
+    )
+    changes = endpoint_addresses.messages_text(_address_changes(view, layout, uid, is_removed=True))
     _record_event(session, action, "node_remove_request", f"The removal of node {uid} was requested.{changes}")
     return action
 
@@ -126,7 +150,7 @@ async def _load_idle(session: AsyncSession, uid: int) -> tuple[ClusterView, Node
     view = await movement.locked_view(session)
     node = _find(view, uid)
     for action in await actions.list_for_object(session, "node", uid):
-        if action.status in OPEN_STATUSES and action.name != "SMDrill":
+        if action.status in OPEN_STATUSES and action.name != ActionName.DRILL:
             raise Conflict("busy", f"Another action is running on node {uid}: {action.description}.")
     return view, node
 
@@ -139,13 +163,13 @@ def _find(view: ClusterView, uid: int) -> Node:
 
 
 def _is_dead(node: Node) -> bool:
-    return node.health == "down" or node.agent_status != "connected"
+    return node.health == NodeHealth.DOWN or node.agent_status != AgentStatus.CONNECTED
 
 
-def _address_changes(view: ClusterView, layout: Layout, uid: int, *, gone: bool) -> list[EndpointAddressChange]:
+def _address_changes(view: ClusterView, layout: Layout, uid: int, *, is_removed: bool) -> list[EndpointAddressChange]:
     """Return the address changes. `board` is the layout after the plan."""
     return endpoint_addresses.address_changes(
-        view, layout, draining=() if gone else {uid}, removed={uid} if gone else ()
+        view, layout, draining=() if is_removed else {uid}, removed={uid} if is_removed else ()
     )
 
 
@@ -163,12 +187,12 @@ def _require_other_nodes(view: ClusterView, node: Node) -> None:
 async def _queue(
     session: AsyncSession,
     view: ClusterView,
-    name: str,
+    name: ActionName,
     node: Node,
     plan: Drain,
     principal: Principal,
     description: str,
-    params: Mapping[str, Any],
+    params: MoveParameters,
 ) -> Action:
     affected = [view.databases[uid] for uid in sorted({move.bdb for move in plan.moves})]
     await queue.require_idle(session, affected)
@@ -181,12 +205,12 @@ async def _queue(
         originator=principal.username,
         object_type="node",
         object_uid=node.uid,
-        params={**params, "stay": {str(uid): why for uid, why in plan.staying.items()}},
+        params=replace(params, staying=plan.staying),
     )
 
 
 def _record_event(session: AsyncSession, action: Action, type_: str, message: str) -> None:
-    stay: Sequence[tuple[str, str]] = sorted(action.params["stay"].items())
-    if stay:
-        message += " These shards stay: " + ", ".join(f"redis:{uid} ({why})" for uid, why in stay) + "."
+    staying_shards = sorted(MoveParameters.parse(action).staying.items())
+    if staying_shards:
+        message += " These shards stay: " + ", ".join(f"redis:{uid} ({reason})" for uid, reason in staying_shards) + "."
     events.record_for_action(session, action, type_, message)

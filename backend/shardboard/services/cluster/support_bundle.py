@@ -24,11 +24,15 @@ more than fits the period, because the period starts and ends within an interval
 
 async def secrets(session: AsyncSession) -> set[str]:
     """Return all secrets that the store contains in readable form."""
-    here, rows = await cluster.load(session), await bdbs.list_all(session)
+    cluster_row, rows = await cluster.load(session), await bdbs.list_all(session)
     hooks = (await session.execute(select(Webhook))).scalars().all()
     return {
-        here.jwt_secret,
-        *(secret for secret in ((here.oidc or {}).get("client_secret"), (here.ldap or {}).get("bind_pass")) if secret),
+        cluster_row.jwt_secret,
+        *(
+            secret
+            for secret in ((cluster_row.oidc or {}).get("client_secret"), (cluster_row.ldap or {}).get("bind_pass"))
+            if secret
+        ),
         *(each for row in rows for each in (row.admin_password, row.next_admin_password) if each),
         *(secret for row in rows for secret in redaction.secrets_of({**row.config, "tags": []})),
         # The URL of a webhook often is enough to post to it.
@@ -39,11 +43,13 @@ async def secrets(session: AsyncSession) -> set[str]:
 async def metrics(session: AsyncSession, topic: str, bdb_uid: int | None, now: int) -> str:
     """Return the last hour of a topic as CSV, limited to one database if the topic distinguishes databases."""
     names = sorted(history.metric_names(topic))
-    chosen = None if bdb_uid is None else await _uids_of_bdb(session, topic, bdb_uid)
-    found = await history.history(session, topic, chosen, names, now - PERIOD_SECONDS, now, MAX_POINTS[topic], now)
-    shown = endpoint_metrics.name if topic == "endpoints" else str
-    series = ((shown(uid), found.series(place)) for place, uid in enumerate(found.uids))
-    return await asyncio.to_thread(support_bundle.csv, found.first, found.step, names, series)
+    selected_uids = None if bdb_uid is None else await _uids_of_bdb(session, topic, bdb_uid)
+    frames = await history.history(
+        session, topic, selected_uids, names, now - PERIOD_SECONDS, now, MAX_POINTS[topic], now
+    )
+    name_of = endpoint_metrics.name if topic == "endpoints" else str
+    series = ((name_of(uid), frames.series(index)) for index, uid in enumerate(frames.uids))
+    return await asyncio.to_thread(support_bundle.csv, frames.first, frames.step, names, series)
 
 
 async def _uids_of_bdb(session: AsyncSession, topic: str, bdb_uid: int) -> set[int] | None:

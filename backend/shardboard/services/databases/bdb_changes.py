@@ -49,14 +49,19 @@ _EFFECTIVE = frozenset({*bdb_fields.COLUMNS, *bdb_fields.IMPLEMENTED, *bdb_field
 
 
 async def validated_changes(
-    session: AsyncSession, bdb: Bdb, payload: Mapping[str, Any], cluster: Cluster
+    session: AsyncSession,
+    bdb: Bdb,
+    payload: Mapping[str, Any],
+    cluster: Cluster,
+    *,
+    allow_duplicate_name: bool = False,
 ) -> dict[str, Any]:
     """Return the fields that differ from the current values, after all checks. Clients may send unchanged fields as well."""
-    present = _present(bdb)
-    if "io_threads" in payload and payload["io_threads"] != present["io_threads"]:
+    current = _present(bdb)
+    if "io_threads" in payload and payload["io_threads"] != current["io_threads"]:
         payload = {**payload, "io_threads": await _threads(session, bdb, payload["io_threads"])}
-    changed = _changed_fields(bdb, present, payload)
-    desired = present | changed
+    changed = _changed_fields(bdb, current, payload)
+    desired = current | changed
     if "shards_count" in changed:
         _require_sharding(bdb, changed)
     if "bigstore" in changed:
@@ -73,8 +78,10 @@ async def validated_changes(
         message = f"{fixed[0]} of an existing database cannot be changed; omit it or send its current value."
         raise NotAcceptable("not_supported", message, field=fixed[0])
     if rejected := sorted(changed.keys() - CHANGEABLE_WITH_SHARDS_COUNT) if "shards_count" in changed else []:
-        message = f"shards_count and {rejected[0]} cannot be changed by one request; change one after the other."
+        message = f"shards_count and {rejected[0]} cannot be changed by one request. Send two requests."
         raise NotAcceptable("not_supported", message, field=rejected[0])
+    if "name" in changed and not allow_duplicate_name:
+        raise_validation_error(bdb_rules.check_name(changed["name"], bdbs.names_in_use(await bdbs.list_all(session))))
     if "shards_count" not in changed and changed.keys() & {"memory_size", "bigstore_ram_size"}:
         await _check_capacity(session, bdb, desired, overbooking=cluster.rules.shards_overbooking)
     return changed
@@ -82,8 +89,8 @@ async def validated_changes(
 
 def incomplete_changes(bdb: Bdb) -> dict[str, Any]:
     """Return the desired values of fields that an earlier request changed and that may not have reached all shards."""
-    present = _present(bdb)
-    return {name: present[name] for name in bdb.incomplete_changes if name in present}
+    current = _present(bdb)
+    return {name: current[name] for name in bdb.incomplete_changes if name in current}
 
 
 def _changed_fields(bdb: Bdb, present: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,17 +112,17 @@ def _present(bdb: Bdb) -> dict[str, Any]:
         "shards_count": bdb.shards_count,
         "replication": bdb.replication,
     }
-    present = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config, **columns}
+    config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config, **columns}
     if not bdb.on_flash:
-        present["bigstore_ram_size"] = 0  # earlier versions stored any value for databases in RAM
-    return present
+        config["bigstore_ram_size"] = 0  # earlier versions stored any value for databases in RAM
+    return config
 
 
 async def _threads(session: AsyncSession, bdb: Bdb, requested: int) -> int:
     """Return `requested` if the nodes can provide that many threads; for 0, the default of the nodes."""
     rows = await shards.list_all(session)
-    chosen = {row.node_uid for row in rows if row.bdb_uid == bdb.uid}
-    hosts = hosts_with_shard_counts(await nodes.list_all(session), [row.node_uid for row in rows], chosen)
+    node_uids = {row.node_uid for row in rows if row.bdb_uid == bdb.uid}
+    hosts = hosts_with_shard_counts(await nodes.list_all(session), [row.node_uid for row in rows], node_uids)
     threads = requested or io_threads.default_threads(hosts)
     if 0 < threads <= io_threads.MAX_THREADS:
         raise_validation_error(io_threads.validation_error(threads, hosts))
@@ -146,12 +153,12 @@ async def _check_capacity(session: AsyncSession, bdb: Bdb, desired: Mapping[str,
     if ram <= 0 and disk <= 0:
         return
     occupying = await shards.list_occupying(session)
-    for room in node_capacities(await nodes.list_all(session), occupying, await bdbs.list_all(session)):
-        count = sum(shard.bdb_uid == bdb.uid and shard.node_uid == room.node_uid for shard in occupying)
-        for more, free, what, way in (
-            (ram, room.free_memory, "bytes", "add a node or allow overbooking"),
-            (disk, room.free_flash or 0, "bytes of flash", "add a node with flash or make the database smaller"),
+    for capacity in node_capacities(await nodes.list_all(session), occupying, await bdbs.list_all(session)):
+        count = sum(shard.bdb_uid == bdb.uid and shard.node_uid == capacity.node_uid for shard in occupying)
+        for needed, free, resource, remedy in (
+            (ram, capacity.free_memory, "bytes", "add a node or allow overbooking"),
+            (disk, capacity.free_flash or 0, "bytes of flash", "add a node with flash or make the database smaller"),
         ):
-            if count * more > max(free, 0):
-                message = f"Node {room.node_uid} needs {count * more} more {what} and has {max(free, 0)} free; {way}."
+            if count * needed > max(free, 0):
+                message = f"Node {capacity.node_uid} needs {count * needed} more {resource} and has {max(free, 0)} free; {remedy}."
                 raise NotAcceptable("insufficient_resources", message, field="memory_size")

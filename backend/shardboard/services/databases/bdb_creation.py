@@ -14,12 +14,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import new_shards
 from shardboard.actions.movement import node_capacities
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.domain.cluster.policy import Policy
 from shardboard.domain.databases import bdb_rules, flash, hashing, io_threads, proxy_policy
 from shardboard.domain.databases.bdb_rules import ClusterContext
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.databases.io_threads import Host
 from shardboard.domain.placement import shard_placement, slots
 from shardboard.domain.placement.shard_placement import NodeCapacity, PlacedShard
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.rules import ValidationError
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
 from shardboard.pki.shard_certificates import ShardCertificates
@@ -52,7 +55,9 @@ def raise_validation_error(error: ValidationError | None) -> None:
         raise _ERRORS[error.kind](error.code, error.message, field=error.field)
 
 
-async def plan_creation(session: AsyncSession, payload: Mapping[str, Any], cluster: Cluster) -> NewDatabase:
+async def plan_creation(
+    session: AsyncSession, payload: Mapping[str, Any], cluster: Cluster, *, allow_duplicate_name: bool = False
+) -> NewDatabase:
     """Validate the requested database and choose uids, ports and nodes. Raises the error of the first rule that it violates."""
     policy = cluster.rules
     desired = with_defaults(payload, policy)
@@ -64,7 +69,7 @@ async def plan_creation(session: AsyncSession, payload: Mapping[str, Any], clust
     taken_ports = taken_ports.union(*(each.ports for each in unknown))
     reserved = reserved_ports(cluster)
     eligible = [node for node in machines if _eligible(node, desired)]
-    surroundings = ClusterContext(
+    context = ClusterContext(
         taken_uids={bdb.uid for bdb in databases}.union(
             {shard.bdb_uid for shard in occupying}, *(each.bdb_uids for each in unknown)
         ),
@@ -73,26 +78,27 @@ async def plan_creation(session: AsyncSession, payload: Mapping[str, Any], clust
         reserved_ports=reserved,
         eligible_nodes=[node.uid for node in eligible],
         known_nodes=[node.uid for node in machines],
+        taken_names=() if allow_duplicate_name else bdbs.names_in_use(databases),
     )
-    raise_validation_error(bdb_rules.check_conflicts(desired, surroundings))
+    raise_validation_error(bdb_rules.check_conflicts(desired, context))
     await roles_and_acls.check_roles_permissions(session, desired["roles_permissions"])
     port = desired["port"] or bdb_rules.first_free_port(taken_ports | reserved)
     if port is None:
         raise NotAcceptable("port_unavailable", "All ports for databases are in use.", field="port")
-    rooms = node_capacities(eligible, occupying, databases)
-    plan = _place(rooms, desired, overbooking=policy.shards_overbooking)
-    places = [shard.node_uid for shard in occupying] + [placed.node_uid for placed in plan]
-    hosts = hosts_with_shard_counts(machines, places, {placed.node_uid for placed in plan})
+    capacities = node_capacities(eligible, occupying, databases)
+    plan = _place(capacities, desired, overbooking=policy.shards_overbooking)
+    node_uids = [shard.node_uid for shard in occupying] + [shard.node_uid for shard in plan]
+    hosts = hosts_with_shard_counts(machines, node_uids, {shard.node_uid for shard in plan})
     desired["io_threads"] = desired["io_threads"] or io_threads.default_threads(hosts)
     raise_validation_error(io_threads.validation_error(desired["io_threads"], hosts))
-    taken = surroundings.taken_uids | surroundings.uids_in_roles
-    bdb = _row(desired, desired.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, taken), port)
+    reserved_uids = context.taken_uids | context.uids_in_roles
+    bdb = _row(desired, desired.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, reserved_uids), port)
     shares = {pair: slots.render((each,)) for pair, each in enumerate(slots.split(bdb.shards_count))}
     rows = new_shards.new_shard_rows(plan, bdb.uid, cluster.next_shard_uid, occupying, machines, shares)
-    held = [proxy_policy.ShardLocation(row.node_uid, row.pair, row.role == "master") for row in rows]
-    bdb.endpoint_nodes = proxy_policy.bind(desired["proxy_policy"], [], held, [node.uid for node in machines])
+    locations = [proxy_policy.ShardLocation(row.node_uid, row.pair, row.role == ShardRole.PRIMARY) for row in rows]
+    bdb.endpoint_nodes = proxy_policy.bind(desired["proxy_policy"], [], locations, [node.uid for node in machines])
     bdb.endpoint_retiring = {}
-    return NewDatabase(bdb, rows, [*_warnings(desired, payload, machines), *_overbooked(rooms, rows, bdb)])
+    return NewDatabase(bdb, rows, [*_warnings(desired, payload, machines), *_overbooked(capacities, rows, bdb)])
 
 
 def with_defaults(payload: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
@@ -105,8 +111,10 @@ def with_defaults(payload: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     desired["io_threads"] = 0  # chosen once the nodes are known
     desired |= payload
     if "proxy_policy" not in payload:
-        usual = policy.default_sharded_proxy_policy if desired["sharding"] else policy.default_non_sharded_proxy_policy
-        desired["proxy_policy"] = "all-master-shards" if desired["oss_cluster"] else usual
+        default_policy = (
+            policy.default_sharded_proxy_policy if desired["sharding"] else policy.default_non_sharded_proxy_policy
+        )
+        desired["proxy_policy"] = "all-master-shards" if desired["oss_cluster"] else default_policy
     if desired["sharding"] and not desired["shard_key_regex"]:
         desired["shard_key_regex"] = [{"regex": rule} for rule in hashing.STANDARD]
     if "version" in payload and "redis_version" not in payload:
@@ -126,9 +134,9 @@ def with_defaults(payload: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
 def hosts_with_shard_counts(machines: Sequence[Node], places: Sequence[int], chosen: Collection[int]) -> list[Host]:
     """Return the `chosen` nodes with the number of shards on their machines. `places` are the node uids of all shards."""
     machine = {node.uid: node.facts["machine_id"] for node in machines}
-    held = Counter(machine.get(uid) for uid in places)
+    shard_counts = Counter(machine.get(uid) for uid in places)
     return [
-        Host(node.uid, node.facts["cores"], held[machine[node.uid]], node.facts["engine_version"])
+        Host(node.uid, node.facts["cores"], shard_counts[machine[node.uid]], node.facts["engine_version"])
         for node in machines
         if node.uid in chosen
     ]
@@ -136,8 +144,8 @@ def hosts_with_shard_counts(machines: Sequence[Node], places: Sequence[int], cho
 
 def _eligible(node: Node, desired: Mapping[str, Any]) -> bool:
     name = str(node.uid)
-    chosen = name not in desired["avoid_nodes"] and (not desired["use_nodes"] or name in desired["use_nodes"])
-    return chosen and node.accept_servers and not node.duty and node.agent_status == "connected"
+    is_eligible = name not in desired["avoid_nodes"] and (not desired["use_nodes"] or name in desired["use_nodes"])
+    return is_eligible and node.accept_servers and not node.duty and node.agent_status == AgentStatus.CONNECTED
 
 
 def _place(capacities: Sequence[NodeCapacity], desired: Mapping[str, Any], *, overbooking: bool) -> list[PlacedShard]:
@@ -161,7 +169,7 @@ def _row(desired: Mapping[str, Any], uid: int, port: int) -> Bdb:
     return Bdb(
         uid=uid,
         name=desired["name"],
-        status="pending",
+        status=BdbStatus.PENDING,
         status_detail="",
         incomplete_changes=[],
         memory_size=desired["memory_size"],
@@ -182,24 +190,24 @@ def _row(desired: Mapping[str, Any], uid: int, port: int) -> Bdb:
 
 def _warnings(desired: Mapping[str, Any], payload: Mapping[str, Any], machines: Sequence[Node]) -> list[str]:
     """Return the properties of the database that the client may not expect, one sentence each."""
-    found = []
+    warnings = []
     name = desired["name"]
     rules = [rule["regex"] for rule in desired["shard_key_regex"]]
     if rules and hashing.judge(rules, implicit_shard_key=desired["implicit_shard_key"]).misprint:
-        found.append(
+        warnings.append(
             f"The shard_key_regex of database {name} was interpreted as the standard policy: "
             "only the part of a key in braces is hashed if there is one, otherwise the complete key."
         )
     if desired["version"] != bdb_fields.ENGINE_VERSION:
         engines = sorted({node.facts.get("engine_version", "") for node in machines} - {""})
-        found.append(
+        warnings.append(
             f"Database {name} was created for version {desired['version']} and runs on Valkey "
             f"{', '.join(engines) or '8'}, which supports the commands of Redis {bdb_fields.ENGINE_VERSION}."
         )
-    idle = ineffective_fields(payload)
-    if idle:
-        found.append(f"Fields of database {name} were stored without effect: {', '.join(idle)}.")
-    return found
+    ineffective = ineffective_fields(payload)
+    if ineffective:
+        warnings.append(f"Fields of database {name} were stored without effect: {', '.join(ineffective)}.")
+    return warnings
 
 
 def ineffective_fields(payload: Mapping[str, Any]) -> list[str]:
@@ -216,9 +224,9 @@ def ineffective_fields(payload: Mapping[str, Any]) -> list[str]:
 def _overbooked(capacities: Sequence[NodeCapacity], rows: Sequence[Shard], bdb: Bdb) -> list[str]:
     size = bdb.shard_memory.ram
     short = [
-        str(room.node_uid)
-        for room in capacities
-        if (count := sum(row.node_uid == room.node_uid for row in rows)) and count * size > room.free_memory
+        str(capacity.node_uid)
+        for capacity in capacities
+        if (count := sum(row.node_uid == capacity.node_uid for row in rows)) and count * size > capacity.free_memory
     ]
     if not short:
         return []

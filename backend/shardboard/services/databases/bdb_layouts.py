@@ -9,6 +9,7 @@ from shardboard.domain.databases import io_threads
 from shardboard.domain.placement import rebalance
 from shardboard.domain.placement.layout import Copy, Layout, move_title
 from shardboard.domain.placement.moves import Move
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.errors import NotAcceptable
 from shardboard.services.databases import upgrades
 from shardboard.state.databases.bdbs import Bdb
@@ -21,19 +22,19 @@ MOVING_FIELDS = frozenset({"replication", "shards_placement"})
 def plan_moves(view: ClusterView, bdb: Bdb, changed: Collection[str]) -> list[Move]:
     """Return the moves. `bdb` already has its new values. Raises NotAcceptable if replicas do not fit on any node."""
     view.databases = {**view.databases, bdb.uid: bdb}
-    board = view.layout()
+    layout = view.layout()
     if "replication" in changed and "shards_placement" in changed:
         message = "replication and shards_placement must be changed one after the other."
         raise NotAcceptable("not_supported", message, field="shards_placement")
-    replaced = _applied_at_start(view, bdb) if "io_threads" in changed else []
-    if replaced:
-        if others := sorted(MOVING_FIELDS & set(changed)):
-            message = f"io_threads and {others[0]} must be changed one after the other on Valkey 8."
+    restart_moves = _applied_at_start(view, bdb) if "io_threads" in changed else []
+    if restart_moves:
+        if moving_fields := sorted(MOVING_FIELDS & set(changed)):
+            message = f"io_threads and {moving_fields[0]} must be changed one after the other on Valkey 8."
             raise NotAcceptable("not_supported", message, field="io_threads")
-        return _replace(view, bdb, replaced)
+        return _replace(view, bdb, restart_moves)
     if "replication" in changed:
-        return _replicate(board, bdb) if bdb.replication else _remove_replicas(board, bdb)
-    return rebalance.plan(board, bdb.uid) if "shards_placement" in changed else []
+        return _replicate(layout, bdb) if bdb.replication else _remove_replicas(layout, bdb)
+    return rebalance.plan(layout, bdb.uid) if "shards_placement" in changed else []
 
 
 def _applied_at_start(view: ClusterView, bdb: Bdb) -> list[Shard]:
@@ -57,35 +58,37 @@ def _replace(view: ClusterView, bdb: Bdb, rows: list[Shard]) -> list[Move]:
             bdb=bdb.uid,
             pair=row.pair,
             title=f"Replace {movement.role_name(row)} redis:{row.uid} on node {row.node_uid} by one {label}",
-            leaves=row.uid,
+            removed=row.uid,
             to=row.node_uid,
         )
-        for row in sorted(rows, key=lambda row: (row.pair, row.current_role == "master"))
+        for row in sorted(rows, key=lambda row: (row.pair, row.current_role == ShardRole.PRIMARY))
     ]
 
 
 def _replicate(layout: Layout, bdb: Bdb) -> list[Move]:
-    planned = []
-    for head in _copies(layout, bdb, is_primary=True):
-        if len(layout.pair(bdb.uid, head.pair)) > 1:
+    moves = []
+    for primary in _copies(layout, bdb, is_primary=True):
+        if len(layout.pair(bdb.uid, primary.pair)) > 1:
             continue  # the replica of an earlier attempt still exists
-        node = layout.choose(Copy(0, bdb.uid, head.pair, head.node, is_primary=False))
+        node = layout.choose(Copy(0, bdb.uid, primary.pair, primary.node, is_primary=False))
         if node is None:
-            message = f"No node has enough capacity for a replica of redis:{head.uid}; add a node or allow overbooking."
+            message = (
+                f"No node has enough capacity for a replica of redis:{primary.uid}; add a node or allow overbooking."
+            )
             raise NotAcceptable("insufficient_resources", message, field="replication")
-        layout.add(bdb.uid, head.pair, node)
-        label = f"Add a replica of redis:{head.uid} of {bdb.name} on node {node}"
-        planned.append(Move(bdb.uid, head.pair, label, to=node))
-    return planned
+        layout.add(bdb.uid, primary.pair, node)
+        label = f"Add a replica of redis:{primary.uid} of {bdb.name} on node {node}"
+        moves.append(Move(bdb.uid, primary.pair, label, to=node))
+    return moves
 
 
 def _remove_replicas(layout: Layout, bdb: Bdb) -> list[Move]:
     return [
-        Move(bdb.uid, copy.pair, move_title(layout, copy), leaves=copy.uid)
+        Move(bdb.uid, copy.pair, move_title(layout, copy), removed=copy.uid)
         for copy in _copies(layout, bdb, is_primary=False)
     ]
 
 
 def _copies(layout: Layout, bdb: Bdb, *, is_primary: bool) -> list[Copy]:
-    held = [copy for copy in layout.copies.values() if copy.bdb == bdb.uid and copy.is_primary == is_primary]
-    return sorted(held, key=lambda copy: (copy.pair, copy.uid))
+    copies = [copy for copy in layout.copies.values() if copy.bdb == bdb.uid and copy.is_primary == is_primary]
+    return sorted(copies, key=lambda copy: (copy.pair, copy.uid))

@@ -8,8 +8,12 @@ from sqlalchemy import inspect
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import movement, queue
+from shardboard.actions.bdb_parameters import UpdateParameters
 from shardboard.actions.movement import ClusterView
+from shardboard.domain.cluster.actions import ActionName, ActionStatus
 from shardboard.domain.databases.bdb_rules import MAX_UID
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import DesiredState
 from shardboard.domain.placement.moves import Move
 from shardboard.domain.text import plural
 from shardboard.errors import Conflict, NotFound
@@ -30,16 +34,21 @@ BASE_DEADLINE = timedelta(seconds=60)
 DEADLINE_PER_SHARD = timedelta(seconds=0.5)
 APPEND_ONLY_DEADLINE = timedelta(hours=6)
 """Shards of a node write their append-only files one after the other, and disks may be slow."""
-REMOVABLE = ("active", "creation-failed", "pending")
+REMOVABLE = (BdbStatus.ACTIVE, BdbStatus.CREATION_FAILED, BdbStatus.PENDING)
 
 
 async def create(
-    session: AsyncSession, payload: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
+    session: AsyncSession,
+    payload: Mapping[str, Any],
+    principal: Principal,
+    *,
+    dry_run: bool = False,
+    allow_duplicate_name: bool = False,
 ) -> tuple[Bdb, Sequence[Shard]]:
     """Create a database and its shards in status `pending`. With `dry_run` the rows do not belong to a session."""
-    # Locked, so that two concurrent creations do not choose the same uids and ports.
+    # Locked, so that two concurrent creations do not choose the same uids, ports and names.
     cluster = await cluster_state.load_for_update(session)
-    new = await bdb_creation.plan_creation(session, payload, cluster)
+    new = await bdb_creation.plan_creation(session, payload, cluster, allow_duplicate_name=allow_duplicate_name)
     if dry_run:
         return new.bdb, new.shards
     bdb = new.bdb
@@ -48,7 +57,7 @@ async def create(
     cluster.next_shard_uid += len(new.shards)
     action = queue.enqueue(
         session,
-        "SMCreateBDB",
+        ActionName.CREATE_BDB,
         object_uid=bdb.uid,
         description=f"Create database {bdb.name}",
         originator=principal.username,
@@ -62,7 +71,13 @@ async def create(
 
 
 async def update(
-    session: AsyncSession, uid: int, payload: Mapping[str, Any], principal: Principal, *, dry_run: bool = False
+    session: AsyncSession,
+    uid: int,
+    payload: Mapping[str, Any],
+    principal: Principal,
+    *,
+    dry_run: bool = False,
+    allow_duplicate_name: bool = False,
 ) -> tuple[Bdb, resharding.ReshardPlan | None]:
     """Apply fields that differ from the current ones, and changes of earlier requests that did not reach all shards.
 
@@ -70,7 +85,7 @@ async def update(
     """
     cluster = await cluster_state.load_for_update(session)
     bdb = await queue.load_idle_bdb(session, uid)
-    changed = await validated_changes(session, bdb, payload, cluster)
+    changed = await validated_changes(session, bdb, payload, cluster, allow_duplicate_name=allow_duplicate_name)
     if "shards_count" not in changed:  # new shards start with all current settings
         changed = incomplete_changes(bdb) | changed
     if not changed:
@@ -97,12 +112,14 @@ async def revamp(
     changed = await validated_changes(session, bdb, payload, cluster)
     plan = await resharding.plan(session, bdb, changed, avoid)
     blueprint = plan.blueprint(await shards.list_for_bdb(session, uid))
-    reshapes = "shards_count" in changed or (not changed and plan.moved_slots > 0)
-    if not changed and not reshapes:
+    needs_resharding = "shards_count" in changed or (not changed and plan.moved_slots > 0)
+    if not changed and not needs_resharding:
         if not dry_run and not bdb.incomplete_changes:
             bdb.status_detail = ""  # the database is as desired, whatever the result of an earlier request
         return bdb, blueprint
-    return await _change(session, bdb, changed, plan if reshapes else None, principal, dry_run=dry_run), blueprint
+    return await _change(
+        session, bdb, changed, plan if needs_resharding else None, principal, dry_run=dry_run
+    ), blueprint
 
 
 async def _change(
@@ -119,23 +136,23 @@ async def _change(
     old_name, primaries = bdb.name, bdb.shards_count
     _apply(target, changed)
     view = await movement.locked_view(session)
-    planned = bdb_layouts.plan_moves(view, target, changed) if plan is None else []
-    if planned:
+    moves = bdb_layouts.plan_moves(view, target, changed) if plan is None else []
+    if moves:
         await queue.require_idle(session, [bdb], "busy")
-    target.status = "active-change-pending"
+    target.status = BdbStatus.CHANGE_PENDING
     if dry_run:
         return target
     if plan is not None:
         action = await resharding.schedule(session, bdb, plan, principal.username)
         bdb.action_uid = action.uid
     else:
-        _queue_update(session, view, bdb, changed, planned, principal)
+        _queue_update(session, view, bdb, changed, moves, principal)
     if bdb.name != old_name:
         _record_event(session, bdb, "bdb_name_updated", f"Database {old_name} was renamed to {bdb.name}.", principal)
     _record_event(session, bdb, "bdb_updated", _request_message(bdb, changed, plan, primaries), principal)
-    idle = bdb_creation.ineffective_fields(changed)
-    if idle:
-        message = f"Fields of database {bdb.name} were stored without effect: {', '.join(idle)}."
+    ineffective = bdb_creation.ineffective_fields(changed)
+    if ineffective:
+        message = f"Fields of database {bdb.name} were stored without effect: {', '.join(ineffective)}."
         _record_event(session, bdb, "bdb_config_warning", message, principal, severity="WARNING")
     await session.flush()
     return bdb
@@ -170,12 +187,12 @@ def _queue_update(
     principal: Principal,
 ) -> None:
     description = f"Change database {bdb.name}: {_names(changed)}"
-    params = {"changed": sorted(changed)}
+    params = UpdateParameters(changed=tuple(sorted(changed)))
     if planned:
         movement.queue_moves(
             session,
             view,
-            "SMUpdateBDB",
+            ActionName.UPDATE_BDB,
             planned,
             description=description,
             originator=principal.username,
@@ -183,12 +200,12 @@ def _queue_update(
             object_uid=bdb.uid,
             params=params,
             # Cancelling does not bring back replicas that have been removed.
-            cancellable=all(move.to is not None or move.leaves is None for move in planned),
+            cancellable=all(move.to is not None or move.removed is None for move in planned),
         )
         return
     action = queue.enqueue(
         session,
-        "SMUpdateBDB",
+        ActionName.UPDATE_BDB,
         object_uid=bdb.uid,
         description=description,
         originator=principal.username,
@@ -203,23 +220,23 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> Bdb:
     """Schedule the deletion of a database, its shards and their data."""
     await cluster_state.load_for_update(session)
     bdb = await _locked(session, uid)
-    given_up = bdb.status == "delete-pending" and bdb.action_uid is None
-    if bdb.status not in REMOVABLE and not given_up:
+    was_abandoned = bdb.status == BdbStatus.DELETE_PENDING and bdb.action_uid is None
+    if bdb.status not in REMOVABLE and not was_abandoned:
         raise Conflict("busy", f"Database {bdb.name} is {bdb.status}; try again when it is active.")
-    if bdb.status == "pending":
+    if bdb.status == BdbStatus.PENDING:
         await _end_creation(session, bdb)
-    held = [shard for shard in await shards.list_occupying(session) if shard.bdb_uid == uid]
-    for shard in held:
-        shard.desired = "absent"
+    rows = [shard for shard in await shards.list_occupying(session) if shard.bdb_uid == uid]
+    for shard in rows:
+        shard.desired = DesiredState.ABSENT
     action = queue.enqueue(
         session,
-        "SMDeleteBDB",
+        ActionName.DELETE_BDB,
         object_uid=uid,
         description=f"Delete database {bdb.name}",
         originator=principal.username,
-        deadline=_deadline(len(held)),
+        deadline=_deadline(len(rows)),
     )
-    bdb.status = "delete-pending"
+    bdb.status = BdbStatus.DELETE_PENDING
     bdb.status_detail = ""
     bdb.action_uid = action.uid
     bdb.changed_at = datetime.now(UTC)
@@ -235,13 +252,13 @@ async def flush(session: AsyncSession, uid: int, principal: Principal, *, dry_ru
         return bdb
     action = queue.enqueue(
         session,
-        "SMFlushBDB",
+        ActionName.FLUSH_BDB,
         object_uid=uid,
         description=f"Flush database {bdb.name}",
         originator=principal.username,
         deadline=_deadline(bdb.shards_count),
     )
-    bdb.status = "active-change-pending"
+    bdb.status = BdbStatus.CHANGE_PENDING
     bdb.action_uid = action.uid
     message = f"The deletion of all keys of database {bdb.name} was requested."
     _record_event(session, bdb, "bdb_flush_request", message, principal)
@@ -256,8 +273,8 @@ async def set_passwords(
     bdb = await queue.load_idle_bdb(session, uid)
     first, *others = choose(bdb.passwords)
     desired = {"authentication_redis_pass": first, "other_passwords": others}
-    present = {"other_passwords": [], **bdb.config}
-    changed = incomplete_changes(bdb) | {name: value for name, value in desired.items() if value != present[name]}
+    current = {"other_passwords": [], **bdb.config}
+    changed = incomplete_changes(bdb) | {name: value for name, value in desired.items() if value != current[name]}
     return await _change(session, bdb, changed, None, principal, dry_run=dry_run) if changed else bdb
 
 
@@ -271,7 +288,7 @@ async def _locked(session: AsyncSession, uid: int) -> Bdb:
 async def _end_creation(session: AsyncSession, bdb: Bdb) -> None:
     """End the creation that is still running. Without the lease, its loop cannot write its results."""
     for action in await actions.list_open_for_bdb(session, bdb.uid):
-        action.status = "failed"
+        action.status = ActionStatus.FAILED
         action.error = "The database was deleted while it was being created."
         action.finished_at = datetime.now(UTC)
         action.lease_token = None

@@ -32,9 +32,9 @@ async def change_threads(
         if change.threads is not None and change.threads > limit:
             message = f"threads must not exceed max_threads, which is {limit} on node {node.uid}."
             raise NotAcceptable("invalid_input", message, field="threads")
-        before = node.proxy_threads
+        previous = node.proxy_threads
         changed = {"proxy_max_threads": limit} | ({"proxy_threads": change.threads} if change.threads else {})
         node.config = {**node.config, **changed}
-        if (now := node.proxy_threads) != before:
-            message = f"The threads of the proxy of node {node.uid} were changed from {before} to {now}."
+        if (now := node.proxy_threads) != previous:
+            message = f"The threads of the proxy of node {node.uid} were changed from {previous} to {now}."
             record(session, "proxy_updated", message, source="node", originator=principal.username, node_uid=node.uid)

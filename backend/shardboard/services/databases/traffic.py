@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.domain.cluster.actions import ActionName
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.services.access.authorization import Principal
 from shardboard.state.alerting import events
 from shardboard.state.cluster.actions import Action
@@ -21,13 +23,13 @@ async def schedule(session: AsyncSession, uid: int, principal: Principal, *, sto
     bdb.changed_at = datetime.now(UTC)
     action = queue.enqueue(
         session,
-        "SMStopTraffic" if stop else "SMResumeTraffic",
+        ActionName.STOP_TRAFFIC if stop else ActionName.RESUME_TRAFFIC,
         object_uid=uid,
         description=f"{'Stop' if stop else 'Resume'} the traffic of database {bdb.name}",
         originator=principal.username,
         deadline=DEADLINE,
     )
-    bdb.status, bdb.action_uid = "active-change-pending", action.uid
+    bdb.status, bdb.action_uid = BdbStatus.CHANGE_PENDING, action.uid
     events.record_for_action(
         session,
         action,

@@ -12,16 +12,17 @@ from dataclasses import dataclass, replace
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import movement, queue
+from shardboard.actions.move_parameters import MoveParameters
 from shardboard.actions.movement import ClusterView
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.domain.placement.moves import Move
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
 from shardboard.state.alerting import events
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
-
-ACTION_NAME = "SMUpgradeBDB"
 
 
 @dataclass(frozen=True)
@@ -72,16 +73,16 @@ class UpgradeForecast:
 
 async def preview_for_node(session: AsyncSession, node_uid: int) -> list[UpgradeForecast]:
     """Return a forecast for each database on the node that has shards with another engine version than the installed one."""
-    return [outlook async for _, outlook in _forecasts_for_node(session, node_uid)]
+    return [forecast async for _, forecast in _forecasts_for_node(session, node_uid)]
 
 
 async def schedule_for_node(session: AsyncSession, node_uid: int, principal: Principal) -> list[UpgradeForecast]:
     """Schedule an action for each database that can be upgraded now; they run concurrently. Others are returned with the reason."""
     return [
-        replace(outlook, action=_queue(session, view, outlook.bdb, outlook.plan, principal, UpgradeOptions()))
-        if outlook.plan
-        else outlook
-        async for view, outlook in _forecasts_for_node(session, node_uid)
+        replace(forecast, action=_queue(session, view, forecast.bdb, forecast.plan, principal, UpgradeOptions()))
+        if forecast.plan
+        else forecast
+        async for view, forecast in _forecasts_for_node(session, node_uid)
     ]
 
 
@@ -101,7 +102,7 @@ async def _forecasts_for_node(
             continue
         if plan.moves:
             # Databases that are upgraded at the same time need their capacity at the same time.
-            additional = [Shard(bdb_uid=uid, node_uid=to) for to in {move.to for move in plan.moves}]
+            additional = [Shard(bdb_uid=uid, node_uid=target) for target in {move.to for move in plan.moves}]
             yield view, UpgradeForecast(bdb, plan)
             view = replace(view, occupying_shards=[*view.occupying_shards, *additional])
 
@@ -117,13 +118,13 @@ def _queue(
     action = movement.queue_moves(
         session,
         view,
-        ACTION_NAME,
+        ActionName.UPGRADE_BDB,
         plan.moves,
         description=plan.description,
         originator=principal.username,
         object_type="bdb",
         object_uid=bdb.uid,
-        params={"pairs_at_once": options.concurrent_shards},
+        params=MoveParameters(concurrent_pairs=options.concurrent_shards),
     )
     events.record_for_action(session, action, "bdb_upgrade_request", f"{plan.description} was requested.")
     return action
@@ -143,42 +144,42 @@ def _plan(view: ClusterView, bdb: Bdb, options: UpgradeOptions) -> PlannedUpgrad
     if options.version and not (version + ".").startswith(options.version.rstrip(".") + "."):
         message = f"The nodes of {bdb.name} have Valkey {version}, not {options.version}. Install that version first."
         raise NotAcceptable("version_not_found", message, field="redis_version")
-    behind = [row for row in rows if options.include_current or row.observed_version != version]
-    for row in behind:
+    outdated = [row for row in rows if options.include_current or row.observed_version != version]
+    for row in outdated:
         if _series(row.observed_version) > _series(version):
             message = (
                 f"Shard redis:{row.uid} runs Valkey {row.observed_version}. Its node now has {version}, which cannot read data "
                 "of that version. Install the newer version again, or restore a backup into a new database."
             )
             raise NotAcceptable("downgrade_not_possible", message)
-    check_capacity(view, bdb, behind)
+    check_capacity(view, bdb, outdated)
     # Sorted by the current role: moves of a pair are carried out in this order.
-    behind.sort(key=lambda row: (row.pair, row.current_role == "master"))
-    planned = [
+    outdated.sort(key=lambda row: (row.pair, row.current_role == ShardRole.PRIMARY))
+    moves = [
         Move(
             bdb=row.bdb_uid,
             pair=row.pair,
             title=f"Replace {movement.role_name(row)} redis:{row.uid} on node {row.node_uid}"
             + (f" (Valkey {row.observed_version})" if row.observed_version else "")
             + f" by one with Valkey {version}",
-            leaves=row.uid,
+            removed=row.uid,
             to=row.node_uid,
         )
-        for row in behind
+        for row in outdated
     ]
-    return PlannedUpgrade(planned, f"Upgrade of {len(planned)} shards of {bdb.name} to Valkey {version}")
+    return PlannedUpgrade(moves, f"Upgrade of {len(moves)} shards of {bdb.name} to Valkey {version}")
 
 
 def installed_version(view: ClusterView, bdb: Bdb, node_uids: Collection[int]) -> str:
     """Return the version that is installed on all nodes. With different versions, a replica could become older than its primary."""
-    found = {uid: view.nodes[uid].facts["engine_version"] for uid in sorted(node_uids)}
-    for uid in found:
+    version_by_node = {uid: view.nodes[uid].facts["engine_version"] for uid in sorted(node_uids)}
+    for uid in version_by_node:
         if not movement.can_take_shards(view.nodes[uid]):
             raise NotAcceptable("node_not_connected", f"Node {uid} of {bdb.name} cannot take shards at the moment.")
-    versions = set(found.values())
+    versions = set(version_by_node.values())
     if len(versions) == 1 and (version := versions.pop()):
         return str(version)
-    versions_by_node = ", ".join(f"node {uid}: {version or 'none'}" for uid, version in found.items())
+    versions_by_node = ", ".join(f"node {uid}: {version or 'none'}" for uid, version in version_by_node.items())
     raise NotAcceptable(
         "versions_differ",
         f"The nodes of {bdb.name} have different engines ({versions_by_node}). Install the same version on all.",
@@ -192,19 +193,19 @@ def _series(version: str) -> tuple[int, ...]:
 
 def check_capacity(view: ClusterView, bdb: Bdb, behind: Sequence[Shard]) -> None:
     """Check the capacity for one more shard on each node. Without capacity for two, shards are replaced one after the other."""
-    rooms, memory, disk = view.capacities(), view.memory(bdb), bdb.shard_memory.flash or 0
+    capacities, memory, disk = view.capacities(), view.memory(bdb), bdb.shard_memory.flash or 0
     for uid in sorted({row.node_uid for row in behind}):
-        room = rooms[uid]
-        if room.shards + 1 > room.max_shards:
-            message = f"Node {uid} runs {room.shards} of at most {room.max_shards} shards; an upgrade temporarily needs one more."
+        node = capacities[uid]
+        if node.shards + 1 > node.max_shards:
+            message = f"Node {uid} runs {node.shards} of at most {node.max_shards} shards; an upgrade temporarily needs one more."
             raise NotAcceptable("insufficient_resources", message)
-        if memory > max(room.free_memory, 0):
+        if memory > max(node.free_memory, 0):
             message = (
-                f"Node {uid} has {max(room.free_memory, 0)} bytes of free memory; a second copy needs {memory} bytes."
+                f"Node {uid} has {max(node.free_memory, 0)} bytes of free memory; a second copy needs {memory} bytes."
             )
             raise NotAcceptable("insufficient_resources", message)
-        if bdb.on_flash and not room.has_flash_for(disk):
+        if bdb.on_flash and not node.has_flash_for(disk):
             message = (
-                f"Node {uid} has {max(room.free_flash or 0, 0)} bytes of free flash; a second copy needs {disk} bytes."
+                f"Node {uid} has {max(node.free_flash or 0, 0)} bytes of free flash; a second copy needs {disk} bytes."
             )
             raise NotAcceptable("insufficient_resources", message)

@@ -3,6 +3,7 @@
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import drills
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.errors import BadRequest, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
 from shardboard.state.cluster import cluster, nodes
@@ -52,7 +53,7 @@ async def check_drill(session: AsyncSession, node_uid: int, *, kind: str, shard_
     node = await nodes.by_uid(session, node_uid)
     if node is None:
         raise NotFound("node_not_found", f"Node {node_uid} does not exist.")
-    if node.agent_status != "connected":
+    if node.agent_status != AgentStatus.CONNECTED:
         raise NotAcceptable(
             "node_not_connected", f"The agent of node {node_uid} does not respond, so it cannot run a drill."
         )

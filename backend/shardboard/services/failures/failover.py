@@ -6,6 +6,11 @@ from datetime import timedelta
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.actions.failure_parameters import RequestedFailoverParameters
+from shardboard.domain.cluster.actions import ActionName
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.shard_status import ShardLink, ShardStatus
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.text import plural
 from shardboard.errors import BadRequest, Conflict, NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
@@ -31,25 +36,27 @@ async def schedule(
             "failover_shards_different_bdb", "All shards of one failover must belong to the same database."
         )
     bdb = await bdbs.by_uid(session, rows[0].bdb_uid)
-    if bdb is None or bdb.status != "active":
+    if bdb is None or bdb.status != BdbStatus.ACTIVE:
         raise Conflict("db_busy", "The database is being changed; try again when it is active.")
     if await actions.list_open_for_bdb(session, bdb.uid):
         raise Conflict("db_busy", f"Another action is running on {bdb.name}; try again when it has finished.")
-    held = await shards.list_for_bdb(session, bdb.uid)
+    bdb_rows = await shards.list_for_bdb(session, bdb.uid)
     for row in rows:
-        replicas = [each for each in held if each.pair == row.pair and each.current_role == "slave"]
-        if not any(each.observed_status == "ok" and each.observed_link == "idle" for each in replicas):
+        replicas = [each for each in bdb_rows if each.pair == row.pair and each.current_role == ShardRole.REPLICA]
+        if not any(
+            each.observed_status == ShardStatus.OK and each.observed_link == ShardLink.IDLE for each in replicas
+        ):
             raise NotAcceptable("replication_violation", f"Shard redis:{row.uid} has no replica in sync.")
     if dry_run:
         return None
     return queue.enqueue(
         session,
-        "SMShardFailover",
+        ActionName.SHARD_FAILOVER,
         object_uid=bdb.uid,
-        description=f"Fail over {plural(len(rows), 'shard')} of {bdb.name}",
+        description=f"Switch over {plural(len(rows), 'shard')} of {bdb.name}",
         originator=principal.username,
         deadline=DEADLINE,
-        params={"shards": [row.uid for row in rows], "force": force},
+        params=RequestedFailoverParameters(shards=tuple(row.uid for row in rows), force=force),
     )
 
 
@@ -57,6 +64,6 @@ async def _primary(session: AsyncSession, uid: int) -> Shard:
     shard = await shards.by_uid(session, uid)
     if shard is None:
         raise NotFound("shard_not_exist", f"Shard {uid} does not exist.")
-    if shard.current_role != "master":
-        raise BadRequest("shard_is_slave", f"Shard redis:{uid} is a replica; name the primary to fail over.")
+    if shard.current_role != ShardRole.PRIMARY:
+        raise BadRequest("shard_is_slave", f"Shard redis:{uid} is a replica. Send the uid of its primary.")
     return shard

@@ -4,9 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from shardboard.actions.movement import ClusterView
+from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.databases import proxy_policy
 from shardboard.domain.databases.proxy_policy import ShardLocation
 from shardboard.domain.placement.layout import Layout
+from shardboard.kit.addresses import host_port
 
 
 @dataclass(frozen=True)
@@ -30,26 +32,30 @@ def address_changes(
     by then, and `leaving` nodes have been removed.
     """
     machines = view.nodes.values()
-    living = {node.uid for node in machines if node.health != "down"} - set(removed)
-    rests = {node.uid for node in machines if node.duty} | {*draining, *removed}
+    up_node_uids = {node.uid for node in machines if node.health != NodeHealth.DOWN} - set(removed)
+    nodes_with_duty = {node.uid for node in machines if node.duty} | {*draining, *removed}
     grace = view.cluster.rules.endpoint_rebind_propagation_grace_time
-    found = []
+    changes = []
     for bdb in view.databases.values():
-        held = [
+        locations = [
             ShardLocation(copy.node, copy.pair, copy.is_primary)
             for copy in layout.copies.values()
             if copy.bdb == bdb.uid
         ]
-        if not held:
+        if not locations:
             continue
-        chosen = proxy_policy.bind(bdb.config["proxy_policy"], bdb.endpoint_nodes, held, living, rests)
-        left = [uid for uid in bdb.endpoint_nodes if uid not in chosen and uid in view.nodes]
-        if left:
-            old, new = ([f"{view.nodes[uid].addr}:{bdb.port}" for uid in uids] for uids in (left, chosen))
-            found.append(
+        node_uids = proxy_policy.bind(
+            bdb.config["proxy_policy"], bdb.endpoint_nodes, locations, up_node_uids, nodes_with_duty
+        )
+        removed_nodes = [uid for uid in bdb.endpoint_nodes if uid not in node_uids and uid in view.nodes]
+        if removed_nodes:
+            old, new = (
+                [host_port(view.nodes[uid].addr, bdb.port) for uid in uids] for uids in (removed_nodes, node_uids)
+            )
+            changes.append(
                 EndpointAddressChange(bdb.uid, old, new, proxy_policy.address_change_message(bdb.name, old, new, grace))
             )
-    return found
+    return changes
 
 
 def messages_text(found: Sequence[EndpointAddressChange]) -> str:

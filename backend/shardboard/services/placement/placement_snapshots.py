@@ -17,10 +17,10 @@ MAINTENANCE, USER = "maintenance", "user"
 
 async def create_for_maintenance(session: AsyncSession, view: ClusterView, node_uid: int, *, overwrite: bool) -> str:
     """Create a maintenance snapshot unless an earlier one exists. Returns the name of the new one, or an empty string."""
-    present = [each for each in await placement_snapshots.list_for_node(session, node_uid) if each.kind == MAINTENANCE]
-    if present and not overwrite:
+    existing = [each for each in await placement_snapshots.list_for_node(session, node_uid) if each.kind == MAINTENANCE]
+    if existing and not overwrite:
         return ""
-    for each in present:
+    for each in existing:
         await session.delete(each)
     now = datetime.now(UTC)
     return _add(session, view, node_uid, f"maintenance_mode_{now:%Y-%m-%d_%H-%M-%S}_node_{node_uid}", MAINTENANCE).name
@@ -33,46 +33,46 @@ async def create(session: AsyncSession, node_uid: int, name: str, principal: Pri
         raise NotFound("node_not_found", f"Node {node_uid} does not exist.")
     if await session.get(Snapshot, name) is not None:
         raise Conflict("snapshot_exists", f"The snapshot {name} already exists.")
-    made = _add(session, view, node_uid, name, USER)
+    snapshot = _add(session, view, node_uid, name, USER)
     message = f"Snapshot {name} of the placement on node {node_uid} was created."
     events.record(
         session, "node_snapshot_created", message, source="node", originator=principal.username, node_uid=node_uid
     )
-    return made
+    return snapshot
 
 
 async def delete(session: AsyncSession, node_uid: int, name: str, principal: Principal) -> Snapshot:
     """Delete a snapshot. Maintenance snapshots are deleted only when maintenance ends."""
-    found = await find(session, node_uid, name)
-    if found is None:
+    snapshot = await find(session, node_uid, name)
+    if snapshot is None:
         raise NotFound("snapshot_not_found", f"Node {node_uid} has no snapshot.")
-    if found.kind == MAINTENANCE:
+    if snapshot.kind == MAINTENANCE:
         raise Forbidden(
             "maintenance_snapshot", "Maintenance snapshots cannot be deleted; they are removed when maintenance ends."
         )
-    await session.delete(found)
+    await session.delete(snapshot)
     message = f"Snapshot {name} of node {node_uid} was deleted."
     events.record(
         session, "node_snapshot_deleted", message, source="node", originator=principal.username, node_uid=node_uid
     )
-    return found
+    return snapshot
 
 
 async def find(session: AsyncSession, node_uid: int, name: str) -> Snapshot | None:
     """Return the named snapshot; without a name, the latest maintenance snapshot, if any. Raises NotFound for an unknown name."""
     if not name:
         return await placement_snapshots.get_latest(session, node_uid, MAINTENANCE)
-    found = next(
+    snapshot = next(
         (each for each in await placement_snapshots.list_for_node(session, node_uid) if each.name == name), None
     )
-    if found is None:
+    if snapshot is None:
         raise NotFound("snapshot_not_found", f"Node {node_uid} has no snapshot {name}.")
-    return found
+    return snapshot
 
 
 def _add(session: AsyncSession, view: ClusterView, node_uid: int, name: str, kind: str) -> Snapshot:
     pairs = {(row.bdb_uid, row.pair) for row in view.desired_shards if row.node_uid == node_uid}
-    made = Snapshot(
+    snapshot = Snapshot(
         name=name,
         node_uid=node_uid,
         kind=kind,
@@ -83,5 +83,5 @@ def _add(session: AsyncSession, view: ClusterView, node_uid: int, name: str, kin
             if (row.bdb_uid, row.pair) in pairs
         ],
     )
-    session.add(made)
-    return made
+    session.add(snapshot)
+    return snapshot

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import movement, queue
+from shardboard.actions.move_parameters import MoveParameters
 from shardboard.actions.movement import ClusterView
+from shardboard.domain.cluster.actions import ActionName
+from shardboard.domain.cluster.node_status import AgentStatus, NodeHealth
 from shardboard.domain.placement.moves import Move
 from shardboard.errors import NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
@@ -14,8 +17,6 @@ from shardboard.services.placement.endpoint_addresses import EndpointAddressChan
 from shardboard.state.alerting import events
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases.shards import Shard
-
-ACTION_NAME = "SMMigrateShards"
 
 
 async def schedule(
@@ -35,12 +36,12 @@ async def schedule(
     view = await movement.locked_view(session)
     if not uids:
         raise NotFound("shard_uids_required", "The request names no shards.")
-    known = {row.uid: row for row in view.desired_shards}
-    chosen = dict.fromkeys(uids)
-    for uid in chosen:
-        if uid not in known:
+    rows_by_uid = {row.uid: row for row in view.desired_shards}
+    unique_uids = dict.fromkeys(uids)
+    for uid in unique_uids:
+        if uid not in rows_by_uid:
             raise NotFound("shard_not_exist", f"Shard {uid} does not exist.")
-    leaving = [known[uid] for uid in chosen if known[uid].node_uid != target]
+    leaving = [rows_by_uid[uid] for uid in unique_uids if rows_by_uid[uid].node_uid != target]
     _check_target(view, target)
     if not leaving:
         return None, []
@@ -49,67 +50,67 @@ async def schedule(
     await queue.require_idle(session, databases)
     _check_copies(view, leaving, target)
     _check_capacity(view, leaving, target)
-    board = view.layout()
+    layout = view.layout()
     for row in leaving:
-        board.move(row.uid, target)
-    moved = {bdb.uid for bdb in databases}
-    left = [each for each in endpoint_addresses.address_changes(view, board) if each.bdb_uid in moved]
+        layout.move(row.uid, target)
+    bdb_uids = {bdb.uid for bdb in databases}
+    address_changes = [each for each in endpoint_addresses.address_changes(view, layout) if each.bdb_uid in bdb_uids]
     if dry_run:
-        return None, left
-    planned = [
+        return None, address_changes
+    moves = [
         Move(
             bdb=row.bdb_uid,
             pair=row.pair,
             title=f"Move {movement.role_name(row)} redis:{row.uid} of {view.databases[row.bdb_uid].name} from node "
             f"{row.node_uid} to node {target}",
-            leaves=row.uid,
+            removed=row.uid,
             to=target,
         )
         for row in leaving
     ]
-    one = len(databases) == 1
+    is_single = len(databases) == 1
     description = (
-        planned[0].title
-        if len(planned) == 1
-        else f"Move {len(planned)} shards" + (f" of {databases[0].name}" if one else "") + f" to node {target}"
+        moves[0].title
+        if len(moves) == 1
+        else f"Move {len(moves)} shards" + (f" of {databases[0].name}" if is_single else "") + f" to node {target}"
     )
     action = movement.queue_moves(
         session,
         view,
-        ACTION_NAME,
-        planned,
+        ActionName.MIGRATE_SHARDS,
+        moves,
         description=description,
         originator=principal.username,
-        object_type="bdb" if one else "node",
-        object_uid=databases[0].uid if one else target,
-        params={"at_once": concurrent_databases},
+        object_type="bdb" if is_single else "node",
+        object_uid=databases[0].uid if is_single else target,
+        params=MoveParameters(concurrent_databases=concurrent_databases),
     )
     for bdb in databases:
-        held = [f"redis:{row.uid}" for row in leaving if row.bdb_uid == bdb.uid]
+        names = [f"redis:{row.uid}" for row in leaving if row.bdb_uid == bdb.uid]
         events.record(
             session,
             "shard_migrate_request",
-            f"Moving {', '.join(held)} of {bdb.name} to node {target} was requested."
-            + endpoint_addresses.messages_text([each for each in left if each.bdb_uid == bdb.uid]),
+            f"Moving {', '.join(names)} of {bdb.name} to node {target} was requested."
+            + endpoint_addresses.messages_text([each for each in address_changes if each.bdb_uid == bdb.uid]),
             source="bdb",
             originator=principal.username,
             bdb_uid=bdb.uid,
             node_uid=target,
             action_uid=action.uid,
         )
-    return action, left
+    return action, address_changes
 
 
 def _check_target(view: ClusterView, target: int) -> None:
     node = view.nodes.get(target)
     if node is None:
         raise NotFound("node_not_found", f"Node {target} does not exist.")
-    if node.health == "down" or node.agent_status != "connected":
-        state = "is down" if node.health == "down" else "has no connected agent"
+    if node.health == NodeHealth.DOWN or node.agent_status != AgentStatus.CONNECTED:
+        state = "is down" if node.health == NodeHealth.DOWN else "has no connected agent"
         raise NotAcceptable("node_not_connected", f"Node {target} {state}.", field="target_node_uid")
     if not movement.can_take_shards(node):
-        why = f"is in {node.duty}" if node.duty else "does not accept shards (accept_servers is false)"
-        raise NotAcceptable("insufficient_resources", f"Node {target} {why}.", field="target_node_uid")
+        reason = f"is in {node.duty}" if node.duty else "does not accept shards (accept_servers is false)"
+        raise NotAcceptable("insufficient_resources", f"Node {target} {reason}.", field="target_node_uid")
 
 
 def _check_copies(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
@@ -126,19 +127,19 @@ def _check_copies(view: ClusterView, leaving: Sequence[Shard], target: int) -> N
 
 
 def _check_capacity(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
-    room = view.capacities()[target]
-    needed = sum(view.memory(view.databases[row.bdb_uid]) for row in leaving)
-    if room.shards + len(leaving) > room.max_shards:
-        message = f"Node {target} runs {room.shards} of at most {room.max_shards} shards."
+    capacity = view.capacities()[target]
+    required = sum(view.memory(view.databases[row.bdb_uid]) for row in leaving)
+    if capacity.shards + len(leaving) > capacity.max_shards:
+        message = f"Node {target} runs {capacity.shards} of at most {capacity.max_shards} shards."
         raise NotAcceptable("insufficient_resources", message, field="target_node_uid")
     on_flash = [row for row in leaving if view.databases[row.bdb_uid].on_flash]
     disk = sum(view.databases[row.bdb_uid].shard_memory.flash or 0 for row in on_flash)
-    if on_flash and not room.has_flash_for(disk):
-        has = "no flash" if room.free_flash is None else f"{max(room.free_flash, 0)} bytes of free flash"
-        message = f"Node {target} has {has}; these shards need {disk} bytes."
-        raise NotAcceptable("insufficient_resources", message, field="target_node_uid")
-    if needed > max(room.free_memory, 0):
-        message = (
-            f"Node {target} has {max(room.free_memory, 0)} bytes of free memory; these shards need {needed} bytes."
+    if on_flash and not capacity.has_flash_for(disk):
+        capacity_text = (
+            "no flash" if capacity.free_flash is None else f"{max(capacity.free_flash, 0)} bytes of free flash"
         )
+        message = f"Node {target} has {capacity_text}; these shards need {disk} bytes."
+        raise NotAcceptable("insufficient_resources", message, field="target_node_uid")
+    if required > max(capacity.free_memory, 0):
+        message = f"Node {target} has {max(capacity.free_memory, 0)} bytes of free memory; these shards need {required} bytes."
         raise NotAcceptable("insufficient_resources", message, field="target_node_uid")

@@ -16,12 +16,12 @@ async def schedule(session: AsyncSession, uid: int, principal: Principal) -> Act
     if bdb is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
     await queue.require_idle(session, [bdb])
-    if not any(row.leads_again for row in view.shards_of_bdb(uid)):
+    if not any(row.should_regain_primary for row in view.shards_of_bdb(uid)):
         raise Conflict("nothing_to_return", f"No primary of {bdb.name} lost its role in an outage.")
-    planned = switch_back.plan_moves(view, uid)
-    if not planned:
+    moves = switch_back.plan_moves(view, uid)
+    if not moves:
         reasons = ", ".join(view.obstacles(uid)) or "the primaries would be distributed less evenly"
         raise Conflict("not_now", f"Primaries of {bdb.name} cannot be switched back now: {reasons}.")
-    action = switch_back.queue_switchovers(session, view, uid, planned, principal.username)
+    action = switch_back.queue_switchovers(session, view, uid, moves, principal.username)
     events.record_for_action(session, action, "primaries_return_request", f"Requested: {action.description}.")
     return action

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain.access import acl_rules
 from shardboard.domain.access.roles import uid_of
 from shardboard.domain.databases import disabled_commands
+from shardboard.domain.databases.bdb_status import IN_SERVICE
 from shardboard.state.access import roles_and_acls
 from shardboard.state.access.users import User
 from shardboard.state.cluster import cluster as clusters
@@ -46,22 +47,24 @@ async def granted_users(session: AsyncSession) -> dict[int, list[GrantedUser]]:
     lists = await roles_and_acls.rules_by_uid(session)
     all_channels = (await clusters.load(session)).rules.acl_pubsub_default == "allchannels"
     users_with_hash = await _known(session)
-    found = {}
+    users_by_name = {}
     for bdb in await bdbs.list_all(session):
-        if bdb.status not in ("active", "active-change-pending"):
+        if bdb.status not in IN_SERVICE:
             continue
         disabled = disabled_commands.rules(bdb.config.get("disabled_commands", ""))
         rules = {row["role_uid"]: lists.get(row["redis_acl_uid"], "") for row in _permissions(bdb)}
-        found[bdb.uid] = [
+        users_by_name[bdb.uid] = [
             GrantedUser(
                 user.email,
                 tuple(each.data_hash for each in user.passwords if each.data_hash is not None),
-                tuple(acl_rules.engine_rules(list_, all_channels=all_channels, disabled=disabled)),
+                tuple(
+                    acl_rules.engine_rules(list_, all_channels=all_channels, on_flash=bdb.on_flash, disabled=disabled)
+                ),
             )
             for user in users_with_hash
-            if acl_rules.is_valid_engine_user(user.email) and (list_ := rules.get(role_uid(user)))
+            if not acl_rules.engine_user_error(user.email) and (list_ := rules.get(role_uid(user)))
         ]
-    return found
+    return users_by_name
 
 
 async def has_idle_hashes(session: AsyncSession) -> bool:
@@ -76,18 +79,18 @@ async def delete_idle_hashes(session: AsyncSession) -> None:
 
 
 async def _idle(session: AsyncSession, *, locked: bool = False) -> list[User]:
-    known = await _known(session, locked=locked)
+    users = await _known(session, locked=locked)
     granted = _granted(await bdbs.list_all(session))
-    return [user for user in known if role_uid(user) not in granted]
+    return [user for user in users if role_uid(user) not in granted]
 
 
 async def _known(session: AsyncSession, *, locked: bool = False) -> list[User]:
     """Return users with a stored engine hash of a password, by name; `locked` prevents concurrent changes."""
     query = select(User).order_by(User.email)
-    known = [user for user in (await session.execute(query)).scalars() if _is_known(user)]
+    known_users = [user for user in (await session.execute(query)).scalars() if _is_known(user)]
     if not locked:
-        return known
-    query = query.where(User.uid.in_([user.uid for user in known])).with_for_update()
+        return known_users
+    query = query.where(User.uid.in_([user.uid for user in known_users])).with_for_update()
     users = (await session.execute(query.execution_options(populate_existing=True))).scalars()
     return [user for user in users if _is_known(user)]
 
@@ -98,7 +101,12 @@ def _is_known(user: User) -> bool:
 
 async def needs_data_hash(session: AsyncSession, user: User) -> bool:
     """Return whether a database gives this user access to data, so that the hash of the password is needed."""
-    return role_uid(user) in _granted(await bdbs.list_all(session))
+    return role_uid(user) in await granted_role_uids(session)
+
+
+async def granted_role_uids(session: AsyncSession) -> set[int]:
+    """Return the uids of the roles that have access to the data of a database."""
+    return _granted(await bdbs.list_all(session))
 
 
 def _granted(databases: Iterable[Bdb]) -> set[int]:

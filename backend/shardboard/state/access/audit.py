@@ -33,8 +33,8 @@ class AuditLine(Base):
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     time: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     username: Mapped[str]
-    """User name; for a refused sign-in the claimed user name."""
-    proof: Mapped[str]
+    """Username; for a refused sign-in the claimed username."""
+    auth_method: Mapped[str]
     """How the user authenticated: password, session, token, service token, join token, shell; empty: not at all."""
     source: Mapped[str]
     method: Mapped[str]
@@ -71,7 +71,7 @@ class AuditContext:
     method: str
     path: str
     username: str = ""
-    proof: str = ""
+    auth_method: str = ""
     is_recorded: bool = False
     """Whether it has a line."""
     code: str = ""
@@ -88,7 +88,7 @@ current: ContextVar[AuditContext | None] = ContextVar("deed", default=None)
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods whose writes are bookkeeping unless they have an event."""
-_LOST = "lost"
+_LOST_CHAIN = "lost"
 """Used as the link before the first line if the ends of the log were lost; verification reports this from then on."""
 
 
@@ -191,7 +191,7 @@ def _add(session: Session, context: AuditContext, outcome: RequestOutcome, code:
         time=datetime.now(UTC),
         outcome=outcome,
         username=rules.truncate("username", context.username),
-        proof=rules.truncate("proof", context.proof),
+        auth_method=rules.truncate("auth_method", context.auth_method),
         source=rules.truncate("source", context.source),
         method=rules.truncate("method", context.method),
         path=rules.truncate("path", context.path),
@@ -206,11 +206,11 @@ def _add(session: Session, context: AuditContext, outcome: RequestOutcome, code:
 
 
 def _locked(session: Session, key: str) -> AuditChain:
-    locked = select(AuditChain).with_for_update().execution_options(populate_existing=True)
-    chain = session.execute(locked).scalar_one_or_none()
+    query = select(AuditChain).with_for_update().execution_options(populate_existing=True)
+    chain = session.execute(query).scalar_one_or_none()
     if chain is None:
         newest = session.execute(select(func.max(AuditLine.uid))).scalar()
-        chain = _sealed(AuditChain(uid=1, first=1, before=_LOST, last=newest or 0, link=""), key)
+        chain = _sealed(AuditChain(uid=1, first=1, before=_LOST_CHAIN, last=newest or 0, link=""), key)
         session.add(chain)
         session.flush()
     return chain
@@ -224,7 +224,7 @@ def _sealed(chain: AuditChain, key: str) -> AuditChain:
 def _key(session: Session) -> str:
     key = session.execute(select(Cluster.audit_key)).scalar()
     if key is None:
-        raise RuntimeError("the store has no key of the audit log, so changes cannot be recorded and are refused")
+        raise RuntimeError("the store has no key of the audit log, so changes cannot be recorded and are rejected")
     return key
 
 
@@ -242,35 +242,35 @@ def _remove_before(session: Session, before: datetime, limit: int) -> int:
     if not expired:
         return 0
     first, last = expired[0].uid, expired[-1].uid
-    gone = delete(AuditLine).where(AuditLine.uid <= last).execution_options(synchronize_session=False)
-    session.execute(gone)
+    statement = delete(AuditLine).where(AuditLine.uid <= last).execution_options(synchronize_session=False)
+    session.execute(statement)
     chain.first, chain.before = last + 1, expired[-1].link
-    were = "was" if len(expired) == 1 else "were"
+    verb = "was" if len(expired) == 1 else "were"
     reason = f"by the retention policy (older than {before:%Y-%m-%d %H:%M} UTC)"
-    sentence = f"{rules.line_range_text(first, last)} {were} removed {reason}."
-    _add(session, _console_context("console"), "done", "", sentence)
+    message = f"{rules.line_range_text(first, last)} {verb} removed {reason}."
+    _add(session, _console_context("console"), "done", "", message)
     return len(expired)
 
 
 @event.listens_for(Session, "before_commit")
 def _record(session: Session) -> None:
-    deed = current.get()
-    if deed is None or session.info.get("aside"):
+    context = current.get()
+    if context is None or session.info.get("aside"):
         return
     session.flush()
     sentences = [each.description for each in recorded_events(session)]
-    if sentences or (session.info.get("wrote") and deed.method not in SAFE_METHODS):
-        _add(session, deed, "done", "", " ".join(dict.fromkeys(sentences)) or _changed(session))
-        deed.is_recorded = True
+    if sentences or (session.info.get("wrote") and context.method not in SAFE_METHODS):
+        _add(session, context, "done", "", " ".join(dict.fromkeys(sentences)) or _changed(session))
+        context.is_recorded = True
 
 
 def _changed(session: Session) -> str:
     """Return the description of a transaction without events."""
     changed = session.info.get("changed", set())
     actions = [uid for kind, uid in changed if kind == "action"]
-    requested = session.execute(select(Action.description).where(Action.uid.in_(actions))).scalars().all()
-    if requested:
-        return f"Requested: {'; '.join(sorted(requested))}."
+    action_descriptions = session.execute(select(Action.description).where(Action.uid.in_(actions))).scalars().all()
+    if action_descriptions:
+        return f"Requested: {'; '.join(sorted(action_descriptions))}."
     return f"Changed: {', '.join(sorted(f'{kind} {uid}' for kind, uid in changed))}." if changed else ""
 
 

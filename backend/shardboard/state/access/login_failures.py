@@ -19,7 +19,7 @@ class LoginFailures(Base):
     network: Mapped[str] = mapped_column(primary_key=True)
     count: Mapped[int]
     last_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    waits_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    locked_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """Sign-ins of this user from this network are rejected until then."""
 
 
@@ -29,8 +29,8 @@ async def get_failures(session: AsyncSession, user_uid: int, network: str) -> Lo
 
 async def locked_user_uids(session: AsyncSession, now: datetime) -> Collection[int]:
     """Return the uids of users with a lockout for any network."""
-    found = select(LoginFailures.user_uid).where(LoginFailures.waits_until > now).distinct()
-    return set((await session.execute(found)).scalars())
+    query = select(LoginFailures.user_uid).where(LoginFailures.locked_until > now).distinct()
+    return set((await session.execute(query)).scalars())
 
 
 async def clear(session: AsyncSession, user_uid: int) -> None:
@@ -40,6 +40,6 @@ async def clear(session: AsyncSession, user_uid: int) -> None:
 
 async def clear_old(session: AsyncSession, user_uid: int, before: datetime) -> None:
     """Delete failures of a user whose last failure and lockout are both before a time."""
-    waited = or_(LoginFailures.waits_until.is_(None), LoginFailures.waits_until < before)
-    old = (LoginFailures.user_uid == user_uid, LoginFailures.last_at < before, waited)
-    await session.execute(delete(LoginFailures).where(*old))
+    unlocked = or_(LoginFailures.locked_until.is_(None), LoginFailures.locked_until < before)
+    conditions = (LoginFailures.user_uid == user_uid, LoginFailures.last_at < before, unlocked)
+    await session.execute(delete(LoginFailures).where(*conditions))

@@ -19,8 +19,8 @@ class LoginSession(Base):
     user_uid: Mapped[int] = mapped_column(ForeignKey("users.uid", ondelete="CASCADE"), index=True)
     token_hash: Mapped[str] = mapped_column(unique=True)
     """SHA-256 of the cookie value, hexadecimal."""
-    password_mark: Mapped[str]
-    """ID of the password used for the sign-in; the session ends with this password (`services/tokens.password_mark`)."""
+    password_fingerprint: Mapped[str]
+    """Identifies the password used for the sign-in (`tokens.password_fingerprint`). The session ends with this password."""
     address: Mapped[str]
     """Source address of the sign-in."""
     browser: Mapped[str]

@@ -43,7 +43,7 @@ class User(Base):
 
     uid: Mapped[int] = mapped_column(primary_key=True)
     email: Mapped[str] = mapped_column(unique=True)
-    """The user name for signing in."""
+    """The username for signing in."""
     name: Mapped[str]
     password_hash: Mapped[str]
     role: Mapped[str]
@@ -96,10 +96,10 @@ class User(Base):
 async def by_email(session: AsyncSession, email: str) -> User | None:
     """Return the user with this name, otherwise one whose name differs only in case, because email addresses are written both ways.
     A store can contain both."""
-    same = or_(User.email == email, func.lower(User.email) == email.lower())
+    condition = or_(User.email == email, func.lower(User.email) == email.lower())
     exact_first = (User.email == email).desc()
     return (
-        await session.execute(select(User).where(same).order_by(exact_first, User.uid).limit(1))
+        await session.execute(select(User).where(condition).order_by(exact_first, User.uid).limit(1))
     ).scalar_one_or_none()
 
 
@@ -118,5 +118,5 @@ async def count(session: AsyncSession) -> int:
 
 async def count_with_password(session: AsyncSession, role: str) -> int:
     """Return the number of users with this role who sign in with a password of the console."""
-    chosen = select(func.count()).select_from(User).where(User.role == role, User.auth_method == REGULAR)
-    return (await session.execute(chosen)).scalar_one()
+    query = select(func.count()).select_from(User).where(User.role == role, User.auth_method == REGULAR)
+    return (await session.execute(query)).scalar_one()

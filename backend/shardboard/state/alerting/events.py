@@ -4,10 +4,11 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, Index, and_, delete, false, func, not_, or_, select
+from sqlalchemy import JSON, ColumnElement, Dialect, Index, TypeDecorator, and_, delete, false, func, not_, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, Session, mapped_column, validates
 
+from shardboard.domain.alerting import event_details
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Base, UtcDateTime
@@ -16,9 +17,20 @@ LOOP_FAILED = "alarm_loop_failed"
 """Alarm about a background loop of the console; raised and ended by its supervisor."""
 UNKNOWN_NODE = "alarm_unknown_node"
 UNKNOWN_SHARDS = "alarm_unknown_shards"
+STORE_MISMATCH = "alarm_store_mismatch"
 UNEXPECTED_EPOCH = "alarm_unordered_epoch"
-SELF_MANAGED_ALARMS = frozenset({LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, UNEXPECTED_EPOCH})
+SELF_MANAGED_ALARMS = frozenset({LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, STORE_MISMATCH, UNEXPECTED_EPOCH})
 """Alarms that are ended by the code that raises them."""
+
+
+class EventDetails(TypeDecorator[dict[str, Any]]):
+    """JSON in which names of earlier releases are replaced when it is read."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_result_value(self, value: dict[str, Any] | None, dialect: Dialect) -> dict[str, Any] | None:
+        return event_details.with_current_names(value) if value is not None else None
 
 
 class Event(Base):
@@ -46,7 +58,7 @@ class Event(Base):
     node_uid: Mapped[int | None]
     shard_uid: Mapped[int | None]
     action_uid: Mapped[str | None]
-    details: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    details: Mapped[dict[str, Any]] = mapped_column(EventDetails, default=dict)
     is_open: Mapped[bool] = mapped_column(default=False, server_default=false())
     """Copy of `details["open"]` that can be indexed."""
 
@@ -163,18 +175,20 @@ async def newest(session: AsyncSession, type_: str, *, bdb_uid: int) -> Event | 
 
 async def newest_ended(session: AsyncSession, type_: str, *, bdb_uid: int) -> Event | None:
     """Return the newest ended event of this type about a database."""
-    over = (Event.type == type_, Event.bdb_uid == bdb_uid, Event.ended_at.is_not(None))
-    return (await session.execute(select(Event).where(*over).order_by(Event.uid.desc()).limit(1))).scalar_one_or_none()
+    conditions = (Event.type == type_, Event.bdb_uid == bdb_uid, Event.ended_at.is_not(None))
+    return (
+        await session.execute(select(Event).where(*conditions).order_by(Event.uid.desc()).limit(1))
+    ).scalar_one_or_none()
 
 
 async def newest_loss(session: AsyncSession, shard_uid: int, node_uid: int) -> Event | None:
     """Return the newest event about the loss of a shard or of its node."""
     losses: list[Event] = []
-    for lost in (
+    for conditions in (
         (Event.type == "shard_down", Event.shard_uid == shard_uid),
         (Event.type == "node_failed", Event.node_uid == node_uid),
     ):
-        query = select(Event).where(*lost).order_by(Event.uid.desc()).limit(1)
+        query = select(Event).where(*conditions).order_by(Event.uid.desc()).limit(1)
         losses += (await session.execute(query)).scalars().all()
     return max(losses, key=lambda event: event.uid, default=None)
 
@@ -222,9 +236,9 @@ async def list_overlapping(
     An open period has no end and extends to the current time.
     """
     # With several indexed conditions, the planner may choose one that most rows match. coalesce() leaves one index for each query.
-    kind, began = func.coalesce(Event.type, ""), func.coalesce(Event.time, first, type_=Event.time.type)
-    of_family = () if family is None else (kind.startswith(family, autoescape=True),)
-    conditions: list[ColumnElement[bool]] = [or_(kind.in_(types), *of_family)]
+    kind, start = func.coalesce(Event.type, ""), func.coalesce(Event.time, first, type_=Event.time.type)
+    family_condition = () if family is None else (kind.startswith(family, autoescape=True),)
+    conditions: list[ColumnElement[bool]] = [or_(kind.in_(types), *family_condition)]
     if bdb_uid is not None:
         # An event about a node also affects its databases.
         conditions.append(or_(func.coalesce(Event.bdb_uid, 0) == bdb_uid, Event.source == "node"))
@@ -232,15 +246,20 @@ async def list_overlapping(
         conditions.append(func.coalesce(Event.bdb_uid, 0).in_(bdb_uids))
     if node_uid is not None:
         conditions.append(func.coalesce(Event.node_uid, 0) == node_uid)
-    found: list[Event] = []
-    for reach in (
+    events: list[Event] = []
+    for time_range_condition in (
         [Event.time >= first, Event.time < last],
-        [Event.ended_at >= first, began < first],
-        [_OPEN, began < first],
+        [Event.ended_at >= first, start < first],
+        [_OPEN, start < first],
     ):
-        query = select(Event).where(*conditions, *reach).order_by(began.desc(), Event.uid.desc()).limit(limit)
-        found += (await session.execute(query)).scalars().all()
-    return sorted(found, key=lambda event: (event.time, event.uid))[-limit:]
+        query = (
+            select(Event)
+            .where(*conditions, *time_range_condition)
+            .order_by(start.desc(), Event.uid.desc())
+            .limit(limit)
+        )
+        events += (await session.execute(query)).scalars().all()
+    return sorted(events, key=lambda event: (event.time, event.uid))[-limit:]
 
 
 async def list_for_node(
@@ -327,8 +346,8 @@ async def page(
         query = query.where(Event.bdb_uid.in_(bdb_uids))
     if node_uid is not None:
         query = query.where(Event.node_uid == node_uid)
-    order = (Event.time.desc(), Event.uid.desc()) if newest_first else (Event.time, Event.uid)
-    return (await session.execute(query.order_by(*order).limit(limit).offset(offset))).scalars().all()
+    ordering = (Event.time.desc(), Event.uid.desc()) if newest_first else (Event.time, Event.uid)
+    return (await session.execute(query.order_by(*ordering).limit(limit).offset(offset))).scalars().all()
 
 
 async def delete_before(session: AsyncSession, before: datetime, limit: int) -> int:
@@ -339,13 +358,13 @@ async def delete_before(session: AsyncSession, before: datetime, limit: int) -> 
 async def delete_surplus(session: AsyncSession, keep: int, before: datetime, limit: int) -> list[int]:
     """For each type with more than `keep` events, delete older ones that started before a time, at most `limit` per type. Return
     their numbers."""
-    crowded = select(Event.type).group_by(Event.type).having(func.count() > keep)
-    gone = []
-    for type_ in (await session.execute(crowded)).scalars().all():
+    crowded_types = select(Event.type).group_by(Event.type).having(func.count() > keep)
+    uids = []
+    for type_ in (await session.execute(crowded_types)).scalars().all():
         newest = select(Event.uid).where(Event.type == type_).order_by(Event.uid.desc()).offset(keep).limit(1)
         last = (await session.execute(newest)).scalar_one()
-        gone.append(await _delete(session, [Event.type == type_, Event.uid <= last, Event.time < before], limit))
-    return gone
+        uids.append(await _delete(session, [Event.type == type_, Event.uid <= last, Event.time < before], limit))
+    return uids
 
 
 async def _delete(session: AsyncSession, which: Sequence[ColumnElement[bool]], limit: int) -> int:

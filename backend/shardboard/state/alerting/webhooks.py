@@ -31,20 +31,26 @@ class Webhook(Base):
     min_severity: Mapped[str]
     enabled: Mapped[bool]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
-    told_to: Mapped[int]
+    last_sent_uid: Mapped[int]
     """Uid of the newest event, or line of the audit log, that was sent or did not match the filters."""
     raised: Mapped[list[int]] = mapped_column(JSON, default=list)
     """Uids of events whose start was sent and whose end was not."""
     failures: Mapped[int] = mapped_column(default=0)
     """Consecutive failures since the last success."""
     last_error: Mapped[str] = mapped_column(default="")
-    silent_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    last_told_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    muted_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    last_sent_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 async def list_all(session: AsyncSession) -> Sequence[Webhook]:
     """Return all webhooks by uid."""
     return (await session.execute(select(Webhook).order_by(Webhook.uid))).scalars().all()
+
+
+async def list_failing(session: AsyncSession, failures: int) -> list[str]:
+    """Return the names of enabled webhooks with at least this number of consecutive failures, sorted."""
+    query = select(Webhook.name).where(Webhook.enabled, Webhook.failures >= failures).order_by(Webhook.name)
+    return list((await session.execute(query)).scalars())
 
 
 async def by_uid(session: AsyncSession, uid: int) -> Webhook | None:

@@ -11,9 +11,8 @@ from sqlalchemy import JSON, Index, LargeBinary, String, Text, delete, insert, s
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES
 from shardboard.store.db import Base, UtcDateTime
-
-OPEN_STATUSES = ("queued", "running")
 
 
 class Benchmark(Base):
@@ -55,16 +54,15 @@ class BenchmarkLoad(Base):
     status: Mapped[str]
     """waiting, running, stopping, ended, failed, skipped."""
     detail: Mapped[str] = mapped_column(Text, default="")
-    held: Mapped[bool] = mapped_column(default=False)
-    """Whether its node still stores its files."""
+    is_stored_on_node: Mapped[bool] = mapped_column(default=False)
+    """Whether its node has its files: from before the start request until they are removed."""
     lines: Mapped[int] = mapped_column(default=0)
     """Number of collected lines."""
     progress: Mapped[float | None]
     """0-1; None while unknown."""
-    began: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    """Its first line."""
-    ended: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    """Its last line."""
+    first_line: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    last_line: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    """Of the output: parameters and results of the load generator."""
 
 
 class BenchmarkSecond(Base):
@@ -86,7 +84,7 @@ class BenchmarkReport(Base):
     data: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-Index("ix_benchmark_loads_held", BenchmarkLoad.held)
+Index("ix_benchmark_loads_is_stored_on_node", BenchmarkLoad.is_stored_on_node)
 
 
 @dataclass(frozen=True)
@@ -146,14 +144,14 @@ async def open_before(session: AsyncSession, benchmark: Benchmark) -> Benchmark 
 
 async def list_loads(session: AsyncSession, uids: Collection[int]) -> Sequence[BenchmarkLoad]:
     """Return the loads of these runs in the order of execution."""
-    order = (BenchmarkLoad.benchmark_uid, BenchmarkLoad.phase, BenchmarkLoad.repetition, BenchmarkLoad.node_uid)
-    query = select(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid.in_(uids)).order_by(*order)
+    ordering = (BenchmarkLoad.benchmark_uid, BenchmarkLoad.phase, BenchmarkLoad.repetition, BenchmarkLoad.node_uid)
+    query = select(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid.in_(uids)).order_by(*ordering)
     return (await session.execute(query)).scalars().all()
 
 
 async def list_loads_on_nodes(session: AsyncSession) -> Sequence[BenchmarkLoad]:
     """Return loads whose files a node still stores."""
-    return (await session.execute(select(BenchmarkLoad).where(BenchmarkLoad.held))).scalars().all()
+    return (await session.execute(select(BenchmarkLoad).where(BenchmarkLoad.is_stored_on_node))).scalars().all()
 
 
 async def lock_load(session: AsyncSession, uid: str) -> BenchmarkLoad | None:
@@ -189,9 +187,9 @@ async def reports(session: AsyncSession, load_uids: Collection[str]) -> dict[str
 
 async def remove(session: AsyncSession, benchmark: Benchmark) -> None:
     """Delete a run and all its measurements."""
-    own = select(BenchmarkLoad.uid).where(BenchmarkLoad.benchmark_uid == benchmark.uid)
+    load_uids = select(BenchmarkLoad.uid).where(BenchmarkLoad.benchmark_uid == benchmark.uid)
     for table in (BenchmarkSecond, BenchmarkReport):
-        await session.execute(delete(table).where(table.load_uid.in_(own)))
+        await session.execute(delete(table).where(table.load_uid.in_(load_uids)))
     await session.execute(delete(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid == benchmark.uid))
     await session.delete(benchmark)
 
@@ -201,5 +199,5 @@ def _packed(record: dict[str, Any]) -> bytes:
 
 
 def _unpacked(data: bytes) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(zlib.decompress(data))
-    return said
+    record: dict[str, Any] = json.loads(zlib.decompress(data))
+    return record

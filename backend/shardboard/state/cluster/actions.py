@@ -8,28 +8,12 @@ from sqlalchemy import JSON, Index, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName, current_name
+from shardboard.domain.placement.moves import Move
 from shardboard.store.db import Base, UtcDateTime
 
-OPEN_STATUSES = ("queued", "running")
 MAX_LISTED = 100
 """Maximum number of actions in one list."""
-FAILOVER = "SMFailover"
-"""Requested by the console when primaries are lost."""
-SWITCHOVER_ACTIONS = frozenset(
-    {
-        "SMShardFailover",
-        "SMMigrateShards",
-        "SMRebalance",
-        "SMReturnPrimaries",
-        "SMReshardBDB",
-        "SMUpgradeBDB",
-        "SMNodeMaintenanceOn",
-        "SMNodeMaintenanceOff",
-        "SMNodeEnslave",
-        "SMNodeRemove",
-    }
-)
-"""Actions that change roles intentionally."""
 MAX_ATTEMPTS = 30
 """The retry delay reaches its maximum after far fewer failures."""
 
@@ -47,14 +31,15 @@ class Action(Base):
     object_type: Mapped[str]
     object_uid: Mapped[int]
     status: Mapped[str] = mapped_column(index=True)
-    """queued, running, completed, failed, cancelled."""
+    """An `ActionStatus`."""
     progress: Mapped[float] = mapped_column(default=0.0)
     """0-100."""
     description: Mapped[str] = mapped_column(default="")
     error: Mapped[str] = mapped_column(default="")
     params: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    """Written and parsed by the models in `actions/`. The properties below read what all actions have in common."""
     steps: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list)
-    """`[{"name": text, "status": pending|running|completed|failed}]`."""
+    """`[{"name": text, "status": StepStatus, "detail": text}]`; `detail` is optional."""
     originator: Mapped[str] = mapped_column(default="system")
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     deadline_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -65,9 +50,33 @@ class Action(Base):
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
     @property
+    def current_name(self) -> str:
+        """Its name in this release. `name` can be one of an earlier release."""
+        return current_name(self.name)
+
+    @property
     def cancellable(self) -> bool:
         """Whether it is open, supports cancellation and has not been cancelled yet."""
         return bool(self.params.get("cancellable")) and self.status in OPEN_STATUSES and not self.cancelled_by
+
+    @property
+    def moves(self) -> list[Move]:
+        """Its moves of shards, by number; none if it is not a movement."""
+        return [Move.parse(each) for each in self.params.get("moves", ())]
+
+    @property
+    def remaining_moves(self) -> list[Move]:
+        """Moves that are neither done nor failed; none if the action has ended."""
+        if self.finished_at is not None:
+            return []
+        ended_numbers = {*self.params.get("done", ()), *map(int, self.params.get("failed", {}))}
+        return [move for number, move in enumerate(self.moves) if number not in ended_numbers]
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """Estimated remaining seconds of an open action, if known."""
+        eta: float | None = self.params.get("eta_seconds")
+        return eta if self.finished_at is None else None
 
     def is_leased_as(self, token: str | None) -> bool:
         """Return whether the holder of this lease may still write: the action is open, and no other loop has taken it over."""
@@ -106,11 +115,11 @@ async def list_open_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Act
     return (await session.execute(query)).scalars().all()
 
 
-async def list_attempts_for_bdb(session: AsyncSession, bdb_uid: int, name: str) -> Sequence[Action]:
+async def list_attempts_for_bdb(session: AsyncSession, bdb_uid: int, name: ActionName) -> Sequence[Action]:
     """Return the newest actions of this name on a database, newest first: as many as the retry decision needs."""
     query = (
         select(Action)
-        .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.name == name)
+        .where(Action.object_type == "bdb", Action.object_uid == bdb_uid, Action.name.in_(name.stored_names))
         .order_by(Action.created_at.desc())
         .limit(MAX_ATTEMPTS)
     )
@@ -133,9 +142,9 @@ async def list_unfinished(session: AsyncSession) -> Sequence[Action]:
 async def list_active_since(session: AsyncSession, since: datetime) -> Sequence[Action]:
     """Return queued and running actions, and those that ended since then. Actions that started more than one day before are left
     out, so that an index can be used."""
-    ended = (Action.created_at >= since - timedelta(days=1), Action.finished_at >= since)
-    found = (await session.execute(select(Action).where(*ended))).scalars().all()
-    return [*await list_unfinished(session), *found]
+    conditions = (Action.created_at >= since - timedelta(days=1), Action.finished_at >= since)
+    recent = (await session.execute(select(Action).where(*conditions))).scalars().all()
+    return [*await list_unfinished(session), *recent]
 
 
 async def by_uid(session: AsyncSession, uid: str) -> Action | None:

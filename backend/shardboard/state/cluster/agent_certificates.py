@@ -18,15 +18,15 @@ class IssuedCertificate(Base):
     serial: Mapped[str] = mapped_column(primary_key=True)
     """Lowercase hexadecimal digits without leading zeros."""
     node_uid: Mapped[int] = mapped_column(index=True)
-    ends: Mapped[datetime] = mapped_column(UtcDateTime)
-    refused: Mapped[bool] = mapped_column(default=False)
-    """Whether it is revoked because its node was removed."""
+    valid_until: Mapped[datetime] = mapped_column(UtcDateTime)
+    revoked: Mapped[bool] = mapped_column(default=False)
+    """Whether its node was removed."""
 
 
 async def record(session: AsyncSession, node_uid: int, serial: str, valid_until: datetime) -> None:
     """Store a certificate if it is not stored already."""
     if await session.get(IssuedCertificate, serial) is None:
-        session.add(IssuedCertificate(serial=serial, node_uid=node_uid, ends=valid_until))
+        session.add(IssuedCertificate(serial=serial, node_uid=node_uid, valid_until=valid_until))
 
 
 async def is_known(session: AsyncSession, serial: str) -> bool:
@@ -35,15 +35,15 @@ async def is_known(session: AsyncSession, serial: str) -> bool:
 
 async def revoke(session: AsyncSession, node_uid: int) -> None:
     """Revoke all certificates of a node."""
-    await session.execute(update(IssuedCertificate).where(IssuedCertificate.node_uid == node_uid).values(refused=True))
+    await session.execute(update(IssuedCertificate).where(IssuedCertificate.node_uid == node_uid).values(revoked=True))
 
 
 async def revoked_serials(session: AsyncSession) -> Collection[str]:
     """Return the serial numbers of revoked certificates."""
-    found = await session.execute(select(IssuedCertificate.serial).where(IssuedCertificate.refused))
-    return set(found.scalars())
+    serials = await session.execute(select(IssuedCertificate.serial).where(IssuedCertificate.revoked))
+    return set(serials.scalars())
 
 
 async def delete_expired(session: AsyncSession, now: datetime) -> None:
     """Delete expired certificates, which no peer accepts any longer."""
-    await session.execute(delete(IssuedCertificate).where(IssuedCertificate.ends < now))
+    await session.execute(delete(IssuedCertificate).where(IssuedCertificate.valid_until < now))

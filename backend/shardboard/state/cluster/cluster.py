@@ -8,11 +8,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.domain.cluster.cluster_settings import ClusterSettings
+from shardboard.domain.cluster.node_status import BootstrapPhase
 from shardboard.domain.cluster.policy import NAMES, Policy
 from shardboard.store.db import Base, UtcDateTime
 from shardboard.store.encrypted_columns import EncryptedJson, EncryptedText
 
-_BOTH = frozenset(name for name in NAMES if name.startswith("slave_ha"))
+_REPLICA_HA_NAMES = frozenset(name for name in NAMES if name.startswith("slave_ha"))
 
 
 class Cluster(Base):
@@ -48,12 +49,14 @@ class Cluster(Base):
     @property
     def rules(self) -> Policy:
         """The policy. The reference has some settings both in the cluster object and in the policy; the policy takes precedence."""
-        return Policy.from_stored({**{name: self.config[name] for name in self.config.keys() & _BOTH}, **self.policy})
+        return Policy.from_stored(
+            {**{name: self.config[name] for name in self.config.keys() & _REPLICA_HA_NAMES}, **self.policy}
+        )
 
 
 def changed_rules(cluster: Cluster) -> set[str]:
     """Return names of policy settings that were changed, either in the policy or in the cluster object."""
-    return {*cluster.policy, *(cluster.config.keys() & _BOTH)}
+    return {*cluster.policy, *(cluster.config.keys() & _REPLICA_HA_NAMES)}
 
 
 async def load(session: AsyncSession) -> Cluster:
@@ -63,13 +66,13 @@ async def load(session: AsyncSession) -> Cluster:
 
 async def mark_created(session: AsyncSession) -> None:
     """Record that the cluster exists, after which bootstrap is refused."""
-    if (await load(session)).bootstrap_state == "idle":
-        (await load_for_update(session)).bootstrap_state = "completed"
+    if (await load(session)).bootstrap_state == BootstrapPhase.IDLE:
+        (await load_for_update(session)).bootstrap_state = BootstrapPhase.COMPLETED
 
 
 async def load_for_update(session: AsyncSession) -> Cluster:
     """Return the row, locked until the transaction ends. This lock is required to allocate uids or ports and to request actions."""
-    locked = select(Cluster).with_for_update().execution_options(populate_existing=True)
-    cluster = (await session.execute(locked)).scalar_one()
+    query = select(Cluster).with_for_update().execution_options(populate_existing=True)
+    cluster = (await session.execute(query)).scalar_one()
     session.info["locked"] = True
     return cluster

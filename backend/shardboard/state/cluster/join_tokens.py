@@ -29,5 +29,9 @@ async def take(session: AsyncSession, token_hash: str) -> JoinToken | None:
     return token
 
 
+async def by_hash(session: AsyncSession, token_hash: str) -> JoinToken | None:
+    return await session.get(JoinToken, token_hash)
+
+
 async def delete_expired(session: AsyncSession, now: datetime) -> None:
     await session.execute(delete(JoinToken).where(JoinToken.expires_at < now))

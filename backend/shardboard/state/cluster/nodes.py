@@ -8,6 +8,7 @@ from sqlalchemy import JSON, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.domain.cluster.node_status import AgentStatus, NodeDuty, NodeHealth
 from shardboard.domain.databases.unknown_shards import Unknown
 from shardboard.store.db import Base, UtcDateTime
 
@@ -23,22 +24,27 @@ class Node(Base):
     addr: Mapped[str] = mapped_column(unique=True)
     agent_port: Mapped[int]
     agent_status: Mapped[str]
-    """`connected` or `lost`: state of the agent only; its shards may be up."""
-    health: Mapped[str] = mapped_column(default="up")
-    """`up`, or `down` if its shards do not respond to any witness: state of the machine, not of the agent."""
+    """An `AgentStatus`: state of the agent only; its shards may be up."""
+    health: Mapped[str] = mapped_column(default=NodeHealth.UP)
+    """A `NodeHealth`: state of the machine, not of the agent."""
     unavailable_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """When the machine, or otherwise its agent, was last known to be available; None while both are."""
     last_seen: Mapped[datetime] = mapped_column(UtcDateTime)
     joined_at: Mapped[datetime] = mapped_column(UtcDateTime)
     accept_servers: Mapped[bool] = mapped_column(default=True)
-    duty: Mapped[str] = mapped_column(default="")
-    """Empty in service; `maintenance` or `removal` while its shards are on other nodes; then it gets no shards."""
+    duty: Mapped[str] = mapped_column(default=NodeDuty.IN_SERVICE)
+    """A `NodeDuty`."""
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     proxy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     """Last report of its proxy after a change (`contract.ProxyReport`)."""
     unknown: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
     """Shards and endpoints that its agent reports and the store does not contain (`domain.unknown_shards.Unknown`)."""
+
+    @property
+    def is_available(self) -> bool:
+        """Whether its machine is up and its agent is connected."""
+        return self.health == NodeHealth.UP and self.agent_status == AgentStatus.CONNECTED
 
     @property
     def unknown_shards(self) -> Unknown:
@@ -53,8 +59,8 @@ class Node(Base):
     @property
     def proxy_threads(self) -> int:
         """Number of proxy threads; half of the machine's cores unless configured, because shards need the others."""
-        chosen: int = self.config.get("proxy_threads", max(1, int(self.facts.get("cores", 1)) // 2))
-        return min(chosen, self.proxy_max_threads)
+        threads: int = self.config.get("proxy_threads", max(1, int(self.facts.get("cores", 1)) // 2))
+        return min(threads, self.proxy_max_threads)
 
     @property
     def proxy_max_threads(self) -> int:

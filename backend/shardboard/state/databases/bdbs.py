@@ -1,6 +1,6 @@
 """Databases (bdb in the API)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.domain.databases import flash
+from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.databases.store_mismatch import StoreMismatch
 from shardboard.store.db import Base, UtcDateTime
 from shardboard.store.encrypted_columns import EncryptedJson, EncryptedText
 
@@ -22,7 +24,7 @@ class Bdb(Base):
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     name: Mapped[str]
     status: Mapped[str]
-    """pending, active, active-change-pending, delete-pending, creation-failed (REST reference 3.1.1)."""
+    """A `BdbStatus`."""
     status_detail: Mapped[str] = mapped_column(default="")
     memory_size: Mapped[int] = mapped_column(BigInteger)
     port: Mapped[int] = mapped_column(unique=True)
@@ -55,6 +57,8 @@ class Bdb(Base):
     """Uids of the nodes whose proxies serve it, ascending (`domain/databases/proxy_policy.py`)."""
     endpoint_retiring: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)
     """Nodes that served it and still respond for a while: by uid as text, until when in ISO 8601."""
+    store_mismatch: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
+    """Differences between its stored shards and those that agents report (`domain.databases.store_mismatch.StoreMismatch`)."""
     action_uid: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -72,11 +76,22 @@ class Bdb(Base):
     @property
     def retiring(self) -> dict[int, datetime]:
         """Until when nodes that served its endpoint still respond, by uid."""
-        return {int(node): datetime.fromisoformat(until) for node, until in self.endpoint_retiring.items()}
+        return {
+            int(node): datetime.fromisoformat(retiring_until) for node, retiring_until in self.endpoint_retiring.items()
+        }
 
     @retiring.setter
-    def retiring(self, until: Mapping[int, datetime]) -> None:
-        self.endpoint_retiring = {str(node): moment.isoformat() for node, moment in sorted(until.items())}
+    def retiring(self, retiring_until: Mapping[int, datetime]) -> None:
+        self.endpoint_retiring = {str(node): until.isoformat() for node, until in sorted(retiring_until.items())}
+
+    @property
+    def mismatch(self) -> StoreMismatch:
+        return StoreMismatch.parse(self.store_mismatch or {})
+
+    @property
+    def copies(self) -> int:
+        """Number of shards of each pair."""
+        return 2 if self.replication else 1
 
     @property
     def traffic_stopped(self) -> bool:
@@ -91,9 +106,11 @@ class Bdb(Base):
     @property
     def shard_memory(self) -> flash.ShardMemory:
         """Memory limits of each of its shards."""
-        copies = self.shards_count * (2 if self.replication else 1)
         return flash.shard_memory(
-            self.memory_size, self.config.get("bigstore_ram_size", 0), copies, on_flash=self.on_flash
+            self.memory_size,
+            self.config.get("bigstore_ram_size", 0),
+            self.shards_count * self.copies,
+            on_flash=self.on_flash,
         )
 
 
@@ -102,16 +119,21 @@ async def list_all(session: AsyncSession) -> Sequence[Bdb]:
     return (await session.execute(select(Bdb).order_by(Bdb.uid))).scalars().all()
 
 
+def names_in_use(databases: Iterable[Bdb]) -> set[str]:
+    """Return the names of databases, except those that are being deleted."""
+    return {bdb.name for bdb in databases if bdb.status != BdbStatus.DELETE_PENDING}
+
+
 async def by_uid(session: AsyncSession, uid: int) -> Bdb | None:
     return await session.get(Bdb, uid)
 
 
-async def with_status(session: AsyncSession, status: str) -> set[int]:
+async def with_status(session: AsyncSession, status: BdbStatus) -> set[int]:
     """Return the uids of databases with this status."""
     return set((await session.execute(select(Bdb.uid).where(Bdb.status == status))).scalars())
 
 
 async def encrypted_bdbs(session: AsyncSession) -> dict[int, bool]:
     """Return whether databases are in cluster mode, by uid, for databases whose shards accept only TLS."""
-    found = await session.execute(select(Bdb.uid, Bdb.sharding).where(Bdb.shard_certificates.is_not(None)))
-    return {row.uid: row.sharding for row in found}
+    encrypted = await session.execute(select(Bdb.uid, Bdb.sharding).where(Bdb.shard_certificates.is_not(None)))
+    return {row.uid: row.sharding for row in encrypted}

@@ -9,8 +9,9 @@ from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shardboard.domain.databases.shard_status import REFUSES
+from shardboard.domain.databases.shard_status import BEHIND, REFUSES, DesiredState, ShardLink, ShardStatus
 from shardboard.domain.placement.shard_placement import BUS_OFFSET
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.store.db import Base, UtcDateTime
 
 
@@ -29,27 +30,26 @@ class Shard(Base):
     pair: Mapped[int]
     """0..shards_count-1; a primary and its replicas have the same value."""
     role: Mapped[str]
-    """`master` or `slave`: the role at the start, or after the last promotion by the console."""
+    """A `ShardRole`: the role at the start, or after the last promotion by the console."""
     slots: Mapped[str]
     """Last known hash slots of the pair in the format of `domain.slots.render`; the same in all rows of a pair."""
     port: Mapped[int]
     bus_port: Mapped[int]
     engine_id: Mapped[str]
     """40 hexadecimal digits: the node ID in Valkey Cluster."""
-    desired: Mapped[str] = mapped_column(default="running")
-    """`running` or `absent`."""
-    observed_status: Mapped[str] = mapped_column(default="unknown")
-    """ok, loading, down, unknown."""
+    desired: Mapped[str] = mapped_column(default=DesiredState.RUNNING)
+    """A `DesiredState`."""
+    observed_status: Mapped[str] = mapped_column(default=ShardStatus.UNKNOWN)
+    """A `ShardStatus`."""
     observed_role: Mapped[str | None]
-    observed_link: Mapped[str] = mapped_column(default="")
-    """Replicas: idle (in sync), in_progress, link_down. Primaries: cluster_down while they reject requests because their cluster
-    state is not ok."""
+    observed_link: Mapped[str] = mapped_column(default=ShardLink.NONE)
+    """A `ShardLink`."""
     observed_pid: Mapped[int | None]
     observed_started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     observed_version: Mapped[str] = mapped_column(default="", server_default="")
     """Version of the running engine, such as `9.1.2`; empty before it is known."""
     observed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    leads_again: Mapped[bool] = mapped_column(default=False)
+    should_regain_primary: Mapped[bool] = mapped_column(default=False)
     """Whether it was primary when it was lost, so that it can get the role back once it is in sync."""
     detail: Mapped[str] = mapped_column(default="")
     """One sentence if the shard is not ok."""
@@ -58,8 +58,10 @@ class Shard(Base):
         """Set the observed role of a shard that a loop has just verified; earlier samples are then ignored. `serves` is false for a
         primary whose process has just started, because its cluster state is not ok for some seconds."""
         self.observed_role = role
-        self.observed_status = "ok"
-        self.observed_link = "idle" if role == "slave" else "" if serves else "cluster_down"
+        self.observed_status = ShardStatus.OK
+        self.observed_link = (
+            ShardLink.IDLE if role == ShardRole.REPLICA else ShardLink.NONE if serves else ShardLink.CLUSTER_DOWN
+        )
         self.observed_at = now
         self.detail = "" if serves else REFUSES
 
@@ -76,15 +78,15 @@ class Shard(Base):
             port=port,
             bus_port=port + BUS_OFFSET,
             engine_id=secrets.token_hex(20),
-            desired="running",
-            observed_status="unknown",
-            observed_link="",
+            desired=DesiredState.RUNNING,
+            observed_status=ShardStatus.UNKNOWN,
+            observed_link=ShardLink.NONE,
             detail="",
         )
 
     def replica(self, uid: int, node_uid: int, port: int) -> "Shard":
         """Return another copy of this shard's pair that is not running yet."""
-        return Shard.planned(uid, self.bdb_uid, node_uid, self.pair, "slave", self.slots, port)
+        return Shard.planned(uid, self.bdb_uid, node_uid, self.pair, ShardRole.REPLICA, self.slots, port)
 
     @property
     def current_role(self) -> str:
@@ -105,7 +107,7 @@ class RemovedShard(Base):
 
 async def list_all(session: AsyncSession) -> Sequence[Shard]:
     """Return the shards that should run, by uid."""
-    query = select(Shard).where(Shard.desired == "running").order_by(Shard.uid)
+    query = select(Shard).where(Shard.desired == DesiredState.RUNNING).order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
@@ -136,52 +138,56 @@ async def list_conditions(session: AsyncSession) -> Sequence[StoredCondition]:
     """Return the state of shards that should run, by uid, as plain rows: ORM objects take ten times as long, and this is called
     often."""
     columns = [getattr(Shard, name) for name in StoredCondition._fields]
-    query = select(*columns).where(Shard.desired == "running").order_by(Shard.uid)
+    query = select(*columns).where(Shard.desired == DesiredState.RUNNING).order_by(Shard.uid)
     return [StoredCondition(*row) for row in (await session.execute(query)).all()]
 
 
 async def list_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Shard]:
     """Return the shards of one database that should run, by uid."""
-    query = select(Shard).where(Shard.bdb_uid == bdb_uid, Shard.desired == "running").order_by(Shard.uid)
+    query = select(Shard).where(Shard.bdb_uid == bdb_uid, Shard.desired == DesiredState.RUNNING).order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
 async def list_for_node(session: AsyncSession, node_uid: int) -> Sequence[Shard]:
     """Return the shards of one node that should run, by uid."""
-    query = select(Shard).where(Shard.node_uid == node_uid, Shard.desired == "running").order_by(Shard.uid)
+    query = select(Shard).where(Shard.node_uid == node_uid, Shard.desired == DesiredState.RUNNING).order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
 async def list_by_uids(session: AsyncSession, uids: Collection[int]) -> Sequence[Shard]:
     """Return the shards among `uids` that should run, by uid."""
-    query = select(Shard).where(Shard.uid.in_(uids), Shard.desired == "running").order_by(Shard.uid)
+    query = select(Shard).where(Shard.uid.in_(uids), Shard.desired == DesiredState.RUNNING).order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
 async def any_down(session: AsyncSession) -> bool:
     """Return whether a shard that should run is down, without loading rows."""
-    return await _any(session, Shard.observed_status == "down")
+    return await _any(session, Shard.observed_status == ShardStatus.DOWN)
 
 
 async def list_down(session: AsyncSession, limit: int) -> Sequence[Shard]:
     """Return shards that should run and are down, by uid."""
-    query = select(Shard).where(Shard.desired == "running", Shard.observed_status == "down").order_by(Shard.uid)
+    query = (
+        select(Shard)
+        .where(Shard.desired == DesiredState.RUNNING, Shard.observed_status == ShardStatus.DOWN)
+        .order_by(Shard.uid)
+    )
     return (await session.execute(query.limit(limit))).scalars().all()
 
 
 async def any_behind(session: AsyncSession) -> bool:
     """Return whether a replica is not in sync."""
-    return await _any(session, Shard.observed_link.in_(("link_down", "in_progress")))
+    return await _any(session, Shard.observed_link.in_(BEHIND))
 
 
 async def _any(session: AsyncSession, condition: ColumnElement[bool]) -> bool:
-    query = select(exists().where(Shard.desired == "running", condition))
+    query = select(exists().where(Shard.desired == DesiredState.RUNNING, condition))
     return bool((await session.execute(query)).scalar_one())
 
 
 async def list_former_primaries(session: AsyncSession) -> Sequence[Shard]:
     """Return shards that can get the primary role back, by uid."""
-    query = select(Shard).where(Shard.desired == "running", Shard.leads_again).order_by(Shard.uid)
+    query = select(Shard).where(Shard.desired == DesiredState.RUNNING, Shard.should_regain_primary).order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
 
 
@@ -193,6 +199,11 @@ async def list_occupying(session: AsyncSession) -> Sequence[Shard]:
 async def engine_ids(session: AsyncSession) -> set[str]:
     """Return the engine ids of all shards with a row, including those to be removed."""
     return set((await session.execute(select(Shard.engine_id))).scalars())
+
+
+async def existing_uids(session: AsyncSession, uids: Collection[int]) -> set[int]:
+    """Return the uids of shards with a row, including those to be removed."""
+    return set((await session.execute(select(Shard.uid).where(Shard.uid.in_(uids)))).scalars())
 
 
 async def removed_engine_ids(session: AsyncSession, engine_ids: Collection[str]) -> set[str]:
@@ -218,9 +229,13 @@ async def delete(session: AsyncSession, row: Shard) -> None:
 
 async def list_absent(session: AsyncSession) -> Sequence[Shard]:
     """Return shards whose process and files must be removed."""
-    return (await session.execute(select(Shard).where(Shard.desired == "absent").order_by(Shard.uid))).scalars().all()
+    return (
+        (await session.execute(select(Shard).where(Shard.desired == DesiredState.ABSENT).order_by(Shard.uid)))
+        .scalars()
+        .all()
+    )
 
 
 async def by_uid(session: AsyncSession, uid: int) -> Shard | None:
     shard = await session.get(Shard, uid)
-    return shard if shard is not None and shard.desired == "running" else None
+    return shard if shard is not None and shard.desired == DesiredState.RUNNING else None

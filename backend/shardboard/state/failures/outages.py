@@ -16,14 +16,14 @@ class Outage(Base):
     __tablename__ = "outages"
     __kind__ = "outage"
     __table_args__ = (
-        UniqueConstraint("bdb_uid", "seen_by", "address", "port", "noticed_ms"),
+        UniqueConstraint("bdb_uid", "reported_by", "address", "port", "noticed_ms"),
         Index("ix_outages_node", "node_uid", "noticed_at"),
     )
 
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     bdb_uid: Mapped[int]
-    seen_by: Mapped[int]
-    """The node whose proxy reported it."""
+    reported_by: Mapped[int]
+    """Uid of the node whose proxy reported it."""
     address: Mapped[str]
     port: Mapped[int]
     node_uid: Mapped[int | None]
@@ -39,7 +39,7 @@ class Outage(Base):
     waited: Mapped[int] = mapped_column(BigInteger)
     failed: Mapped[int] = mapped_column(BigInteger)
     lost: Mapped[int] = mapped_column(BigInteger)
-    watched: Mapped[bool] = mapped_column(default=False)
+    is_exact: Mapped[bool] = mapped_column(default=False)
     """Whether the proxy sent canary writes before and after, so that the times are accurate without client requests."""
     ahead_ms: Mapped[int | None]
     """How far the node's clock was ahead of the console's clock, in ms; None if unknown because the report was late."""
@@ -47,9 +47,9 @@ class Outage(Base):
     """`noticed_ms` converted to the console's clock as far as possible; used for queries."""
 
 
-async def list_reported_by(session: AsyncSession, seen_by: int, since_ms: int) -> Sequence[Outage]:
+async def list_reported_by(session: AsyncSession, node_uid: int, since_ms: int) -> Sequence[Outage]:
     """Return the outages that the proxy of one node has reported since `since_ms` of its clock."""
-    query = select(Outage).where(Outage.seen_by == seen_by, Outage.noticed_ms >= since_ms)
+    query = select(Outage).where(Outage.reported_by == node_uid, Outage.noticed_ms >= since_ms)
     return (await session.execute(query)).scalars().all()
 
 

@@ -54,9 +54,9 @@ async def write(session: AsyncSession, step: int, frames: Sequence[LatencyMeasur
     ]
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     query = dialect.insert(LatencyFrame)
-    known = func.coalesce(query.excluded["cells"], LatencyFrame.cells)
-    replaced = {"data": query.excluded["data"], "cells": known}
-    await session.execute(query.on_conflict_do_update(index_elements=["step", "t"], set_=replaced), rows)
+    stored_cells = func.coalesce(query.excluded["cells"], LatencyFrame.cells)
+    updated_columns = {"data": query.excluded["data"], "cells": stored_cells}
+    await session.execute(query.on_conflict_do_update(index_elements=["step", "t"], set_=updated_columns), rows)
 
 
 async def read(session: AsyncSession, step: int, first: int, last: int) -> dict[int, dict[HistogramKey, Histogram]]:
@@ -90,8 +90,8 @@ _ROW_OVERHEAD = 60
 
 
 def _span(query: Select[*Columns], step: int, first: int, last: int) -> Select[*Columns]:
-    own = (LatencyFrame.step == step, LatencyFrame.t >= first, LatencyFrame.t < last)
-    return query.where(*own).order_by(LatencyFrame.t)
+    conditions = (LatencyFrame.step == step, LatencyFrame.t >= first, LatencyFrame.t < last)
+    return query.where(*conditions).order_by(LatencyFrame.t)
 
 
 async def delete_before(session: AsyncSession, step: int, before: int, limit: int) -> None:

@@ -65,12 +65,12 @@ class FrameStats:
 
 async def frame_stats(session: AsyncSession, topic: str, step: int, first: int, last: int) -> FrameStats:
     """Return the weight of `first <= t < last`."""
-    stored = func.coalesce(func.sum(func.length(MetricFrame.data)), 0)
-    query = select(func.count(), stored, func.coalesce(func.min(MetricFrame.t), last)).where(
+    stored_bytes = func.coalesce(func.sum(func.length(MetricFrame.data)), 0)
+    query = select(func.count(), stored_bytes, func.coalesce(func.min(MetricFrame.t), last)).where(
         MetricFrame.topic == topic, MetricFrame.step == step, MetricFrame.t >= first, MetricFrame.t < last
     )
-    frames, taken, begin = (await session.execute(query)).one()
-    return FrameStats(int(frames), int(taken), int(begin))
+    frames, total_bytes, first_time = (await session.execute(query)).one()
+    return FrameStats(int(frames), int(total_bytes), int(first_time))
 
 
 async def width(session: AsyncSession, topic: str, step: int, first: int, last: int) -> int:
@@ -111,8 +111,10 @@ async def write(session: AsyncSession, frames: Sequence[tuple[str, int, int, Top
     ]
     dialect = postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
     query = dialect.insert(MetricFrame)
-    replaced = {name: query.excluded[name] for name in ("layout", "uids", "data")}
-    await session.execute(query.on_conflict_do_update(index_elements=["topic", "step", "t"], set_=replaced), rows)
+    updated_columns = {name: query.excluded[name] for name in ("layout", "uids", "data")}
+    await session.execute(
+        query.on_conflict_do_update(index_elements=["topic", "step", "t"], set_=updated_columns), rows
+    )
 
 
 async def frames(
@@ -122,14 +124,14 @@ async def frames(
     query = _span(
         select(MetricFrame.t, MetricFrame.layout, MetricFrame.uids, MetricFrame.data), topic, step, first, last
     )
-    found = []
+    result_frames = []
     for t, layout, uid_bytes, data in (await session.execute(query)).all():
         values = _floats(data)
         width = len(values) // len(names[layout])
         uids = _numbers(uid_bytes, width)
         columns = {name: values[i * width : (i + 1) * width] for i, name in enumerate(names[layout])}
-        found.append(TopicFrame(t, uids, columns))
-    return found
+        result_frames.append(TopicFrame(t, uids, columns))
+    return result_frames
 
 
 async def columns(
@@ -142,23 +144,25 @@ async def columns(
     names: Mapping[int, Sequence[str]],
 ) -> list[TopicFrame]:
     """Return frames like `frames`, but with these metrics only; a metric that a row does not have is left out."""
-    found: list[TopicFrame] = []
+    result_frames: list[TopicFrame] = []
     for layout, known in names.items():
-        present = [metric for metric in metrics if metric in known]
-        if not present:
+        stored_metrics = [metric for metric in metrics if metric in known]
+        if not stored_metrics:
             continue
         width = func.length(MetricFrame.data, type_=Integer) // len(known)
-        cuts = [func.substr(MetricFrame.data, 1 + known.index(metric) * width, width) for metric in present]
-        query = _span(select(MetricFrame.t, MetricFrame.uids, *cuts), topic, step, first, last)
+        column_slices = [
+            func.substr(MetricFrame.data, 1 + known.index(metric) * width, width) for metric in stored_metrics
+        ]
+        query = _span(select(MetricFrame.t, MetricFrame.uids, *column_slices), topic, step, first, last)
         for t, uid_bytes, *parts in (await session.execute(query.where(MetricFrame.layout == layout))).all():
-            values = {metric: _floats(part) for metric, part in zip(present, parts, strict=True)}
-            found.append(TopicFrame(t, _numbers(uid_bytes, len(next(iter(values.values())))), values))
-    return sorted(found, key=lambda frame: frame.t)
+            values = {metric: _floats(part) for metric, part in zip(stored_metrics, parts, strict=True)}
+            result_frames.append(TopicFrame(t, _numbers(uid_bytes, len(next(iter(values.values())))), values))
+    return sorted(result_frames, key=lambda frame: frame.t)
 
 
 def _span(query: Select[*Columns], topic: str, step: int, first: int, last: int) -> Select[*Columns]:
-    own = (MetricFrame.topic == topic, MetricFrame.step == step)
-    return query.where(*own, MetricFrame.t >= first, MetricFrame.t < last).order_by(MetricFrame.t)
+    conditions = (MetricFrame.topic == topic, MetricFrame.step == step)
+    return query.where(*conditions, MetricFrame.t >= first, MetricFrame.t < last).order_by(MetricFrame.t)
 
 
 async def times(session: AsyncSession, topic: str, step: int, since: int) -> Sequence[int]:
@@ -177,18 +181,20 @@ async def list_time_ranges(session: AsyncSession) -> list[TimeRange]:
 
 async def delete_before(session: AsyncSession, topic: str, step: int, before: int, limit: int) -> None:
     """Delete the oldest frames with `t < before`, at most about `limit`."""
-    own = (MetricFrame.topic == topic, MetricFrame.step == step)
-    oldest = (await session.execute(select(func.min(MetricFrame.t)).where(*own))).scalar_one()
+    conditions = (MetricFrame.topic == topic, MetricFrame.step == step)
+    oldest = (await session.execute(select(func.min(MetricFrame.t)).where(*conditions))).scalar_one()
     if oldest is not None and oldest < before:
-        await session.execute(delete(MetricFrame).where(*own, MetricFrame.t < min(before, oldest + limit * step)))
+        await session.execute(
+            delete(MetricFrame).where(*conditions, MetricFrame.t < min(before, oldest + limit * step))
+        )
 
 
 async def size(session: AsyncSession) -> int:
     """Return the size of the metrics in the database in bytes."""
     if session.get_bind().dialect.name == "postgresql":
         return int((await session.execute(text("SELECT pg_total_relation_size('metric_frames')"))).scalar_one())
-    stored = func.sum(func.length(MetricFrame.uids) + func.length(MetricFrame.data) + _ROW_OVERHEAD)
-    return int((await session.execute(select(func.coalesce(stored, 0)))).scalar_one())
+    stored_bytes = func.sum(func.length(MetricFrame.uids) + func.length(MetricFrame.data) + _ROW_OVERHEAD)
+    return int((await session.execute(select(func.coalesce(stored_bytes, 0)))).scalar_one())
 
 
 async def store_size(session: AsyncSession) -> int:

@@ -1,0 +1,46 @@
+"""List of all collector loops, from which `app.py` assembles the console."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from shardboard.collectors.alerting.alarms import AlarmCollector
+from shardboard.collectors.alerting.notifier import Notifier
+from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
+from shardboard.collectors.cluster.housekeeping import Housekeeping
+from shardboard.collectors.cluster.nodes import NodeCollector
+from shardboard.collectors.failures.failure_detection import NodeWatch
+from shardboard.collectors.failures.first_writes import FirstWriteCollector
+from shardboard.collectors.failures.resync import ResyncCollector
+from shardboard.collectors.metrics.live_metrics import LiveMetrics
+from shardboard.collectors.metrics.metric_history import Archive
+from shardboard.collectors.pulse import Pulses
+from shardboard.driver.interfaces import Agents
+from shardboard.kit.bus import Bus
+from shardboard.lifecycle.supervision import Loop
+from shardboard.store.db import Store
+
+
+async def prepare_loops(
+    store: Store,
+    bus: Bus,
+    agents: Agents,
+    live: LiveMetrics,
+    notifier: Notifier,
+    certificate_expiries: Callable[[], Mapping[str, datetime]],
+) -> list[Loop]:
+    """Restore the stored samples and return the loops of all collectors, in the order in which they start."""
+    pulses = Pulses()
+    archive = Archive(store, bus, live)
+    await archive.restore()
+    return [
+        Loop("collect samples from nodes", NodeCollector(store, bus, agents, live, pulses).run, vital=True),
+        Loop("watch nodes", NodeWatch(store, agents, pulses).run, vital=True),
+        Loop("aggregate samples", live.run),
+        Loop("store samples", archive.run),
+        Loop("delete old data", Housekeeping(store).run),
+        Loop("track resyncs", ResyncCollector(store, bus, agents).run),
+        Loop("evaluate alarms", AlarmCollector(store, bus, live, pulses, agents, certificate_expiries).run),
+        Loop("send notifications", notifier.run),
+        Loop("collect benchmarks", BenchmarkCollector(store, bus, agents).run),
+        Loop("record first writes", FirstWriteCollector(store, bus, live).run),
+    ]
