@@ -22,7 +22,12 @@ import httpx
 import pytest
 from backend.tests.support.app_factory import app_for
 from backend.tests.support.case_sampling import Sampling
-from backend.tests.support.speedups import fast_password_hashing, reused_engines, sqlite_without_threads
+from backend.tests.support.speedups import (
+    cached_system_trust,
+    fast_password_hashing,
+    reused_engines,
+    sqlite_without_threads,
+)
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis
 
@@ -44,7 +49,7 @@ from shardboard.store.store_key import StoreKeys, new_key
 USER, PASSWORD = "admin@example.org", "correct horse battery"
 STORE_KEY = new_key()
 ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parent
 PROCESS_TESTS = (
     *("agent/", "driver/", "scenarios/", "perf/"),
     *("local/test_demo_traffic.py", "local/test_lifeline.py", "local/test_process_supervisor.py"),
@@ -78,7 +83,7 @@ def _seed() -> str:
     if configured := os.environ.get("SHARDBOARD_TEST_SEED"):
         return configured
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False
+        ["git", "rev-parse", "--short", "HEAD"], cwd=TESTS, capture_output=True, text=True, check=False
     )
     return commit.stdout.strip() or "0"
 
@@ -106,7 +111,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if item not in first])
         items[:] = reversed(first)
     for item in items:
-        if item.path.relative_to(HERE).as_posix().startswith(PROCESS_TESTS) and os.environ.get(
+        if item.path.relative_to(TESTS).as_posix().startswith(PROCESS_TESTS) and os.environ.get(
             "SHARDBOARD_SECOND_CHANCE"
         ):
             item.add_marker(pytest.mark.flaky(reruns=1))
@@ -115,9 +120,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Measure the test without its fixtures, which are shared."""
-    wall, cpu = time.monotonic(), _cpu_seconds()
+    wall_time, cpu = time.monotonic(), _cpu_seconds()
     yield
-    item.user_properties += [("wall", time.monotonic() - wall), ("cpu", _cpu_seconds() - cpu)]
+    item.user_properties += [("wall", time.monotonic() - wall_time), ("cpu", _cpu_seconds() - cpu)]
 
 
 def _cpu_seconds() -> float:
@@ -171,7 +176,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def quick() -> Iterator[None]:
-    with fast_password_hashing(), sqlite_without_threads(), reused_engines():
+    with fast_password_hashing(), cached_system_trust(), sqlite_without_threads(), reused_engines():
         yield
 
 
@@ -181,8 +186,8 @@ def process_cleanup(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     base = tmp_path_factory.getbasetemp()
     with lifeline(base):
         yield
-        left = remaining(base)
-    assert not left, f"tests left these processes running:\n{left}"
+        remaining_processes = remaining(base)
+    assert not remaining_processes, f"tests left these processes running:\n{remaining_processes}"
 
 
 @pytest.fixture(scope="session")
@@ -263,15 +268,16 @@ async def database_url(tmp_path: Path, template: str) -> AsyncIterator[str]:
     await _execute(template, TERMINATE_OTHER_CONNECTIONS, DELETE_ALL_ROWS)
 
 
+@pytest.fixture(scope="session")
+def common_settings() -> Settings:
+    """Settings that are the same in all tests. Copying them takes a fiftieth of the time of reading them."""
+    return Settings(admin_user=USER, admin_password=PASSWORD)
+
+
 @pytest.fixture
-def settings(tmp_path: Path, database_url: str) -> Settings:
-    return Settings(
-        state_dir=tmp_path,
-        database_url=database_url,
-        admin_user=USER,
-        admin_password=PASSWORD,
-        page_dir=tmp_path / "page",
-    )
+def settings(common_settings: Settings, tmp_path: Path, database_url: str) -> Settings:
+    own = {"state_dir": tmp_path, "database_url": database_url, "web_ui_dir": tmp_path / "page"}
+    return common_settings.model_copy(update=own, deep=True)
 
 
 @pytest.fixture
@@ -282,9 +288,9 @@ def bus() -> Bus:
 @pytest.fixture
 async def store(database_url: str, bus: Bus) -> AsyncIterator[Store]:
     """A migrated, empty store, before the first start of a console."""
-    opened = Store(database_url, bus, StoreKeys([STORE_KEY]))
-    yield opened
-    await opened.close()
+    store = Store(database_url, bus, StoreKeys([STORE_KEY]))
+    yield store
+    await store.close()
 
 
 @pytest.fixture
@@ -325,8 +331,8 @@ async def console(
 async def client(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client signed in as the administrator."""
     transport = httpx.ASGITransport(app_for(console), client=("192.0.2.1", 40000))
-    async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=(USER, PASSWORD)) as opened:
-        yield opened
+    async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=(USER, PASSWORD)) as client:
+        yield client
 
 
 @pytest.fixture

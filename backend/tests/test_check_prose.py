@@ -12,9 +12,9 @@ PHRASE, PRONOUN = "mean" + "while", "Wh" + "o"
 
 def check(*arguments: str) -> list[str]:
     """Return the problems that the script prints."""
-    done = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True)
-    assert done.returncode == (1 if done.stdout else 0), done.stderr
-    return done.stdout.splitlines()
+    result = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True)
+    assert result.returncode == (1 if result.stdout else 0), result.stderr
+    return result.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,19 @@ def test_commit_messages(tmp_path: Path, message: str, problems: int) -> None:
     path = tmp_path / "COMMIT_EDITMSG"
     path.write_text(message)
     assert len(check("--message", str(path))) == problems
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "count"),
+    [
+        ("page.md", "The rate is 20 %.\n", 1),
+        ("page.md", "It waits 5 seconds.\n", 1),
+        ("page.md", "Run this:\n\n```bash\ncurl https://console:9443/v1/bdbs\n```\n", 1),
+        ("page.md", "See [decision](../adr/0001-a.md).\n", 1),
+        ("module.py", '"""The rate is 20 % after 5 seconds."""\n', 0),
+    ],
+)
+def test_rules_for_markdown(tmp_path: Path, name: str, content: str, count: int) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    assert len(check(str(path))) == count

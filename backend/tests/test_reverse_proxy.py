@@ -41,12 +41,14 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 async def served(console: Console) -> AsyncIterator[Console]:
     """A console that serves its ports."""
-    stop = asyncio.get_running_loop().create_future()
+    stop_requested = asyncio.get_running_loop().create_future()
     closing = lambda: console.bus.publish("closing")  # noqa: E731
-    server = asyncio.create_task(http_server.serve(servers(console, app_for(console)), stopping=closing, watch=stop))
+    server = asyncio.create_task(
+        http_server.serve(servers(console, app_for(console)), stopping=closing, watch=stop_requested)
+    )
     await wait_until(lambda: answers(console.settings.https_port))
     yield console
-    stop.set_result(None)
+    stop_requested.set_result(None)
     await server
 
 
@@ -66,9 +68,9 @@ class Proxy:
         headers = {"Host": NAME, "X-Forwarded-For": "192.0.2.66", "X-Requested-With": "shardboard"}
         async with httpx.AsyncClient(
             transport=transport, base_url=f"https://127.0.0.1:{self.port}", headers=headers
-        ) as opened:
-            opened.event_hooks["request"].append(set_server_name)
-            yield opened
+        ) as client:
+            client.event_hooks["request"].append(set_server_name)
+            yield client
 
 
 async def set_server_name(request: httpx.Request) -> None:
@@ -187,8 +189,8 @@ async def check_console(proxy: Proxy) -> None:
                 assert part.startswith("event: hello")
                 break
         provider = {"issuer": "https://sso.example.org", "client_id": "x", "enabled": False}
-        made = await browser.put("/v1/cluster/oidc", json=provider, headers=session)
-        assert made.json()["redirect_uri"] == f"https://{NAME}/v1/session/sso/callback"
+        change_reply = await browser.put("/v1/cluster/oidc", json=provider, headers=session)
+        assert change_reply.json()["redirect_uri"] == f"https://{NAME}/v1/session/sso/callback"
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
@@ -217,10 +219,10 @@ async def test_unknown_host_name_is_refused(place: ProxyFolder) -> None:
 
 async def test_proxy_without_headers_grants_no_access(place: ProxyFolder) -> None:
     """The proxy sends its own address as `Host`, and every client comes from 127.0.0.1."""
-    bare = re.sub(r" +proxy_(?!pass).*\n", "", nginx_server())
-    async with nginx(place, bare) as proxy, proxy.client() as stranger:
-        assert (await stranger.get("/metrics")).status_code == 401
+    config_without_headers = re.sub(r" +proxy_(?!pass).*\n", "", nginx_server())
+    async with nginx(place, config_without_headers) as proxy, proxy.client() as anonymous:
+        assert (await anonymous.get("/metrics")).status_code == 401
         body = {"cluster": {"name": "x.example.org"}, "credentials": {"username": "m@example.org", "password": "x" * 9}}
-        assert (await stranger.post("/v1/bootstrap/create_cluster", json=body)).status_code == 401
-        assert (await stranger.get("/v1/bootstrap")).json()["local_node_info"] == {}
-        assert "; Secure" in (await stranger.post("/v1/session", json=LOGIN)).headers["set-cookie"]
+        assert (await anonymous.post("/v1/bootstrap/create_cluster", json=body)).status_code == 401
+        assert (await anonymous.get("/v1/bootstrap")).json()["local_node_info"] == {}
+        assert "; Secure" in (await anonymous.post("/v1/session", json=LOGIN)).headers["set-cookie"]

@@ -26,8 +26,8 @@ def test_console_and_web_ui_are_listed_with_their_dependencies(tmp_path: Path, m
 
 
 def listed(path: Path) -> set[tuple[str, str]]:
-    found = json.loads(path.read_text())
-    assert found["bomFormat"] == "CycloneDX"
+    content = json.loads(path.read_text())
+    assert content["bomFormat"] == "CycloneDX"
     return {
-        ("/".join(filter(None, (each.get("group"), each["name"]))), each["version"]) for each in found["components"]
+        ("/".join(filter(None, (each.get("group"), each["name"]))), each["version"]) for each in content["components"]
     }

@@ -25,6 +25,14 @@ def test_default_store_is_in_the_state_directory(tmp_path: Path) -> None:
     assert Settings(state_dir=tmp_path).store_url == f"sqlite+aiosqlite:///{tmp_path}/console.db"
 
 
+def test_directory_of_the_web_ui_also_has_its_previous_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDBOARD_PAGE_DIR", "/previous")
+    assert Settings().web_ui_dir == Path("/previous")
+    monkeypatch.setenv("SHARDBOARD_WEB_UI_DIR", "/current")
+    assert Settings().web_ui_dir == Path("/current")
+    assert Settings(web_ui_dir=Path("/argument")).web_ui_dir == Path("/argument")
+
+
 def test_passwords_can_be_in_files(tmp_path: Path) -> None:
     secret = tmp_path / "password"
     secret.write_text("p@ss/word\n")

@@ -72,15 +72,15 @@ RUN_DEMO = textwrap.dedent("""
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
     """A virtual environment with the wheel. Its dependencies are taken from the environment of the tests."""
-    made = tmp_path / "environment"
+    directory = tmp_path / "environment"
     subprocess.run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, CHECKOUT], check=True)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", directory], check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    subprocess.run([*PIP, "--python", made / "bin" / "python", "install", "--no-deps", wheel], check=True)
+    subprocess.run([*PIP, "--python", directory / "bin" / "python", "install", "--no-deps", wheel], check=True)
     # In that directory a .pth file adds the checkout, but Python ignores .pth files outside the site-packages of the environment.
-    (site,) = made.glob("lib/python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
-    return made
+    (site_packages,) = directory.glob("lib/python*/site-packages")
+    (site_packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return directory
 
 
 def test_every_module_imports_without_the_checkout(tmp_path: Path) -> None:

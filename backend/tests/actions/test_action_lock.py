@@ -25,19 +25,19 @@ from shardboard.state.databases import shards
 
 pytestmark = [pytest.mark.store]
 
-WHO = Principal("admin@example.org", "admin")
+PRINCIPAL = Principal("admin@example.org", "admin")
 Operation = Callable[[AsyncSession], Awaitable[Any]]
 
 
 async def _failover(session: AsyncSession) -> None:
     primary = next(row for row in await shards.list_for_bdb(session, 1) if row.current_role == "master")
-    await failover.schedule(session, [primary.uid], WHO, force=False, dry_run=False)
+    await failover.schedule(session, [primary.uid], PRINCIPAL, force=False, dry_run=False)
 
 
 OPERATIONS: dict[str, Operation] = {
-    "flush": lambda session: bdbs.flush(session, 1, WHO),
-    "delete": lambda session: bdbs.delete(session, 1, WHO),
-    "change": lambda session: bdbs.update(session, 1, {"memory_size": 8 << 30}, WHO),
+    "flush": lambda session: bdbs.flush(session, 1, PRINCIPAL),
+    "delete": lambda session: bdbs.delete(session, 1, PRINCIPAL),
+    "change": lambda session: bdbs.update(session, 1, {"memory_size": 8 << 30}, PRINCIPAL),
     "failover": _failover,
 }
 

@@ -35,8 +35,8 @@ async def add_ann(client: httpx.AsyncClient) -> int:
 async def browser_of(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app_for(console), client=("192.0.2.9", 40000))
     headers = {"X-Requested-With": "shardboard"}
-    async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=headers) as opened:
-        yield opened
+    async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=headers) as browser:
+        yield browser
 
 
 async def log_in(browser: httpx.AsyncClient, **more: str) -> tuple[int, str]:

@@ -5,11 +5,13 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import stat
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 from cryptography import x509
@@ -60,20 +62,20 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[AgentSettings]:
 
 
 @pytest.fixture
-def console_state(state_dir: Path) -> Settings:
+def console_state(state_dir: Path, template: str, certificates: Path) -> Settings:
     """Settings of a console that has been started once."""
     settings = Settings()
+    shutil.copyfile(template.partition(":///")[2], state_dir / "console.db")
+    shutil.copytree(certificates, state_dir / "tls")
 
     async def start() -> None:
         create_key_file(settings)
         store = Store(settings.store_url, Bus(), store_keys(settings))
-        await store.migrate()
         async with store.begin() as session:
             await first_start(session, settings)
         await store.close()
 
     asyncio.run(start())
-    ConsoleCa.load(settings)
     return settings
 
 
@@ -155,9 +157,9 @@ def test_agent_that_cannot_join_prints_the_reason(
     ],
 )
 def test_invalid_arguments_are_reported_by_argparse(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
+    with pytest.raises(SystemExit) as exit_info:
         main.main(typed.split())
-    assert stop.value.code == 2
+    assert exit_info.value.code == 2
     assert "usage:" in capsys.readouterr().err
 
 
@@ -174,10 +176,10 @@ def test_printed_token_can_be_used_to_join(
     csr = request.public_bytes(serialization.Encoding.PEM).decode()
 
     async def join() -> int:
-        authority = ConsoleCa.existing(console_state)
+        ca = ConsoleCa.existing(console_state)
         store = Store(console_state.store_url, Bus(), store_keys(console_state))
         async with store.begin() as session:
-            admission = await accept(session, authority, JoinRequest(token, csr, "127.0.1.1", 9700, {}))
+            admission = await accept(session, ca, JoinRequest(token, csr, "127.0.1.1", 9700, {}))
         await store.close()
         return admission.node_uid
 
@@ -224,12 +226,21 @@ def test_console_reports_a_short_password(monkeypatch: pytest.MonkeyPatch, capsy
     assert "8 to 256 characters" in capsys.readouterr().err
 
 
-def test_openapi_is_written_to_a_file_or_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_openapi_is_written_to_a_file_without_a_store_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SHARDBOARD_STORE_KEY_FILE", "/nonexistent")
+    assert main.main(["openapi", str(tmp_path / "openapi.json")]) == 0
+    text = (tmp_path / "openapi.json").read_text()
+    assert {"/v1/session", "/v1/join_tokens", "/v1/users/authorize"} <= json.loads(text)["paths"].keys()
+
+
+def test_openapi_is_printed_as_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(main, "_openapi", AsyncMock(return_value={"paths": {"/v1/session": {}}, "info": {}}))
     assert main.main(["openapi", str(tmp_path / "openapi.json")]) == 0
     assert main.main(["openapi"]) == 0
-    text = (tmp_path / "openapi.json").read_text()
-    assert capsys.readouterr().out == text
-    assert {"/v1/session", "/v1/join_tokens", "/v1/users/authorize"} <= json.loads(text)["paths"].keys()
+    assert json.loads(printed := capsys.readouterr().out) == {"paths": {"/v1/session": {}}, "info": {}}
+    assert (tmp_path / "openapi.json").read_text() == printed
 
 
 def test_cli_does_not_import_heavy_modules() -> None:
@@ -288,7 +299,7 @@ async def _lock(settings: Settings) -> None:
     now = datetime.now(UTC)
     locked_until = now + timedelta(hours=1)
     async with store.begin() as session:
-        session.add(LoginFailures(user_uid=1, network="192.0.2.9", count=9, last_at=now, waits_until=locked_until))
+        session.add(LoginFailures(user_uid=1, network="192.0.2.9", count=9, last_at=now, locked_until=locked_until))
     await store.close()
 
 
@@ -381,11 +392,6 @@ def test_failed_rotation_keeps_all_keys(
     assert console_state.key_file.read_text().split()[1:] == before
 
 
-def test_openapi_command_needs_no_store_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("SHARDBOARD_STORE_KEY_FILE", "/nonexistent")
-    assert main.main(["openapi", str(tmp_path / "api.json")]) == 0
-
-
 async def _audit_lines(settings: Settings, attack: str = "") -> list[AuditLine]:
     store = Store(settings.store_url, Bus(), store_keys(settings))
     if attack:
@@ -403,7 +409,7 @@ def test_commands_are_recorded_in_the_audit_log(console_state: Settings, capsys:
     assert main.main(["unlock", "ghost"]) == 1
     printed = capsys.readouterr().out
     lines = asyncio.run(_audit_lines(console_state))
-    assert [(line.path, line.proof, line.outcome) for line in lines[1:]] == [
+    assert [(line.path, line.auth_method, line.outcome) for line in lines[1:]] == [
         ("token", "shell", "done"),
         ("reset-admin-password", "shell", "done"),
         ("unlock", "shell", "failed"),

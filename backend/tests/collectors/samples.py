@@ -34,6 +34,8 @@ def sample(
         missing=more.get("missing", {}),
         died=more.get("died", {}),
         proxy=more.get("proxy"),
+        proxy_missing=more.get("proxy_missing", ""),
+        late_proxy=more.get("late_proxy"),
         outages=more.get("outages", []),
     )
 

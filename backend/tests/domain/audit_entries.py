@@ -11,7 +11,7 @@ class AuditEntry:
     uid: int
     time: datetime = NOON
     username: str = "admin@example.org"
-    proof: str = "password"
+    auth_method: str = "password"
     source: str = "192.0.2.1"
     method: str = "POST"
     path: str = "/v1/bdbs"

@@ -60,7 +60,7 @@ def test_secrets_are_removed_from_logs_in_all_forms() -> None:
     [
         (f"key {KEY} end", "key *** end"),
         (json.dumps(f"key {KEY} end"), '"key *** end"'),
-        ('Login as "-----BEGIN PRIVATE KEY-----" failed.\nnext', 'Login as "***" failed.\nnext'),
+        ('Sign-in as "-----BEGIN PRIVATE KEY-----" failed.\nnext', 'Sign-in as "***" failed.\nnext'),
         ("postgresql://me:word@store/db http://host/a@b", "postgresql://***@store/db http://host/a@b"),
         (f"user default on #{'0a' * 32} ~*", "user default on #*** ~*"),
         ("run id " + "0a" * 20, "run id " + "0a" * 20),

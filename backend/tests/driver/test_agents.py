@@ -1,11 +1,12 @@
 """Tests of how the console handles agents that do not answer, send invalid data or reject requests."""
 
 import asyncio
+import gzip
 import json
 import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from backend.tests.support.real_shards import without_pulses
 
 from shardboard.agent.cluster import key_generation
 from shardboard.collectors.metrics.live_metrics import LiveMetrics, ShardPlace
-from shardboard.contract import NODE_FIELDS, ProbeTarget, Sample, protocol
+from shardboard.contract import NODE_FIELDS, NodeLogs, ProbeTarget, Sample, protocol
+from shardboard.driver import agent_budgets, replies
 from shardboard.driver import agents as driver
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.interfaces import NodeRef
-from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.errors import AgentOutdated, AgentRefused, AgentUnreachable
 from shardboard.kit.bus import Bus
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.tls import PEER_DAYS
@@ -52,11 +54,19 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def fake_agent(  # type: ignore[no-untyped-def]
-    tmp_path: Path, authority: ConsoleCa, response: bytes, *, keep_open: bool = False, name: str = ADDRESS
+    tmp_path: Path,
+    authority: ConsoleCa,
+    response: bytes,
+    *,
+    keep_open: bool = False,
+    name: str = ADDRESS,
+    endless: bytes = b"",
+    pause: float = 0.0,
 ):
-    """Answer the first request over valid TLS with the given bytes. Then close the connection or keep it open silently."""
-    private, csr = key_generation.generate()
-    (tmp_path / "key.pem").write_text(private)
+    """Answer the first request over valid TLS with the given bytes, and with `endless` again and again. Then close the connection
+    or keep it open silently."""
+    key, csr = key_generation.generate()
+    (tmp_path / "key.pem").write_text(key)
     (tmp_path / "certificate.pem").write_text(authority.sign_agent(csr, name))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
@@ -66,6 +76,11 @@ async def fake_agent(  # type: ignore[no-untyped-def]
         await reader.readuntil(b"\r\n\r\n")
         writer.write(response)
         await writer.drain()
+        with suppress(OSError):
+            while endless and not finished.is_set():
+                writer.write(endless)
+                await writer.drain()
+                await asyncio.sleep(pause)
         if keep_open:
             await finished.wait()
         writer.close()
@@ -123,6 +138,13 @@ async def test_certificate_for_another_address_is_rejected(
 
 
 @pytest.mark.usefixtures("short_timeouts")
+async def test_agent_of_another_console_is_reported_as_such(agents: HttpAgents, tmp_path: Path) -> None:
+    other = ConsoleCa.load(Settings(state_dir=tmp_path / "other"))
+    async with fake_agent(tmp_path, other, http_reply("[]")) as node:
+        with pytest.raises(AgentUnreachable, match=r"belongs to another console, .* its certificate is of another CA"):
+            await agents.shards(node)
+
+
 async def test_agent_that_does_not_answer_in_time_is_unreachable(
     agents: HttpAgents, authority: ConsoleCa, tmp_path: Path
 ) -> None:
@@ -152,7 +174,19 @@ async def test_interrupted_sample_stream_is_reported(agents: HttpAgents, authori
             await anext(stream)
 
 
-@pytest.mark.parametrize("status", ["422 Unprocessable Content", "500 Internal Server Error", "404 Not Found"])
+async def test_missing_call_is_reported_as_an_older_agent(
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path
+) -> None:
+    """An agent of an older build can have the same protocol."""
+    async with fake_agent(tmp_path, authority, http_reply("{}", "404 Not Found")) as node:
+        with pytest.raises(AgentOutdated) as refusal:
+            await agents.remove(node, {1: "a" * 40})
+    assert refusal.value.reason == (
+        "the agent of node 1 is of an older release and does not support POST /shards/remove; upgrade the agent"
+    )
+
+
+@pytest.mark.parametrize("status", ["422 Unprocessable Content", "500 Internal Server Error"])
 async def test_http_error_is_reported_as_refusal(
     agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, status: str
 ) -> None:
@@ -191,19 +225,29 @@ async def test_rows_of_other_lengths_are_adjusted(
     rows = {"node": [1.0] * length, "shards": {1: [1.0] * length}, "tiers": {1: [1.0] * length}, "proxy": proxy}
     response = json.dumps({**json.loads(SAMPLE), **rows, "of_a_later_release": True})
     async with fake_agent(tmp_path, authority, http_reply(response + "\n", length=9999)) as node:
-        found = await anext(without_pulses(agents.samples(node, 0, "")))
+        sample = await anext(without_pulses(agents.samples(node, 0, "")))
     live = LiveMetrics(Bus())
     live.set_members({1: ShardPlace(1, 0, 1)})
     live.connect(1)
-    live.ingest(1, found)
-    live._publish(found.t, live._seconds[found.t])
-    assert live.newest == found.t
+    live.ingest(1, sample)
+    live._publish(sample.t, live._seconds[sample.t])
+    assert live.newest == sample.t
     assert json.dumps(live.history("shards:1", 5, 0), allow_nan=False)
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"boot": "no hex"}, {"t": -1}, {"t": 2**60}, {"pings": {"1": [2**40]}}, {"shards": {"1": 5}}, {"node": ["x"]}],
+    [
+        {"at": float("inf")},
+        {"boot": "no hex"},
+        {"t": -1},
+        {"t": 2**60},
+        {"pings": {"1": [2**40]}},
+        {"shards": {"1": 5}},
+        {"shards": {"1": [float("nan")]}},
+        {"died": {"-1": ""}},
+        {"node": ["x"]},
+    ],
 )
 async def test_samples_with_invalid_values_are_rejected(
     agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, changes: dict[str, object]
@@ -224,3 +268,90 @@ async def test_probe_reply_of_wrong_length_is_rejected(
 
 def test_ipv6_addresses_are_bracketed() -> None:
     assert driver._url(NodeRef(1, "fd00::1", 9700), "/facts") == "https://[fd00::1]:9700/facts"
+
+
+HEAD = f"HTTP/1.1 200 OK\r\n{protocol.HEADER}: {protocol.PROTOCOL}\r\n".encode()
+
+
+@pytest.mark.parametrize("head", [HEAD, HEAD + b"Content-Length: 9000000\r\n\r\n"])
+async def test_slow_reply_ends_with_the_total_timeout(
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: bytes
+) -> None:
+    monkeypatch.setattr(driver, "SHORT_TIMEOUT", httpx.Timeout(0.2, connect=0.5))
+    async with fake_agent(tmp_path, authority, head, endless=b" ", pause=0.05) as node, asyncio.timeout(5):
+        with pytest.raises(AgentUnreachable, match="did not respond in time"):
+            await agents.facts(node)
+
+
+async def test_reply_over_the_limit_is_refused(
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replies.FACTS, "max_bytes", 1 << 20)
+    head = HEAD + b"Content-Length: 9000000000\r\n\r\n"
+    async with fake_agent(tmp_path, authority, head, endless=b" " * 65_536) as node, asyncio.timeout(5):
+        with pytest.raises(AgentRefused, match="response of more than 1 MiB"):
+            await agents.facts(node)
+
+
+async def test_reply_in_too_many_parts_is_refused(agents: HttpAgents, authority: ConsoleCa, tmp_path: Path) -> None:
+    head = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    async with fake_agent(tmp_path, authority, head, endless=b"1\r\n \r\n" * 10_000) as node, asyncio.timeout(5):
+        with pytest.raises(AgentRefused, match="response in too many parts"):
+            await agents.facts(node)
+
+
+async def test_an_agent_that_sends_a_line_over_the_limit_is_cut_off(
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path
+) -> None:
+    limit = 100_000
+    async with fake_agent(tmp_path, authority, HEAD + b"\r\n" + SAMPLE.encode() + b"\n", endless=b"0" * 9_999) as node:
+        stream = without_pulses(agents.samples(node, 0, "", lambda: limit))
+        assert (await anext(stream)).seq == 1
+        limit = 200_000  # applies to open streams
+        reason = "it sent a line of more than 195 KiB"
+        with pytest.raises(AgentUnreachable, match=reason):
+            await anext(stream)
+        assert agents.cut_off_reason(node.uid) == reason
+        for call in (agents.facts(node), anext(without_pulses(agents.samples(node, 0, "")))):
+            with pytest.raises(AgentUnreachable, match=f"cut off the agent of node 1, because {reason}"):
+                await call
+
+
+async def test_an_agent_that_sends_more_than_its_budget_is_cut_off(
+    agents: HttpAgents, authority: ConsoleCa, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_budgets, "MAX_BYTES", 1 << 20)
+    head = HEAD + b"Content-Length: 9000000\r\n\r\n"
+    async with fake_agent(tmp_path, authority, head, endless=b" " * 65_536) as node, asyncio.timeout(5):
+        with pytest.raises(AgentUnreachable, match="cut off"):
+            await agents.facts(node)
+    assert agents.cut_off_reason(node.uid) == "it sent more than 16 MiB per second"
+
+
+async def test_logs_of_other_shards_are_ignored(agents: HttpAgents, authority: ConsoleCa, tmp_path: Path) -> None:
+    body = NodeLogs(agent="a", shards={1: "one", 2: "two"}).model_dump_json()
+    async with fake_agent(tmp_path, authority, http_reply(body)) as node:
+        assert (await agents.logs(node, {1: "a" * 40})).shards == {1: "one"}
+
+
+async def test_compressed_reply_is_not_decompressed(agents: HttpAgents, authority: ConsoleCa, tmp_path: Path) -> None:
+    body = gzip.compress(b"[" + b" " * 1_000_000 + b"]")
+    head = HEAD + f"Content-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    async with fake_agent(tmp_path, authority, head + body) as node:
+        with pytest.raises(AgentRefused, match="unexpected response"):
+            await agents.shards(node)
+
+
+@pytest.mark.parametrize(("part", "pause"), [(b"X-A: b\r\n", 0.05), (b"X-A: " + b"b" * 8_000 + b"\r\n", 0.0)])
+async def test_endless_header_of_a_sample_stream_ends(
+    agents: HttpAgents,
+    authority: ConsoleCa,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    part: bytes,
+    pause: float,
+) -> None:
+    monkeypatch.setattr(driver, "STREAM_TIMEOUT", httpx.Timeout(0.5, connect=2))
+    async with fake_agent(tmp_path, authority, HEAD, endless=part, pause=pause) as node, asyncio.timeout(5):
+        with pytest.raises(AgentUnreachable):
+            await anext(without_pulses(agents.samples(node, 0, "")))

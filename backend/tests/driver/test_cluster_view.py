@@ -23,8 +23,8 @@ async def test_newest_view_is_used() -> None:
     agents = FakeAgents()
     shards = plan_shards(NODES, 3, replication=False)
     await valkey_cluster.start(agents, ENGINE, shards, {shard.node.uid: [shard.uid] for shard in shards})
-    found = await valkey_cluster.newest_view(agents, shards)
-    assert {shard.uid: found[shard.engine_id].epoch for shard in shards} == {1: 1, 2: 2, 3: 3}
+    view = await valkey_cluster.newest_view(agents, shards)
+    assert {shard.uid: view[shard.engine_id].epoch for shard in shards} == {1: 1, 2: 2, 3: 3}
 
 
 async def test_lost_primary_returns_as_replica_while_another_pair_is_down() -> None:

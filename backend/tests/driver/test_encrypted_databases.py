@@ -29,6 +29,7 @@ from shardboard.agent.databases.shard import LocalShard
 from shardboard.contract import RenewCertificates
 from shardboard.driver import replication, slot_map, valkey_cluster
 from shardboard.driver.valkey_cluster import ShardRef
+from shardboard.pki import shard_certificates as issued_certificates
 from shardboard.pki.shard_certificates import ShardCertificates
 from shardboard.valkey import probe
 from shardboard.valkey.probe import responds
@@ -40,8 +41,8 @@ pytestmark = pytest.mark.older
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path / "farm", 2) as opened:
-        yield opened
+    async with local_nodes(tmp_path / "farm", 2) as nodes:
+        yield nodes
     for process in find_engines(tmp_path):
         process.kill()
 
@@ -82,6 +83,10 @@ async def test_shards_accept_only_certificates_of_their_database(
     peer_tls.write_certificates(other, to_shard_tls(ShardCertificates.issue()))
     assert await ping_reply(shard, own_directory) == b"+PONG"
     assert await ping_reply(shard, other) == b""
+    with monkeypatch.context() as changed:
+        changed.setattr(issued_certificates, "DAYS", -1)
+        peer_tls.write_certificates(other, to_shard_tls(OWN.with_new_certificate()))
+    assert await ping_reply(shard, other) == b"", "expired"
     assert await ping_reply(shard, None) == b""
     assert await ping_reply(shard, None, tls=False) == b""
     monkeypatch.setattr(probe, "PROBE_SECONDS", 30)  # for busy machines
@@ -99,8 +104,8 @@ async def test_reported_addresses_and_ports_are_unchanged(nodes: LocalNodes) -> 
     """This also applies to the Unix socket, which agents and proxies use."""
     shards = await create_database(nodes)
     shard = process_of(nodes, shards[0])
-    listed = await execute_as_admin(shard, "CLUSTER", "NODES")
-    assert {line.split(" ")[1].partition("@")[0] for line in listed.splitlines()} == {
+    cluster_nodes = await execute_as_admin(shard, "CLUSTER", "NODES")
+    assert {line.split(" ")[1].partition("@")[0] for line in cluster_nodes.splitlines()} == {
         f"{each.node.addr}:{each.port}" for each in shards
     }
     with pytest.raises(EngineError, match=f"MOVED 12182 {shards[2].node.addr}:{shards[2].port}"):
@@ -114,14 +119,14 @@ async def test_new_node_is_known_when_clients_can_be_redirected_to_it(nodes: Loc
         replace(each, pair=each.pair + 3, slots=())
         for each in plan_shards(nodes.nodes, 3, replication=False, first_uid=len(old) + 1)
     ]
-    known = await valkey_cluster.newest_view(nodes, [shard for shard in old if shard.role == "master"])
+    view = await valkey_cluster.newest_view(nodes, [shard for shard in old if shard.role == "master"])
     primaries = [shard for shard in old if shard.role == "master"]
-    assert await valkey_cluster.start_new_shards(nodes, ENCRYPTED, [*old, *new], primaries, new, known) == {}
+    assert await valkey_cluster.start_new_shards(nodes, ENCRYPTED, [*old, *new], primaries, new, view) == {}
 
     async def all_known() -> bool:
-        unaware = await slot_map.unaware_hosts(nodes, old, new)
-        await replication.meet(nodes, unaware, new)
-        return not unaware
+        unaware_hosts = await slot_map.unaware_hosts(nodes, old, new)
+        await replication.meet(nodes, unaware_hosts, new)
+        return not unaware_hosts
 
     await wait_until(all_known)
     for host in old:
@@ -161,12 +166,12 @@ async def test_foreign_engine_cannot_join_the_cluster(nodes: LocalNodes, tmp_pat
     shards = await create_database(nodes)
     victim = process_of(nodes, shards[0])
     before = await _listed(victim)
-    home = tmp_path / "foreign"
-    home.mkdir()
-    peer_tls.write_certificates(home, to_shard_tls(ShardCertificates.issue()))
+    directory = tmp_path / "foreign"
+    directory.mkdir()
+    peer_tls.write_certificates(directory, to_shard_tls(ShardCertificates.issue()))
     files = ("--tls-cert-file", peer_tls.IDENTITY, "--tls-key-file", peer_tls.IDENTITY)
     tls_options = ("--tls-ca-cert-file", peer_tls.CA_FILE, *files, "--tls-cluster", "yes") if speaks_tls else ()
-    foreign = ForeignEngine(home, 21000, *tls_options)
+    foreign = ForeignEngine(directory, 21000, *tls_options)
     await wait_until(foreign.answers)
     await foreign.send_command("CLUSTER", "ADDSLOTSRANGE", "0", "5460")
     for shard in shards:
@@ -200,8 +205,8 @@ async def test_certificates_are_renewed_without_interruption(nodes: LocalNodes) 
     )
     assert {result.reply for result in results if not result.ok} == set()
     assert len(results) == len(nodes[1].shards)
-    served = ssl.DER_cert_to_PEM_cert(await _certificate(shards[0], replica.directory))
-    assert served.strip() == renewed.certificate.strip()
+    presented = ssl.DER_cert_to_PEM_cert(await _certificate(shards[0], replica.directory))
+    assert presented.strip() == renewed.certificate.strip()
     # New links accept old and new certificates.
     await execute_as_admin(primary, "CLIENT", "KILL", "TYPE", "replica")
     await wait_until(lambda: _is_linked(replica))
@@ -231,8 +236,8 @@ async def test_starting_shard_gets_renewed_certificates_when_it_runs(nodes: Loca
     assert not renewal.done()
     process.state = "running"
     assert {result.ok for result in await renewal} == {True}
-    served = ssl.DER_cert_to_PEM_cert(await _certificate(shard, process.directory))
-    assert served.strip() == renewed.certificate.strip()
+    presented = ssl.DER_cert_to_PEM_cert(await _certificate(shard, process.directory))
+    assert presented.strip() == renewed.certificate.strip()
 
 
 async def _written(shard: LocalShard, issued: ShardCertificates) -> bool:
@@ -248,9 +253,9 @@ async def _certificate(shard: ShardRef, directory: Path) -> bytes:
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.load_cert_chain(directory / peer_tls.IDENTITY)
     _, writer = await asyncio.open_connection(shard.node.addr, shard.port, ssl=context)
-    found: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    certificate: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
-    return found
+    return certificate
 
 
 async def test_invalid_certificates_are_rejected_and_the_old_ones_kept(nodes: LocalNodes) -> None:

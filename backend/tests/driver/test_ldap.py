@@ -21,8 +21,8 @@ BY_TEMPLATE = {"user_dn_template": f"uid=%u,{PEOPLE}", "user_dn_query": None}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenLdap]:
-    with openldap.openldap(tmp_path_factory.mktemp("openldap")) as running:
-        yield running
+    with openldap.openldap(tmp_path_factory.mktemp("openldap")) as openldap_server:
+        yield openldap_server
 
 
 @pytest.mark.parametrize(

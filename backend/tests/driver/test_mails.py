@@ -1,9 +1,12 @@
 """Tests of sending email to a real SMTP server, including delivery failures."""
 
+import asyncio
+import base64
 import socket
 import socketserver
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from email.message import EmailMessage
 from pathlib import Path
 from typing import ClassVar
@@ -21,13 +24,28 @@ class Handler(socketserver.StreamRequestHandler):
 
     received: ClassVar[list[str]] = []
     logins: ClassVar[list[str]] = []
+    methods: ClassVar[str] = "PLAIN"
 
     def handle(self) -> None:
+        try:
+            self.converse()
+        except OSError:
+            self.is_disconnected.set()
+
+    def converse(self) -> None:
         self.send_line("220 ready")
         while line := self.rfile.readline().decode().strip():
             match line.upper().split()[0]:
+                case word if word == self.dripping:
+                    self.drip()
+                    return
                 case "EHLO":
-                    self.send_line("250-mail.example.org\r\n250 AUTH PLAIN")
+                    self.send_line(f"250-mail.example.org\r\n250 AUTH {self.methods}")
+                case "AUTH" if line.startswith("AUTH LOGIN"):
+                    self.logins.append(line)
+                    self.send_line("334 UGFzc3dvcmQ6")
+                    self.logins.append(self.rfile.readline().decode().strip())
+                    self.send_line("235 welcome")
                 case "AUTH":
                     self.logins.append(line)
                     # \0us\0correct-horse
@@ -44,6 +62,14 @@ class Handler(socketserver.StreamRequestHandler):
                 case _:
                     self.send_line("250 ok")
 
+    dripping: ClassVar[str] = ""
+    """Command that is answered with one byte at a time."""
+    is_disconnected: ClassVar[threading.Event]
+
+    def drip(self) -> None:
+        while not self.is_disconnected.wait(0.02):
+            self.wfile.write(b"2")
+
     def send_line(self, line: str) -> None:
         self.wfile.write(f"{line}\r\n".encode())
 
@@ -52,6 +78,7 @@ class Handler(socketserver.StreamRequestHandler):
 def port() -> Iterator[int]:
     Handler.received.clear()
     Handler.logins.clear()
+    Handler.is_disconnected = threading.Event()
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -86,7 +113,7 @@ async def test_mail_is_sent_with_authentication(port: int, tmp_path: Path) -> No
     await SmtpMails(file).send(server(port, username="us"), mail())
     assert len(Handler.received) == 1
     file.write_text("wrong")
-    with pytest.raises(DeliveryFailed, match="rejected the user name or password"):
+    with pytest.raises(DeliveryFailed, match="rejected the username or password"):
         await SmtpMails(file).send(server(port, username="us"), mail())
 
 
@@ -124,3 +151,67 @@ async def test_server_that_does_not_answer_is_reported(monkeypatch: pytest.Monke
     monkeypatch.setattr(mails, "TIMEOUT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DeliveryFailed, match="did not respond"):
         await SmtpMails().send(server(silent.getsockname()[1]), mail())
+
+
+@pytest.mark.parametrize("command", ["EHLO", "RCPT", "DATA"])
+async def test_slow_server_ends_with_the_total_timeout(
+    port: int, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mails, "TOTAL_SECONDS", 0.5)
+    monkeypatch.setattr(Handler, "dripping", command)
+    async with asyncio.timeout(8):
+        with pytest.raises(DeliveryFailed, match="did not respond"):
+            await SmtpMails().send(server(port), mail())
+    assert await asyncio.to_thread(Handler.is_disconnected.wait, 8), "the session is closed"
+
+
+async def test_mail_is_not_repeated_if_only_the_end_of_the_session_is_slow(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mails, "TOTAL_SECONDS", 2)
+    monkeypatch.setattr(Handler, "dripping", "QUIT")
+    async with asyncio.timeout(8):
+        await SmtpMails().send(server(port), mail())
+    assert len(Handler.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("methods", "expected"),
+    [
+        ("PLAIN", ["AUTH PLAIN " + base64.b64encode("\0möller\0Grüße1".encode()).decode()]),
+        (
+            "LOGIN",
+            [
+                "AUTH LOGIN " + base64.b64encode("möller".encode()).decode(),
+                base64.b64encode("Grüße1".encode()).decode(),
+            ],
+        ),
+    ],
+)
+async def test_user_and_password_are_sent_as_utf_8(
+    port: int, tmp_path: Path, methods: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Handler, "methods", methods)
+    file = tmp_path / "password"
+    file.write_text("Grüße1", encoding="utf-8")
+    with suppress(DeliveryFailed):  # the test server accepts only one password
+        await SmtpMails(file).send(server(port, username="möller"), mail())
+    assert Handler.logins == expected
+
+
+async def test_password_file_in_another_encoding_is_reported(port: int, tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_bytes("Grüße1".encode("latin-1"))
+    with pytest.raises(DeliveryFailed, match="not encoded in UTF-8"):
+        await SmtpMails(file).send(server(port, username="us"), mail())
+
+
+@pytest.mark.parametrize("host", ["mail..example.org", "xn--", "a" * 64])
+async def test_host_that_cannot_be_queried_is_reported(host: str) -> None:
+    with pytest.raises(DeliveryFailed, match="is unreachable"):
+        await SmtpMails().send(server(25, host=host), mail())
+
+
+async def test_recipient_that_the_server_does_not_support_is_reported(port: int) -> None:
+    with pytest.raises(DeliveryFailed, match="does not support"):
+        await SmtpMails().send(server(port), mail("möller@example.org"))

@@ -27,8 +27,8 @@ MEMBERS = [str(number) for number in range(1000)]
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path) as opened:
-        yield opened
+    async with local_nodes(tmp_path) as nodes:
+        yield nodes
 
 
 async def serves(shard: LocalShard) -> bool:
@@ -104,22 +104,22 @@ async def test_applications_cannot_run_administrative_commands(nodes: LocalNodes
         if earlier:
             await execute_as_admin(shard, "ACL", "SETUSER", "default", "+@all", "-@admin")
             assert await valkey_cluster.apply_settings(nodes, ENGINE, shards, ()) == {}
-        for words in (
+        for commands in (
             migrate,
             ["RESTORE-ASKING", "key", "0", "x"],
             ["SCRIPT", "DEBUG", "SYNC"],
             ["EVAL", script, "1", "key"],
         ):
-            assert "has no permissions to run" in await send_command(shards[0], *words), words
+            assert "has no permissions to run" in await send_command(shards[0], *commands), commands
         assert (await send_command(shards[0], "EVAL", "return redis.call('set', KEYS[1], 'x')", "1", "key")) == "+OK"
 
 
 async def test_disabled_commands_are_denied_until_enabled_again(nodes: LocalNodes) -> None:
     shards = plan_shards(nodes.nodes, 1, replication=False)
-    without = replace(ENGINE, disabled_commands=disabled_commands.rules("FLUSHALL, xinfo|help"))
-    await start_database(nodes, without, shards)
-    for words in (["FLUSHALL"], ["XINFO", "HELP"], ["EVAL", "return redis.call('FLUSHALL')", "0"]):
-        assert "has no permissions" in await send_command(shards[0], *words), words
+    engine_settings = replace(ENGINE, disabled_commands=disabled_commands.rules("FLUSHALL, xinfo|help"))
+    await start_database(nodes, engine_settings, shards)
+    for commands in (["FLUSHALL"], ["XINFO", "HELP"], ["EVAL", "return redis.call('FLUSHALL')", "0"]):
+        assert "has no permissions" in await send_command(shards[0], *commands), commands
     assert await send_command(shards[0], "FLUSHDB") == "+OK"
     other = replace(ENGINE, disabled_commands=disabled_commands.rules("flushdb"))
     assert await valkey_cluster.apply_settings(nodes, other, shards, {"disabled_commands"}) == {}

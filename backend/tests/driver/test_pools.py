@@ -35,13 +35,13 @@ class Server:
 @pytest.fixture
 async def servers() -> AsyncIterator[list[Server]]:
     async with AsyncExitStack() as stack:
-        started = [Server() for _ in range(3)]
-        for each in started:
+        servers = [Server() for _ in range(3)]
+        for each in servers:
             listener = await asyncio.start_server(each.handle, "127.0.0.1", 0)
             stack.push_async_callback(listener.wait_closed)
             stack.callback(listener.close)
             each.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
-        yield started
+        yield servers
 
 
 async def test_connections_are_reused(servers: list[Server]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import uvicorn
 from backend.tests.agent.test_app import ADDRESS, identity_of
 from backend.tests.collectors.samples import BOOT
 from backend.tests.contract import previous_contract as before
+from backend.tests.contract import protocol_2
 from backend.tests.support.real_shards import standalone_shard, start_request, wait_until, without_pulses
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -37,6 +38,7 @@ from shardboard.contract import (
     ProxyReading,
     ProxyState,
     ReadHotSlots,
+    RenewCertificates,
     Sample,
     ShardCommand,
     ShardReport,
@@ -134,8 +136,8 @@ async def handle_apply_proxy(_: before.ProxyState) -> before.ProxyReport:
     return before.ProxyReport(state="absent")
 
 
-async def handle_drill(_: before.Drill) -> before.DrillReply:
-    return before.DrillReply()
+async def handle_drill(drill: before.Drill) -> before.DrillReply:
+    return before.DrillReply(refused="not root" if drill.kind == "cut_off" else "")
 
 
 async def handle_samples(_: Request) -> Response:
@@ -178,7 +180,7 @@ async def check_encrypted_databases_are_left_out(agents: HttpAgents, node: NodeR
     assert await agents.probe(node, targets) == [False, True, False]
     with pytest.raises(AgentRefused):
         await agents.probe(node, targets[:1])
-    encrypted = database.model_copy(update={"uid": 2, "shard_tls": ShardTls(authorities="a", certificate="c", key="k")})
+    encrypted = database.model_copy(update={"uid": 2, "shard_tls": ShardTls(cas="a", certificate="c", key="k")})
     report = await agents.apply_proxy(node, ProxyState(threads=1, databases=[database, encrypted]))
     assert list(report.failures) == [2]
 
@@ -214,11 +216,12 @@ async def test_agent_of_the_previous_release_works(authority: ConsoleCa, tmp_pat
         assert (await agents.apply_proxy(node, ProxyState(threads=1, databases=[database]))).state == "absent"
         await check_encrypted_databases_are_left_out(agents, node, database)
         assert await agents.drill(node, Drill(id="x", kind="kill", seconds=1)) == ""
-        found = await anext(without_pulses(agents.samples(node, 0, "")))
-        assert (len(found.node), len(found.shards[1])) == (len(NODE_FIELDS), len(SHARD_FIELDS))
-        assert found.node[len(before.NODE_FIELDS) :] == [None] * (len(NODE_FIELDS) - len(before.NODE_FIELDS))
-        assert found.proxy is not None
-        assert found.proxy.databases[1].connections == 2
+        assert await agents.drill(node, Drill(id="y", kind="cut_off", seconds=1)) == "not root"
+        sample = await anext(without_pulses(agents.samples(node, 0, "")))
+        assert (len(sample.node), len(sample.shards[1])) == (len(NODE_FIELDS), len(SHARD_FIELDS))
+        assert sample.node[len(before.NODE_FIELDS) :] == [None] * (len(NODE_FIELDS) - len(before.NODE_FIELDS))
+        assert sample.proxy is not None
+        assert sample.proxy.databases[1].connections == 2
         tier_request = payload.model_copy(
             update={"bdb": payload.bdb.model_copy(update={"tier": TierSpec(ram_limit=1, flash_limit=1)})}
         )
@@ -228,7 +231,9 @@ async def test_agent_of_the_previous_release_works(authority: ConsoleCa, tmp_pat
             *(agents.start(node, changed) for changed in (tier_request, threads)),
             *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots), agents.request_certificate(node)),
         ):
-            with pytest.raises(AgentRefused, match="of the previous release and does not support POST"):
+            with pytest.raises(
+                AgentRefused, match=r"of an older release and does not support POST .*; upgrade the agent"
+            ):
                 await unknown_call
 
 
@@ -321,6 +326,101 @@ def test_new_fields_and_columns_are_omitted_for_the_previous_release() -> None:
     assert protocol.downgrade_line(b"\n", protocol.FIRST_PROTOCOL) == b"\n"
 
 
+@pytest.mark.parametrize("message", protocol_2.MESSAGES, ids=lambda each: type(each).__name__)
+def test_renamed_fields_are_compatible_with_protocol_2(message: protocol_2.Reply | protocol_2.Request) -> None:
+    message_json = message.model_dump_json()
+    current: Any = getattr(contract, type(message).__name__).model_validate_json(message_json)
+    values = message.model_dump()
+    renamed: Mapping[str, str] = current.previous_names
+    assert renamed
+    for name in type(current).model_fields:
+        assert getattr(current, name) == values[renamed.get(name, name)], name
+    if isinstance(message, protocol_2.Reply):
+        downgraded = bytes(routes._json([current], 2).body)
+        assert json.loads(downgraded) == [json.loads(message_json)]
+        assert json.loads(bytes(routes._json(current, 3).body)).keys() == type(current).model_fields.keys()
+    else:
+        assert type(message).model_validate_json(current.model_dump_json(exclude_defaults=True)) == message
+    assert type(current).model_validate_json(current.model_dump_json()) == current
+
+
+def test_nested_and_streamed_messages_have_the_names_of_protocol_2() -> None:
+    check, outage = protocol_2.MESSAGES[0], protocol_2.MESSAGES[7]
+    facts = NodeFacts.model_validate({**FACTS.model_dump(), "host": [check.model_dump()]})
+    assert json.loads(bytes(routes._json(facts, 2).body))["host"] == [check.model_dump()]
+    assert facts.model_dump()["host"][0]["remedy"] == "sysctl"
+    reported = contract.Outage.model_validate(outage.model_dump())
+    sample = Sample(
+        seq=1, boot=BOOT, t=1, at=1.0, node=[0.0] * len(NODE_FIELDS), shards={}, missing={}, died={}, outages=[reported]
+    )
+    line = sample.model_dump_json().encode() + b"\n"
+    assert protocol.downgrade_line(line, protocol.PROTOCOL) == line
+    downgraded = protocol.downgrade_line(line, 2)
+    assert downgraded.endswith(b"\n")
+    assert protocol_2.Outage.model_validate(json.loads(downgraded)["outages"][0]) == outage
+    assert Sample.model_validate_json(downgraded) == sample
+    without_outages = sample.model_copy(update={"outages": []}).model_dump_json().encode() + b"\n"
+    assert protocol.downgrade_line(without_outages, 2) == without_outages
+
+
+def agent_of_protocol_2(received: list[dict[str, Any]]) -> Starlette:
+    """Return an agent that rejects unknown fields and sends the names of protocol 2."""
+
+    async def renew(request: Request) -> Response:
+        body = await request.json()
+        received.append(body)
+        protocol_2.ShardTls.model_validate(body["tls"])
+        return Response("[]", headers=header)
+
+    async def refuse(_: Request) -> Response:
+        return Response(protocol_2.CertificateReply(refused="disk full").model_dump_json(), headers=header)
+
+    async def command(request: Request) -> Response:
+        received.append((await request.json())[0])
+        return Response("[]", headers=header)
+
+    header = {protocol.HEADER: "2"}
+    return Starlette(
+        routes=[
+            Route("/shards/certificates", renew, methods=["POST"]),
+            Route("/certificate", refuse, methods=["POST"]),
+            Route("/shards/command", command, methods=["POST"]),
+        ]
+    )
+
+
+async def test_agent_of_protocol_2_works(authority: ConsoleCa, tmp_path: Path) -> None:
+    received: list[dict[str, Any]] = []
+    async with (
+        serve_app(agent_of_protocol_2(received), tmp_path, authority) as node,
+        console_client(authority) as agents,
+    ):
+        tls = ShardTls(cas="CA", certificate="c", key="k")
+        await agents.renew_certificates(node, RenewCertificates(bdb_uid=1, engine_ids=[OWN_IDS[1]], tls=tls))
+        with pytest.raises(AgentRefused, match="disk full"):
+            await agents.install_certificate(node, "x")
+        await agents.command(node, [ShardCommand(uid=1, engine_id=OWN_IDS[1], argv=["PING"])])
+    assert received[0]["tls"] == {"authorities": "CA", "certificate": "c", "key": "k"}
+    assert received[1]["engine_id"] == OWN_IDS[1], "protocol 2 compares engine ids"
+
+
+async def test_console_of_protocol_2_receives_previous_names(authority: ConsoleCa, tmp_path: Path) -> None:
+    identity = identity_of(tmp_path, authority)
+    app = create_app(
+        AgentSettings(address=ADDRESS, state_dir=tmp_path, park=False),
+        CertificateRenewal(identity, AgentPort(identity)),
+    )
+    async with (
+        serve_app(app, tmp_path, authority) as node,
+        httpx.AsyncClient(verify=authority.client_ssl_context(), base_url=f"https://{ADDRESS}:{node.port}") as console,
+    ):
+        for number, name in ((2, "refused"), (3, "error")):
+            reply = await console.post(
+                "/certificate", json={"certificate": "x"}, headers={protocol.HEADER: str(number)}
+            )
+            assert reply.json() == {name: "it has made no certificate request since it started"}
+
+
 @pytest.mark.parametrize(("agent_protocol", "direction"), [(str(protocol.PROTOCOL + 2), "new"), ("x", "old")])
 async def test_incompatible_release_is_rejected_with_a_message(
     authority: ConsoleCa, tmp_path: Path, agent_protocol: str, direction: str
@@ -344,8 +444,10 @@ def test_adjacent_releases_are_compatible(agent_protocol: str | None) -> None:
 
 def message_versions() -> list[tuple[type[Message], type[before.Message]]]:
     """Return the current and the previous version of every message of the previous release."""
-    found = [(getattr(contract, name, None), previous_type) for name, previous_type in vars(before).items()]
-    pairs = [(now, previous_type) for now, previous_type in found if isinstance(now, type) and issubclass(now, Message)]
+    versions = [(getattr(contract, name, None), previous_type) for name, previous_type in vars(before).items()]
+    pairs = [
+        (now, previous_type) for now, previous_type in versions if isinstance(now, type) and issubclass(now, Message)
+    ]
     assert len(pairs) > 15
     return pairs
 
@@ -354,8 +456,10 @@ def message_versions() -> list[tuple[type[Message], type[before.Message]]]:
 def test_message_changes_are_compatible_with_the_previous_release(
     now: type[Message], previous_type: type[before.Message]
 ) -> None:
-    added = now.model_fields.keys() - previous_type.model_fields.keys()
-    assert not previous_type.model_fields.keys() - now.model_fields.keys(), "the previous release requires this field"
+    renamed: Mapping[str, str] = getattr(now, "previous_names", {})
+    added = {name for name in now.model_fields if renamed.get(name, name) not in previous_type.model_fields}
+    current = {renamed.get(name, name) for name in now.model_fields}
+    assert not previous_type.model_fields.keys() - current, "the previous release requires this field"
     assert all(not now.model_fields[name].is_required() for name in added)
     if issubclass(now, Reply):
         assert added == protocol.ADDED_FIELDS.get(now.__name__, set()), (

@@ -51,20 +51,20 @@ async def read_slot_map(views: Mapping[int, str], shard_uids: Sequence[int] = (1
 
 
 async def test_identical_views_have_no_differences() -> None:
-    found = await read_slot_map(dict.fromkeys(range(1, 7), ALL), range(1, 7))
-    assert (found.held, found.open, found.lost, found.disagreeing) == (EVEN_SLOTS, [], [], [])
+    slot_view = await read_slot_map(dict.fromkeys(range(1, 7), ALL), range(1, 7))
+    assert (slot_view.slots_by_pair, slot_view.open, slot_view.lost, slot_view.disagreeing) == (EVEN_SLOTS, [], [], [])
 
 
 async def test_newest_claim_of_a_shard_about_its_own_slots_wins() -> None:
     first_view = text(line(A, 1, "0-5460"), line(B, 2, "5461-10922"), line(C, 9, "10923-16383"))
     second_view = text(line(A, 1, "0-5459"), line(B, 10, "5460-10922"), line(C, 9, "10923-16383"))
-    found = await read_slot_map({1: first_view, 2: second_view, 3: first_view})
-    assert found.held == {0: ((0, 5459),), 1: ((5460, 10922),), 2: ((10923, 16383),)}
-    assert found.disagreeing == [1, 3]
+    slot_view = await read_slot_map({1: first_view, 2: second_view, 3: first_view})
+    assert slot_view.slots_by_pair == {0: ((0, 5459),), 1: ((5460, 10922),), 2: ((10923, 16383),)}
+    assert slot_view.disagreeing == [1, 3]
 
 
 async def test_slots_of_an_unreachable_shard_come_from_other_views() -> None:
-    assert (await read_slot_map({1: ALL, 3: ALL})).held == EVEN_SLOTS
+    assert (await read_slot_map({1: ALL, 3: ALL})).slots_by_pair == EVEN_SLOTS
     assert (await read_slot_map({1: ALL, 3: ALL})).disagreeing == [2]
 
 
@@ -72,23 +72,23 @@ async def test_promoted_replica_represents_its_pair() -> None:
     promoted_view = text(
         line(A, 1, flags="master,fail"), line(D, 4, "0-5460"), line(B, 2, "5461-10922"), line(C, 3, "10923-16383")
     )
-    assert (await read_slot_map(dict.fromkeys((2, 3, 4), promoted_view), (2, 3, 4))).held == EVEN_SLOTS
+    assert (await read_slot_map(dict.fromkeys((2, 3, 4), promoted_view), (2, 3, 4))).slots_by_pair == EVEN_SLOTS
 
 
 async def test_open_slots_are_reported() -> None:
     source = text(line(A, 1, "0-5460", f"[7->-{B}]", f"[8->-{B}]"), line(B, 2, "5461-10922"), line(C, 3, "10923-16383"))
     target = text(line(A, 1, "0-5460"), line(B, 2, "5461-10922", f"[8-<-{A}]", f"[9-<-{A}]"), line(C, 3, "10923-16383"))
-    found = await read_slot_map({1: source, 2: target, 3: ALL})
-    assert found.open == [OpenSlot(7, 0, 1), OpenSlot(8, 0, 1), OpenSlot(9, 0, 1)]
-    assert found.held == EVEN_SLOTS
+    slot_view = await read_slot_map({1: source, 2: target, 3: ALL})
+    assert slot_view.open == [OpenSlot(7, 0, 1), OpenSlot(8, 0, 1), OpenSlot(9, 0, 1)]
+    assert slot_view.slots_by_pair == EVEN_SLOTS
 
 
 async def test_slot_is_open_while_the_source_still_marks_it_as_migrating() -> None:
     source = text(line(A, 1, "0-5460", f"[5460->-{B}]"), line(B, 2, "5461-10922"), line(C, 3, "10923-16383"))
     target = text(line(A, 1, "0-5459"), line(B, 4, "5460-10922"), line(C, 3, "10923-16383"))
-    found = await read_slot_map({1: source, 2: target, 3: target})
-    assert found.open == [OpenSlot(5460, 0, 1)]
-    assert found.held[1] == ((5460, 10922),)
+    slot_view = await read_slot_map({1: source, 2: target, 3: target})
+    assert slot_view.open == [OpenSlot(5460, 0, 1)]
+    assert slot_view.slots_by_pair[1] == ((5460, 10922),)
 
 
 async def test_slots_without_a_known_owner_are_lost() -> None:
@@ -106,8 +106,8 @@ async def test_slot_map_without_any_view_raises_an_error() -> None:
 async def test_shards_unaware_of_new_shards_are_found() -> None:
     unaware_view = text(line(A, 1), line(D, 1, flags="handshake"))
     agents = cast(Agents, FakeViews({1: text(line(A, 1), line(D, 1)), 2: unaware_view}))
-    found = await slot_map.unaware_hosts(agents, SHARDS[:3], [SHARDS[3]])
-    assert [shard.uid for shard in found] == [2, 3]
+    hosts = await slot_map.unaware_hosts(agents, SHARDS[:3], [SHARDS[3]])
+    assert [shard.uid for shard in hosts] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ async def test_views_are_parsed_in_a_thread_and_each_line_once(monkeypatch: pyte
         return original_line(engine_id, *others)
 
     monkeypatch.setattr(replies, "_line", recording_line)
-    found = await read_slot_map(dict.fromkeys(range(1, 7), ALL), range(1, 7))
-    assert (found.held, found.disagreeing) == (EVEN_SLOTS, [])
+    slot_view = await read_slot_map(dict.fromkeys(range(1, 7), ALL), range(1, 7))
+    assert (slot_view.slots_by_pair, slot_view.disagreeing) == (EVEN_SLOTS, [])
     assert sorted(parsed_lines) == sorted((each, False) for each in (A, B, C))
     parsed_lines.clear()
     agents = cast(Agents, FakeViews(dict.fromkeys(range(1, 7), ALL)))

@@ -69,9 +69,9 @@ async def test_untrusted_server_gets_no_messages(server: Server, tmp_path: Path)
     ca, other_context = create_ca_and_server_context(tmp_path, "192.0.2.1")
     listener, port = await start_listener(server, context)
     async with listener:
-        for trusted in ("", other):
+        for trusted_pem in ("", other):
             with pytest.raises(DeliveryFailed, match="certificate verify failed"):
-                await SyslogSender().send(f"syslog+tls://127.0.0.1:{port}", trusted, MESSAGES)
+                await SyslogSender().send(f"syslog+tls://127.0.0.1:{port}", trusted_pem, MESSAGES)
     listener, port = await start_listener(server, other_context)
     async with listener:
         with pytest.raises(DeliveryFailed, match="certificate verify failed"):
@@ -95,3 +95,21 @@ async def test_unreachable_server_is_reported(server: Server) -> None:
     await listener.wait_closed()
     with pytest.raises(DeliveryFailed, match="is unreachable"):
         await SyslogSender().send(f"syslog+tcp://127.0.0.1:{port}", "", MESSAGES)
+
+
+async def test_large_message_to_a_server_that_does_not_read_ends(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(syslog, "TIMEOUT_SECONDS", 0.1)
+    server.is_unresponsive = True
+    listener, port = await start_listener(server)
+    async with listener:
+        async with asyncio.timeout(3):
+            with pytest.raises(DeliveryFailed, match="did not receive all messages"):
+                await SyslogSender().send(f"syslog+tcp://127.0.0.1:{port}", "", [b"x" * 20_000_000])
+        server.closed.set()
+
+
+async def test_host_that_cannot_be_queried_is_reported() -> None:
+    with pytest.raises(DeliveryFailed, match="is unreachable"):
+        await SyslogSender().send("syslog+tcp://logs..example.org", "", MESSAGES)

@@ -49,8 +49,8 @@ async def foreign(root: Path) -> AsyncIterator[LocalShard]:
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path / "own", 3) as opened:
-        yield opened
+    async with local_nodes(tmp_path / "own", 3) as nodes:
+        yield nodes
 
 
 async def run_command(nodes: LocalNodes, shard: ShardRef, *argv: str) -> str:
@@ -59,33 +59,33 @@ async def run_command(nodes: LocalNodes, shard: ShardRef, *argv: str) -> str:
 
 async def test_foreign_node_is_expelled_and_its_slots_are_taken_back(nodes: LocalNodes, tmp_path: Path) -> None:
     shards, agents = plan_shards(nodes.nodes, 3, replication=False), cast(Agents, nodes)
-    known = {shard.engine_id for shard in shards}
+    known_ids = {shard.engine_id for shard in shards}
     await start_database(nodes, ENGINE, shards)
-    assert await unknown_nodes.find(agents, shards, known) == []
+    assert await unknown_nodes.find(agents, shards, known_ids) == []
     async with foreign(tmp_path / "foreign") as other:
         host = shards[0]
         await execute_as_admin(other, "CLUSTER", "MEET", host.node.addr, str(host.port), str(host.bus_port))
         foreign_id = other.record.spec.engine_id
 
-        async def found(*queried: ShardRef) -> Any:
-            return await unknown_nodes.find(agents, queried or shards, known)
+        async def find_nodes(*queried: ShardRef) -> Any:
+            return await unknown_nodes.find(agents, queried or shards, known_ids)
 
-        [node] = await wait_until(found)
+        [node] = await wait_until(find_nodes)
         assert (node.engine_id, node.slots, node.is_healthy) == (foreign_id, (), True)
         assert node.address.endswith(f":{other.record.spec.port}@{other.record.spec.bus_port}")
 
         first, _ = host.slots[0]
 
-        async def knows_all() -> bool:
+        async def sees_all_nodes() -> bool:
             return str(await execute_as_admin(other, "CLUSTER", "NODES")).count(" connected") == 4
 
-        await wait_until(knows_all)
+        await wait_until(sees_all_nodes)
         for slot in range(first, first + 100):
             await execute_as_admin(other, "CLUSTER", "SETSLOT", str(slot), "NODE", foreign_id)
         await execute_as_admin(other, "CLUSTER", "BUMPEPOCH")
 
         async def foreign_owns_slots() -> bool:
-            views = [await found(shard) for shard in shards]
+            views = [await find_nodes(shard) for shard in shards]
             return all(view and view[0].slots == ((first, first + 99),) for view in views)
 
         await wait_until(foreign_owns_slots)
@@ -94,7 +94,7 @@ async def test_foreign_node_is_expelled_and_its_slots_are_taken_back(nodes: Loca
             "slots are not taken while the foreign node still owns them"
         )
         await unknown_nodes.forget_nodes(agents, shards, [foreign_id])
-        assert await found() == []
+        assert await find_nodes() == []
         assert await unknown_nodes.reclaim_slots(agents, planned_slots) == {host.uid: ((first, first + 99),)}
 
         async def is_complete() -> bool:
@@ -111,7 +111,7 @@ async def test_unreachable_shards_are_ignored(nodes: LocalNodes) -> None:
     for shard in shards[:2]:
         nodes[shard.node.uid].shards[shard.uid].record.bdb.__dict__["admin_password"] = "wrong"
         nodes[shard.node.uid].shards[shard.uid].disconnect()
-    found = await unknown_nodes.find(agents, shards, {shard.engine_id for shard in shards[:2]})
-    assert [node.engine_id for node in found or ()] == [shards[2].engine_id]
+    unknown = await unknown_nodes.find(agents, shards, {shard.engine_id for shard in shards[:2]})
+    assert [node.engine_id for node in unknown or ()] == [shards[2].engine_id]
     assert await unknown_nodes.find(agents, shards[:2], set()) is None
     assert await unknown_nodes.reclaim_slots(agents, {shards[0]: ((0, 16383),)}) == {}

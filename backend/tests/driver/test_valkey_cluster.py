@@ -18,17 +18,19 @@ from backend.tests.support.real_shards import (
     wait_until,
 )
 
+from shardboard.domain.access import acl_rules
 from shardboard.domain.databases.creation import ShardCondition
 from shardboard.domain.databases.flash import ShardMemory
 from shardboard.domain.placement import slots
 from shardboard.driver import valkey_cluster
+from shardboard.driver.acl_users import DataUser, apply_users
 from shardboard.driver.valkey_cluster import BIG_CLUSTER, ShardRef
 
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path, 3) as opened:
-        yield opened
+    async with local_nodes(tmp_path, 3) as nodes:
+        yield nodes
 
 
 async def run_command(nodes: LocalNodes, shard: ShardRef, *argv: str) -> str:
@@ -84,12 +86,12 @@ async def test_primaries_without_replicas_start_as_primaries(nodes: LocalNodes) 
     await start_database(nodes, ENGINE, shards)
     for shard in shards:
         await wait_until(lambda shard=shard: has_desired_map(nodes, shard, shards))
-    found = await valkey_cluster.read_conditions(nodes, shards, cluster=True)
+    conditions = await valkey_cluster.read_conditions(nodes, shards, cluster=True)
     healthy = ShardCondition(running=True, serves=True, promoted=True, in_sync=True)
-    assert {uid: replace(condition, age=0) for uid, condition in found.items()} == {
+    assert {uid: replace(condition, age=0) for uid, condition in conditions.items()} == {
         shard.uid: healthy for shard in shards
     }
-    assert all(0 < condition.age < 60 for condition in found.values())
+    assert all(0 < condition.age < 60 for condition in conditions.values())
 
 
 async def test_pair_outside_cluster_mode_replicates(nodes: LocalNodes) -> None:
@@ -125,9 +127,9 @@ async def test_dead_shard_is_reported_with_its_reason(nodes: LocalNodes) -> None
     [victim] = nodes.engines()
     victim.kill()
     await wait_until(lambda: has_exited(victim))
-    found = await valkey_cluster.read_conditions(nodes, shards, cluster=True)
-    assert not found[1].running
-    assert found[1].died == "its process was killed by SIGKILL"
+    conditions = await valkey_cluster.read_conditions(nodes, shards, cluster=True)
+    assert not conditions[1].running
+    assert conditions[1].died == "its process was killed by SIGKILL"
 
 
 async def test_failed_starts_are_reported_by_shard(nodes: LocalNodes) -> None:
@@ -144,14 +146,57 @@ def test_large_clusters_use_longer_timeouts_and_no_role_swap(tmp_path: Path) -> 
     nodes = LocalNodes(tmp_path, 3).nodes
     small, big = plan_shards(nodes, 64, replication=True), plan_shards(nodes, 65, replication=True)
     assert len(small) == BIG_CLUSTER < len(big)
-    for shards, timeout, hz, swapped in ((small, 5000, 10, True), (big, max(60_000, 250 * len(big)), 1, False)):
+    for shards, timeout, hz, swaps_roles in ((small, 5000, 10, True), (big, max(60_000, 250 * len(big)), 1, False)):
         spec = valkey_cluster._bdb_spec(ENGINE, shards)
         assert (spec.node_timeout_ms, spec.hz) == (timeout, hz)
-        assert (valkey_cluster._shard_spec(shards[0], shards, ENGINE).swap_with is not None) == swapped
+        assert (valkey_cluster._shard_spec(shards[0], shards, ENGINE).swap_with is not None) == swaps_roles
 
 
 async def threads_of(nodes: LocalNodes, shards: list[ShardRef]) -> list[str]:
     return [await run_command(nodes, shard, "CONFIG", "GET", "io-threads") for shard in shards]
+
+
+async def denied_to_users(nodes: LocalNodes, *commands: str) -> set[tuple[str, str]]:
+    """Return the user and the command of those of `commands` that the default user or an application's user may not execute."""
+    [shard] = shards = plan_shards(nodes.nodes, 1, replication=False)
+    engine = replace(ENGINE, cluster=False)
+    await start_database(nodes, engine, shards)
+
+    async def find() -> set[tuple[str, str]]:
+        replies = {
+            (user, text): await run_command(nodes, shard, "ACL", "DRYRUN", user, *text.split())
+            for user in ("default", "app")
+            for text in commands
+        }
+        return {key for key, reply in replies.items() if reply != "OK"}
+
+    running = [replace(shard, engine_version=nodes[shard.node.uid].shards[shard.uid].record.engine_version)]
+    rules = acl_rules.engine_rules("+get ~x (+@all ~*)", all_channels=True)
+    assert (await apply_users(nodes, running, [DataUser("app", ("0" * 64,), tuple(rules))], {})).refused == {}
+    started = await find()
+    assert await valkey_cluster.apply_settings(nodes, engine, running, []) == {}
+    assert await find() == started
+    return started
+
+
+ALLOWED = ("set a 1", "copy a b", "cluster keyslot a", "info")
+DENIED = ("select 1", "move a 1", "swapdb 0 1")
+
+
+async def test_users_cannot_reach_other_databases(nodes: LocalNodes) -> None:
+    copies = "copy a b db 1"
+    denied = await denied_to_users(nodes, "select 0", copies, *DENIED, *ALLOWED)
+    assert denied == {(user, text) for user in ("default", "app") for text in (copies, *DENIED)}
+    primary = nodes[1].shards[1]
+    assert "db=0" in await execute_as_admin(primary, "ACL", "GETUSER", "default")
+
+
+@pytest.mark.skipif(not HAS_VALKEY_8, reason=f"{DISTRIBUTION_SERVER} is not Valkey 8")
+async def test_users_of_valkey_8_cannot_select_other_databases(tmp_path: Path) -> None:
+    async with local_nodes(tmp_path) as valkey_8_nodes:
+        await valkey_8_nodes.restart_agent(engine=DISTRIBUTION_SERVER)
+        denied = await denied_to_users(valkey_8_nodes, *DENIED, *ALLOWED)
+        assert denied == {(user, text) for user in ("default", "app") for text in DENIED}
 
 
 async def test_io_threads_are_set_at_start_and_changed_live(nodes: LocalNodes) -> None:

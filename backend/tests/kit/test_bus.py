@@ -48,21 +48,21 @@ async def test_get_returns_on_a_message_or_on_timeout() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
         assert await listener.get(timeout=0.01) is None
-        waiting = asyncio.create_task(listener.get())
+        task = asyncio.create_task(listener.get())
         await asyncio.sleep(0)
         bus.publish("a", "news")
-        assert await waiting == ("a", "news")
+        assert await task == ("a", "news")
 
 
 async def test_cancelled_get_keeps_a_message_that_arrives_at_the_same_time() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
-        waiting = asyncio.create_task(listener.get(timeout=10))
+        task = asyncio.create_task(listener.get(timeout=10))
         await wait_until(lambda: listener._queue._getters)  # type: ignore[attr-defined]
         bus.publish("a", "news")
-        waiting.cancel()
-        await asyncio.wait((waiting,))
-        assert waiting.cancelled()
+        task.cancel()
+        await asyncio.wait((task,))
+        assert task.cancelled()
         assert listener.drain() == [("a", "news")]
 
 
@@ -80,13 +80,13 @@ def test_slow_listener_overflows_without_delaying_others() -> None:
 async def test_until_skips_messages_that_do_not_match() -> None:
     bus = Bus()
     with bus.listen("a") as listener:
-        waiting = asyncio.create_task(listener.wait_until(lambda message: message == 2, timeout=10))
+        task = asyncio.create_task(listener.wait_until(lambda message: message == 2, timeout=10))
         for number in range(2):
             bus.publish("a", number)
             await asyncio.sleep(0)
-        assert not waiting.done()
+        assert not task.done()
         bus.publish("a", 2)
-        await waiting
+        await task
 
 
 async def test_simultaneous_messages_end_only_one_wait() -> None:

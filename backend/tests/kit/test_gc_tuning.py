@@ -22,11 +22,11 @@ def test_collection_resumes_after_a_failed_start() -> None:
 
 
 def test_existing_objects_are_no_longer_scanned() -> None:
-    kept = [[] for _ in range(1000)]
+    objects = [[] for _ in range(1000)]
     gc_tuning.freeze_objects()
     assert gc.get_freeze_count() > 1000
-    assert not any(found is kept for found in gc.get_objects())
-    del kept
+    assert not any(scanned is objects for scanned in gc.get_objects())
+    del objects
 
 
 RETURN_MEMORY = """

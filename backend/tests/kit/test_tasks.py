@@ -32,8 +32,8 @@ async def test_only_one_task_per_key() -> None:
 @pytest.mark.parametrize("work", [immediately, failing])
 async def test_ended_task_is_removed(work: type[asyncio.Task[None]]) -> None:
     tasks: Tasks[str] = Tasks()
-    ended = tasks.start("a", work())
-    await asyncio.wait([ended])
+    task = tasks.start("a", work())
+    await asyncio.wait([task])
     await wait_until(lambda: "a" not in tasks)
 
 

@@ -53,16 +53,16 @@ async def test_second_console_is_refused_until_the_first_ends(store: Store) -> N
 
 @pytest.mark.usefixtures("postgres")
 async def test_broken_session_is_replaced(store: Store) -> None:
-    async with lock_store(store) as held:
-        keeping = asyncio.create_task(held.run())
-        before = held._session
+    async with lock_store(store) as lock:
+        keep_task = asyncio.create_task(lock.run())
+        before = lock._session
         await break_sessions(store)
-        await wait_until(lambda: held._session not in (None, before))
+        await wait_until(lambda: lock._session not in (None, before))
         with pytest.raises(ValueError, match="Another console"):
             await StoreLock(store).acquire()
-        assert not keeping.done()
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
+        assert not keep_task.done()
+        keep_task.cancel()
+        await asyncio.gather(keep_task, return_exceptions=True)
 
 
 @pytest.mark.usefixtures("postgres")

@@ -55,9 +55,9 @@ def raised(console: Console, failures: int) -> Callable[[], Awaitable[bool]]:
 async def test_unavailable_store_is_not_a_failure(console: Console, vital: bool) -> None:
     loop = Failing(20, OperationalError("SELECT 1", {}, Exception("database is locked")))
     supervisor = LoopSupervisor(console.store, [Loop("test", loop.run, vital)])
-    async with supervisor.running() as failed:
+    async with supervisor.running() as failure:
         await wait_until(lambda: loop.runs == 21)
-        assert not failed.done()
+        assert not failure.done()
     assert not supervisor.faults
     assert not await alarms(console)
 
@@ -65,10 +65,10 @@ async def test_unavailable_store_is_not_a_failure(console: Console, vital: bool)
 async def test_failed_loop_is_restarted_and_reported_once(console: Console) -> None:
     failing, other = Failing(10), Failing(0)
     loops = [Loop("look at the moon", failing.run), Loop("other", other.run, vital=True)]
-    async with LoopSupervisor(console.store, loops).running() as failed:
+    async with LoopSupervisor(console.store, loops).running() as failure:
         await wait_until(raised(console, 10))
         await wait_until(lambda: failing.runs == 11)
-        assert not failed.done()
+        assert not failure.done()
     (alarm,) = await alarms(console)
     assert alarm.description == (
         "The console loop \"look at the moon\" failed and was restarted: KeyError: 'a mistake'."
@@ -79,18 +79,18 @@ async def test_failed_loop_is_restarted_and_reported_once(console: Console) -> N
 
 async def test_vital_loop_that_keeps_failing_ends_the_console(console: Console) -> None:
     failing = Failing(100)
-    async with LoopSupervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
+    async with LoopSupervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failure:
         with pytest.raises(KeyError):
-            await failed
+            await failure
     assert failing.runs == supervision.VITAL_FAILURES
 
 
 async def test_vital_loop_that_fails_once_continues(console: Console) -> None:
     failing = Failing(1)
-    async with LoopSupervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failed:
+    async with LoopSupervisor(console.store, [Loop("test", failing.run, vital=True)]).running() as failure:
         await wait_until(raised(console, 1))
         await wait_until(lambda: failing.runs == 2)
-        assert not failed.done()
+        assert not failure.done()
     (alarm,) = await alarms(console)
     assert alarm.severity == "ERROR"
 

@@ -32,25 +32,25 @@ SMALL = replace(PROFILES["mixed"], keys=900)
 
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path, 3) as opened:
-        yield opened
+    async with local_nodes(tmp_path, 3) as nodes:
+        yield nodes
 
 
 @pytest.fixture
 async def shards(nodes: LocalNodes) -> list[ShardRef]:
     """Three primaries and their replicas."""
-    made = plan_shards(nodes.nodes, 3, replication=True)
-    await start_database(nodes, ENGINE, made)
-    return made
+    shard_plan = plan_shards(nodes.nodes, 3, replication=True)
+    await start_database(nodes, ENGINE, shard_plan)
+    return shard_plan
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
-    made = LocalCluster(
+    local_cluster = LocalCluster(
         tmp_path / "own", user="", password="", https_port=1, http_port=2, addresses=["127.0.0.9"], park=True
     )
-    yield made
-    made.stop()
+    yield local_cluster
+    local_cluster.stop()
 
 
 @pytest.fixture
@@ -80,9 +80,9 @@ async def writes(nodes: LocalNodes, shard: ShardRef) -> int:
 
 @pytest.mark.usefixtures("traffic")
 async def test_every_primary_gets_the_mix_without_redirections(nodes: LocalNodes, shards: list[ShardRef]) -> None:
-    mix = {command.split()[0] for command, _ in SMALL.mix}
+    commands_of_mix = {command.split()[0] for command, _ in SMALL.mix}
     for shard in shards[:3]:
-        await wait_until(lambda shard=shard: has_executed(nodes, shard, mix))
+        await wait_until(lambda shard=shard: has_executed(nodes, shard, commands_of_mix))
         assert "errorstat_" not in await execute_as_admin(nodes[shard.node.uid].shards[shard.uid], "INFO", "errorstats")
 
 
@@ -107,10 +107,10 @@ async def test_traffic_follows_a_failover(nodes: LocalNodes, shards: list[ShardR
     await promote(nodes[new.node.uid].shards[new.uid])
     before = await writes(nodes, new)
 
-    async def more() -> bool:
+    async def is_writing() -> bool:
         return await writes(nodes, new) > before + 20
 
-    await wait_until(more)
+    await wait_until(is_writing)
 
 
 @pytest.mark.usefixtures("traffic")
@@ -130,28 +130,28 @@ async def test_traffic_survives_dead_primaries(nodes: LocalNodes, shards: list[S
         )
     before = [await writes(nodes, replica) for replica in replicas]
 
-    async def more() -> bool:
+    async def is_writing() -> bool:
         return all([await writes(nodes, replica) > first + 20 for replica, first in zip(replicas, before, strict=True)])
 
-    await wait_until(more)
+    await wait_until(is_writing)
 
 
 async def test_traffic_is_restarted_when_it_dies(
     nodes: LocalNodes, shards: list[ShardRef], cluster: LocalCluster, traffic: psutil.Process
 ) -> None:
-    tending = ProcessSupervisor(cluster, lambda _: None)
+    supervisor = ProcessSupervisor(cluster, lambda _: None)
     os.kill(traffic.pid, signal.SIGKILL)
     cluster.children["traffic"].wait()
-    tending.restart_due(100)
-    tending.restart_due(100 + RESTART_SECONDS)
-    again = cluster.children["traffic"]
-    assert Path((await command_line(again.pid))[0]).name == "shardboard-load"
+    supervisor.restart_due(100)
+    supervisor.restart_due(100 + RESTART_SECONDS)
+    restarted = cluster.children["traffic"]
+    assert Path((await command_line(restarted.pid))[0]).name == "shardboard-load"
     before = await writes(nodes, shards[0])
 
-    async def more() -> bool:
+    async def is_writing() -> bool:
         return await writes(nodes, shards[0]) > before + 20
 
-    await wait_until(more)
+    await wait_until(is_writing)
 
 
 async def test_database_on_flash_is_filled_first(

@@ -66,18 +66,18 @@ def test_remaining_processes_are_listed(run: Run) -> None:
 def test_killed_benchmark_leaves_no_processes(tmp_path: Path) -> None:
     """SIGKILL cannot be handled by the benchmark, so only the lifeline remains."""
     environment = {**os.environ, "TMPDIR": str(tmp_path), "SHARDBOARD_BENCH_SMOKE": "1"}
-    bench = subprocess.Popen(
+    benchmark = subprocess.Popen(
         [sys.executable, "-m", "perf", "small"],
         cwd=CHECKOUT,
         env=environment,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
-    with bench:
+    with benchmark:
         while not any(process.info["name"] == "valkey-server" for process in working_below(tmp_path)):
-            assert bench.poll() is None
+            assert benchmark.poll() is None
             time.sleep(0.05)
-        bench.kill()
+        benchmark.kill()
     deadline = time.monotonic() + 60
     while working_below(tmp_path):
         assert time.monotonic() < deadline

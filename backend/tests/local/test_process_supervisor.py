@@ -26,7 +26,7 @@ def cluster(tmp_path: Path) -> LocalCluster:
     return local_cluster
 
 
-def die(cluster: LocalCluster, name: str) -> int:
+def kill_child(cluster: LocalCluster, name: str) -> int:
     child = cluster.children[name]
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
@@ -35,15 +35,15 @@ def die(cluster: LocalCluster, name: str) -> int:
 
 def test_ended_process_is_restarted_after_some_seconds(cluster: LocalCluster) -> None:
     messages: list[str] = []
-    tending = ProcessSupervisor(cluster, messages.append)
+    supervisor = ProcessSupervisor(cluster, messages.append)
     try:
-        tending.restart_due(100)
+        supervisor.restart_due(100)
         assert messages == []
-        before = die(cluster, "traffic")
-        tending.restart_due(101)
-        tending.restart_due(102)
+        before = kill_child(cluster, "traffic")
+        supervisor.restart_due(101)
+        supervisor.restart_due(102)
         assert messages == ["… the traffic was killed by signal 9; restart in 3 s"]
-        tending.restart_due(101 + RESTART_SECONDS)
+        supervisor.restart_due(101 + RESTART_SECONDS)
         assert messages[1:] == ["  the traffic restarted"]
         assert cluster.children["traffic"].pid != before
         assert cluster.children["traffic"].poll() is None
@@ -53,32 +53,32 @@ def test_ended_process_is_restarted_after_some_seconds(cluster: LocalCluster) ->
 
 
 def test_process_that_ends_too_often_is_an_error(cluster: LocalCluster) -> None:
-    tending, now = ProcessSupervisor(cluster, lambda _: None), 100.0
+    supervisor, now = ProcessSupervisor(cluster, lambda _: None), 100.0
     try:
         for _ in range(MAX_RESTARTS):
-            die(cluster, "traffic")
-            tending.restart_due(now)
-            tending.restart_due(now + RESTART_SECONDS)
+            kill_child(cluster, "traffic")
+            supervisor.restart_due(now)
+            supervisor.restart_due(now + RESTART_SECONDS)
             now += RESTART_SECONDS + 1
-        die(cluster, "traffic")
+        kill_child(cluster, "traffic")
         with pytest.raises(LocalError, match="traffic ended"):
-            tending.restart_due(now)
+            supervisor.restart_due(now)
     finally:
         cluster.stop()
 
 
 def test_processes_of_a_dead_agent_are_killed(cluster: LocalCluster) -> None:
-    home = cluster.directory / "agents" / "127.0.0.9" / "shards" / "1"
-    home.mkdir(parents=True)
+    directory = cluster.directory / "agents" / "127.0.0.9" / "shards" / "1"
+    directory.mkdir(parents=True)
     engine = subprocess.Popen(
         [engine_path("valkey-server") or ENGINE, "--port", "0", "--unixsocket", "it.sock", "--save", ""],
-        cwd=home,
+        cwd=directory,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
-    proxy = home.parents[1] / "shardboard-proxy"
+    proxy = directory.parents[1] / "shardboard-proxy"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", proxy)
-    other = subprocess.Popen([proxy, "600"], cwd=home.parents[1], start_new_session=True)
+    other = subprocess.Popen([proxy, "600"], cwd=directory.parents[1], start_new_session=True)
     try:
         for process in (engine, other):
             asyncio.run(command_line(process.pid))

@@ -1,6 +1,7 @@
 """Tests with unauthenticated clients that open many connections or send slowly, over real sockets."""
 
 import asyncio
+import errno
 import logging
 import resource
 import socket
@@ -39,9 +40,9 @@ async def port(reply_allowed: asyncio.Event) -> AsyncIterator[int]:
 
     app = Starlette(routes=[Route("/", echo, methods=["POST"]), Route("/later", later)])
     chosen = free_port()
-    stop = asyncio.get_running_loop().create_future()
+    stop_requested = asyncio.get_running_loop().create_future()
     config = http_server.config(app, ADDRESS, chosen)
-    server = asyncio.create_task(http_server.serve([config], stopping=lambda: None, watch=stop))
+    server = asyncio.create_task(http_server.serve([config], stopping=lambda: None, watch=stop_requested))
 
     async def listens() -> bool:
         with suppress(ConnectionRefusedError):
@@ -52,7 +53,7 @@ async def port(reply_allowed: asyncio.Event) -> AsyncIterator[int]:
 
     await wait_until(listens)
     yield chosen
-    stop.set_result(None)
+    stop_requested.set_result(None)
     await server
 
 
@@ -115,7 +116,7 @@ async def test_incomplete_requests_are_disconnected(port: int, sent: bytes) -> N
 async def test_slowly_sent_header_is_disconnected(port: int) -> None:
     reader, writer = await connect(port, "127.0.0.2")
 
-    async def trickle() -> None:
+    async def send_slowly() -> None:
         with suppress(ConnectionError):
             writer.write(b"GET /later HTTP/1.1\r\nX: ")
             while True:
@@ -123,7 +124,7 @@ async def test_slowly_sent_header_is_disconnected(port: int) -> None:
                 await writer.drain()
                 await asyncio.sleep(0.01)
 
-    trickling = asyncio.create_task(trickle())
+    trickling = asyncio.create_task(send_slowly())
     assert await read_until_closed(reader) == b""
     trickling.cancel()
     writer.close()
@@ -159,9 +160,29 @@ async def test_client_may_be_idle_longer_between_requests(port: int, monkeypatch
 
 
 def test_address_that_a_name_resolves_to_twice_is_used_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = socket.getaddrinfo(ADDRESS, free_port(), type=socket.SOCK_STREAM)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found * 2)
+    address_infos = socket.getaddrinfo(ADDRESS, free_port(), type=socket.SOCK_STREAM)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: address_infos * 2)
     (listener,) = connection_limits.listen("twice", 0, 1)
+    listener.close()
+
+
+def test_empty_host_means_all_addresses_of_both_families() -> None:
+    listeners = connection_limits.listen("", 0, 1)
+    assert [each.getsockname()[0] for each in listeners] == ["0.0.0.0", "::"]  # noqa: S104 - closed at once
+    for each in listeners:
+        each.close()
+
+
+@pytest.mark.parametrize(("missing", "address"), [("", "127.0.0.1"), ("127.0.0.1", "::1")])
+def test_loopback_port_uses_ipv6_only_without_ipv4(monkeypatch: pytest.MonkeyPatch, missing: str, address: str) -> None:
+    def bind(self: socket.socket, place: tuple[str, int]) -> None:
+        if place[0] == missing:
+            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+        super(connection_limits.ListeningSocket, self).bind(place)
+
+    monkeypatch.setattr(connection_limits.ListeningSocket, "bind", bind, raising=False)
+    (listener,) = connection_limits.listen(connection_limits.LOOPBACK, free_port(), 1)
+    assert listener.getsockname()[0] == address
     listener.close()
 
 

@@ -18,12 +18,12 @@ from shardboard.settings import Settings
 async def test_idle_clients_do_not_delay_the_shutdown(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clients use TLS and do not read the closing message of the server."""
     monkeypatch.setattr(http_server, "DRAIN_SECONDS", 3600)
-    authority = ConsoleCa.load(settings)
+    ca = ConsoleCa.load(settings)
     app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
     port = free_port()
-    config = http_server.config(app, "127.0.0.1", port, ssl_certfile=str(authority.server_file))
-    stop = asyncio.get_running_loop().create_future()
-    server = asyncio.create_task(http_server.serve([config], stopping=lambda: None, watch=stop))
+    config = http_server.config(app, "127.0.0.1", port, ssl_certfile=str(ca.server_file))
+    stop_requested = asyncio.get_running_loop().create_future()
+    server = asyncio.create_task(http_server.serve([config], stopping=lambda: None, watch=stop_requested))
     context = ssl.create_default_context(cafile=str(settings.state_dir / "tls" / "ca.pem"))
     while True:
         try:
@@ -34,7 +34,7 @@ async def test_idle_clients_do_not_delay_the_shutdown(settings: Settings, monkey
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert (await reader.readuntil(b"here")).startswith(b"HTTP/1.1 200")
     writer.transport.pause_reading()
-    stop.set_result(None)
+    stop_requested.set_result(None)
     async with asyncio.timeout(20):  # asyncio itself waits 30 s for the reply to its closing message
         await server
     writer.transport.abort()

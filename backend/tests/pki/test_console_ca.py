@@ -23,7 +23,7 @@ from shardboard.errors import NotAcceptable
 from shardboard.pki import console_ca as authorities
 from shardboard.pki import tls
 from shardboard.pki.console_ca import ConsoleCa
-from shardboard.pki.tls import CA_DAYS
+from shardboard.pki.tls import CA_DAYS, PEER_DAYS
 from shardboard.settings import Settings
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
@@ -48,11 +48,13 @@ def with_unknown_version(request: str) -> str:
     return changed.replace("CERTIFICATE", "CERTIFICATE REQUEST")
 
 
-def agent_files(authority: ConsoleCa, directory: Path, addr: str = "127.0.0.1") -> tuple[Path, Path]:
+def agent_files(
+    authority: ConsoleCa, directory: Path, addr: str = "127.0.0.1", days: int = PEER_DAYS
+) -> tuple[Path, Path]:
     """Return the certificate file and the key file of an agent."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate_file, key_file = directory / f"agent-{addr}.pem", directory / f"agent-{addr}.key"
-    certificate_file.write_text(authority.sign_agent(request_for(key), addr))
+    certificate_file.write_text(authority.sign_agent(request_for(key), addr, days))
     key_file.write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
@@ -61,7 +63,11 @@ def agent_files(authority: ConsoleCa, directory: Path, addr: str = "127.0.0.1") 
 
 @contextmanager
 def agent_server(
-    authority: ConsoleCa, directory: Path, addr: str = "127.0.0.1", seen: list[bytes | None] | None = None
+    authority: ConsoleCa,
+    directory: Path,
+    addr: str = "127.0.0.1",
+    seen: list[bytes | None] | None = None,
+    days: int = PEER_DAYS,
 ) -> Iterator[int]:
     """Run a TLS server with the settings of an agent, and yield its port on 127.0.0.1.
 
@@ -71,7 +77,7 @@ def agent_server(
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=authority.trusted)
     context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
-    context.load_cert_chain(*agent_files(authority, directory, addr))
+    context.load_cert_chain(*agent_files(authority, directory, addr, days))
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -130,11 +136,11 @@ def test_second_start_does_not_change_files(settings: Settings) -> None:
 
 
 def test_each_certificate_is_valid_for_one_direction(settings: Settings) -> None:
-    authority = ConsoleCa.load(settings)
+    ca = ConsoleCa.load(settings)
     usages = {}
     for name in ("server", "client"):
-        certificate = x509.load_pem_x509_certificate((authority.directory / f"{name}.pem").read_bytes())
-        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(authority.ca_pem.encode()))
+        certificate = x509.load_pem_x509_certificate((ca.directory / f"{name}.pem").read_bytes())
+        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(ca.ca_pem.encode()))
         usages[name] = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     assert usages == {"server": [ExtendedKeyUsageOID.SERVER_AUTH], "client": [ExtendedKeyUsageOID.CLIENT_AUTH]}
 
@@ -153,19 +159,19 @@ def test_new_names_renew_the_server_certificate_but_not_the_ca(settings: Setting
 
 def test_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
-    authority = ConsoleCa.load(settings)
-    old = authority.server_file.read_bytes()
+    ca = ConsoleCa.load(settings)
+    old = ca.server_file.read_bytes()
     monkeypatch.undo()
-    assert (authority.renew(), authority.renew()) == (True, False)
-    new = authority.server_file.read_bytes()
+    assert (ca.renew(), ca.renew()) == (True, False)
+    new = ca.server_file.read_bytes()
     assert new != old
     certificate = x509.load_pem_x509_certificate(new)
     assert certificate.not_valid_after_utc - certificate.not_valid_before_utc > timedelta(days=tls.SERVER_DAYS)
 
 
 def test_revoked_certificates_are_refused_on_the_next_connection(settings: Settings, tmp_path: Path) -> None:
-    authority = ConsoleCa.load(settings)
-    with agent_server(authority, tmp_path) as port:
+    ca = ConsoleCa.load(settings)
+    with agent_server(ca, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
         for refused, is_accepted in [
             ({"ab12"}, True),
@@ -174,51 +180,51 @@ def test_revoked_certificates_are_refused_on_the_next_connection(settings: Setti
             (set(), True),
             ({own}, False),
         ]:
-            assert authority.reject_certificates(refused)
-            assert not authority.reject_certificates(refused), "the list is unchanged"
+            assert ca.reject_certificates(refused)
+            assert not ca.reject_certificates(refused), "the list is unchanged"
             if is_accepted:
-                assert greeting(authority.client_ssl_context(), port) == b"welcome"
+                assert greeting(ca.client_ssl_context(), port) == b"welcome"
             else:
                 with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
-                    greeting(authority.client_ssl_context(), port)
+                    greeting(ca.client_ssl_context(), port)
     # After a restart the console receives the list before it connects to agents.
-    again = ConsoleCa.load(settings)
-    assert again.reject_certificates({own})
-    with agent_server(again, tmp_path) as port:
+    reloaded = ConsoleCa.load(settings)
+    assert reloaded.reject_certificates({own})
+    with agent_server(reloaded, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
-        again.reject_certificates({own})
+        reloaded.reject_certificates({own})
         with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
-            greeting(again.client_ssl_context(), port)
+            greeting(reloaded.client_ssl_context(), port)
 
 
 def test_revocation_list_is_applied_again_after_an_error(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    authority = ConsoleCa.load(settings)
-    authority.client_ssl_context()
+    ca = ConsoleCa.load(settings)
+    ca.client_ssl_context()
     monkeypatch.setattr(authorities, "memory_file", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space"):
-        authority.reject_certificates({"ab12"})
+        ca.reject_certificates({"ab12"})
     monkeypatch.undo()
-    assert authority.reject_certificates({"ab12"}), "the list is still new"
+    assert ca.reject_certificates({"ab12"}), "the list is still new"
 
 
 def test_client_certificate_is_renewed_while_the_console_runs(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)  # the value of an earlier release
-    authority = ConsoleCa.load(settings)
-    context = authority.client_ssl_context()
-    old = (authority.directory / "client.pem").read_bytes()
+    ca = ConsoleCa.load(settings)
+    context = ca.client_ssl_context()
+    old = (ca.directory / "client.pem").read_bytes()
     monkeypatch.undo()
-    assert authority.renew() is False
-    new = (authority.directory / "client.pem").read_bytes()
+    assert ca.renew() is False
+    new = (ca.directory / "client.pem").read_bytes()
     assert new != old
-    assert authority.client_ssl_context() is context
-    seen: list[bytes | None] = []
-    with agent_server(authority, tmp_path, seen=seen) as port:
+    assert ca.client_ssl_context() is context
+    served_certificates: list[bytes | None] = []
+    with agent_server(ca, tmp_path, seen=served_certificates) as port:
         assert greeting(context, port) == b"welcome"
-    assert seen == [ssl.PEM_cert_to_DER_cert(new.decode().partition("-----BEGIN P")[0])]
-    authority.renew()
-    assert (authority.directory / "client.pem").read_bytes() == new
+    assert served_certificates == [ssl.PEM_cert_to_DER_cert(new.decode().partition("-----BEGIN P")[0])]
+    ca.renew()
+    assert (ca.directory / "client.pem").read_bytes() == new
 
 
 def test_damaged_server_certificate_is_replaced(settings: Settings) -> None:
@@ -232,12 +238,12 @@ def test_damaged_server_certificate_is_replaced(settings: Settings) -> None:
 def test_separate_key_files_are_removed_by_the_first_renewal(settings: Settings) -> None:
     """Earlier releases stored the key in a separate file."""
     file = ConsoleCa.load(settings).server_file
-    certificate, border, key = file.read_bytes().partition(b"-----BEGIN P")
+    certificate, separator, key = file.read_bytes().partition(b"-----BEGIN P")
     file.write_bytes(certificate)
-    alone = file.with_suffix(".key")
-    alone.write_bytes(border + key)
+    key_file = file.with_suffix(".key")
+    key_file.write_bytes(separator + key)
     ConsoleCa.load(settings)
-    assert not alone.exists()
+    assert not key_file.exists()
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
 
 
@@ -248,23 +254,23 @@ def test_full_disk_is_an_error_only_without_a_valid_certificate(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)
-    authority = ConsoleCa.load(settings)
+    ca = ConsoleCa.load(settings)
     monkeypatch.undo()
     monkeypatch.setattr(authorities, "write_private", full)
     assert ConsoleCa.load(settings).renew() is False
     assert "client.pem failed, the previous certificate is valid until" in caplog.text
-    (authority.directory / "client.pem").unlink()
+    (ca.directory / "client.pem").unlink()
     with pytest.raises(OSError, match="No space"):
         ConsoleCa.load(settings)
 
 
 def test_client_and_agent_certificates_are_valid_from_the_start_of_the_ca(settings: Settings) -> None:
     """A machine whose clock is wrong can still accept them."""
-    authority = ConsoleCa.load(settings)
-    begins = x509.load_pem_x509_certificate(authority.ca_pem.encode()).not_valid_before_utc
-    client = x509.load_pem_x509_certificate((authority.directory / "client.pem").read_bytes())
-    agents = x509.load_pem_x509_certificate(authority.sign_agent(key.generate()[1], "127.0.0.1").encode())
-    assert (client.not_valid_before_utc, agents.not_valid_before_utc) == (begins, begins)
+    ca = ConsoleCa.load(settings)
+    valid_from = x509.load_pem_x509_certificate(ca.ca_pem.encode()).not_valid_before_utc
+    client = x509.load_pem_x509_certificate((ca.directory / "client.pem").read_bytes())
+    agents = x509.load_pem_x509_certificate(ca.sign_agent(key.generate()[1], "127.0.0.1").encode())
+    assert (client.not_valid_before_utc, agents.not_valid_before_utc) == (valid_from, valid_from)
 
 
 def test_foreign_ca_key_is_an_error(settings: Settings, tmp_path: Path) -> None:
@@ -288,9 +294,9 @@ def test_agent_certificate_cannot_have_the_name_of_the_console(settings: Setting
 
 
 def test_agent_certificate_names_only_its_address(settings: Settings) -> None:
-    authority = ConsoleCa.load(settings)
+    ca = ConsoleCa.load(settings)
     csr = request_for(ec.generate_private_key(ec.SECP256R1()), "localhost", "console.example.com")
-    certificate = x509.load_pem_x509_certificate(authority.sign_agent(csr, "127.0.0.3").encode())
+    certificate = x509.load_pem_x509_certificate(ca.sign_agent(csr, "127.0.0.3").encode())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert [str(name.value) for name in names] == ["127.0.0.3"]
     usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -322,38 +328,62 @@ def test_invalid_signing_requests_are_refused(settings: Settings, csr: str, mess
 
 
 def test_console_connects_to_an_agent(settings: Settings, tmp_path: Path) -> None:
-    authority = ConsoleCa.load(settings)
-    with agent_server(authority, tmp_path) as port:
-        assert greeting(authority.client_ssl_context(), port) == b"welcome"
+    ca = ConsoleCa.load(settings)
+    with agent_server(ca, tmp_path) as port:
+        assert greeting(ca.client_ssl_context(), port) == b"welcome"
 
 
 def test_agent_refuses_a_client_without_a_certificate(settings: Settings, tmp_path: Path) -> None:
-    authority = ConsoleCa.load(settings)
-    bare = ssl.create_default_context(cafile=str(authority.ca_file))
-    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
-        greeting(bare, port)
+    ca = ConsoleCa.load(settings)
+    context = ssl.create_default_context(cafile=str(ca.ca_file))
+    with agent_server(ca, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+        greeting(context, port)
 
 
 def test_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None:
-    authority = ConsoleCa.load(settings)
-    agent = ssl.create_default_context(cafile=str(authority.ca_file))
-    agent.load_cert_chain(*agent_files(authority, tmp_path, "127.0.0.2"))
-    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+    ca = ConsoleCa.load(settings)
+    agent = ssl.create_default_context(cafile=str(ca.ca_file))
+    agent.load_cert_chain(*agent_files(ca, tmp_path, "127.0.0.2"))
+    with agent_server(ca, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(agent, port)
 
 
 def test_agent_refuses_another_console(settings: Settings, tmp_path: Path) -> None:
-    authority = ConsoleCa.load(settings)
+    ca = ConsoleCa.load(settings)
     foreign = ConsoleCa.load(Settings(state_dir=tmp_path / "foreign")).client_ssl_context()
-    foreign.load_verify_locations(authority.ca_file)
-    with agent_server(authority, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
+    foreign.load_verify_locations(ca.ca_file)
+    with agent_server(ca, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(foreign, port)
 
 
 def test_console_refuses_an_agent_with_another_address(settings: Settings, tmp_path: Path) -> None:
-    authority = ConsoleCa.load(settings)
+    ca = ConsoleCa.load(settings)
     with (
-        agent_server(authority, tmp_path, addr="127.0.0.2") as port,
+        agent_server(ca, tmp_path, addr="127.0.0.2") as port,
         pytest.raises(ssl.SSLCertVerificationError, match=r"127\.0\.0\.1"),
     ):
+        greeting(ca.client_ssl_context(), port)
+
+
+@pytest.mark.parametrize("days", [-1, -1000])
+def test_console_refuses_an_expired_certificate_of_an_agent(settings: Settings, tmp_path: Path, days: int) -> None:
+    authority = ConsoleCa.load(settings)
+    with (
+        agent_server(authority, tmp_path, days=days) as port,
+        pytest.raises(ssl.SSLCertVerificationError, match="certificate has expired"),
+    ):
         greeting(authority.client_ssl_context(), port)
+
+
+def test_agent_refuses_an_expired_certificate_of_the_console(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authorities, "PEER_DAYS", -1)
+    authority = ConsoleCa.load(settings)
+    seen: list[bytes | None] = []
+    with agent_server(authority, tmp_path, seen=seen) as port:
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            greeting(authority.client_ssl_context(), port)
+        assert seen == []
+        monkeypatch.undo()
+        assert greeting(ConsoleCa.load(settings).client_ssl_context(), port) == b"welcome", "the console renews it"

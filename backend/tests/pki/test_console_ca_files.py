@@ -34,12 +34,12 @@ def test_killed_while_the_ca_is_replaced(
 ) -> None:
     """The cases: no file is written, the copy of the former CA is written, and the present CA is written but not its copy for
     users."""
-    authority = ConsoleCa.load(settings)
-    before, after = authority.current, authority.announce()
-    left = iter(range(writes))
+    ca = ConsoleCa.load(settings)
+    before, after = ca.current, ca.announce()
+    writes_left = iter(range(writes))
 
     def write_or_die(*arguments: object) -> None:
-        if next(left, None) is None:
+        if next(writes_left, None) is None:
             raise Killed
         if arguments:
             write_private(*arguments)  # type: ignore[arg-type]
@@ -55,18 +55,18 @@ def test_killed_while_the_ca_is_replaced(
 
     monkeypatch.setattr(Path, "replace", replace_or_die)
     try:
-        authority.switch()
+        ca.switch()
     except Killed:
         assert not is_over
     monkeypatch.undo()
     shell = ConsoleCa.existing(settings)
-    found = ConsoleCa.load(settings)
-    for each in (shell, found):
+    reloaded = ConsoleCa.load(settings)
+    for each in (shell, reloaded):
         assert each.ca_fingerprint() == (after if is_over else before).fingerprint
-        assert each.step == ("shown" if is_over else "announced")
-    assert (settings.state_dir / "tls" / "ca.pem").read_text() == found.current.chain_pem
+        assert each.step == ("served" if is_over else "announced")
+    assert (settings.state_dir / "tls" / "ca.pem").read_text() == reloaded.current.chain_pem
     expected = {"ca.key", "ca.pem", "client.pem", "server.pem", "former-ca.pem" if is_over else "next-ca.pem"}
-    assert names_in(found) == expected
+    assert names_in(reloaded) == expected
 
 
 def test_killed_while_the_first_ca_is_created(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,16 +88,16 @@ def test_ca_files_of_an_earlier_release_are_read(settings: Settings) -> None:
     directory.mkdir()
     (directory / "ca.pem").write_text(signer.pem)
     (directory / "ca.key").write_text(signer.stored().decode().removeprefix(signer.pem))
-    authority = ConsoleCa.load(settings)
-    assert authority.ca_fingerprint() == signer.fingerprint
-    authority.announce()
-    authority.switch()
+    ca = ConsoleCa.load(settings)
+    assert ca.ca_fingerprint() == signer.fingerprint
+    ca.announce()
+    ca.switch()
     assert ConsoleCa.existing(settings).former is not None
 
 
 def test_foreign_ca_certificate_is_an_error(settings: Settings) -> None:
-    authority = ConsoleCa.load(settings)
-    authority.ca_file.write_text(new_signer().pem)
+    ca = ConsoleCa.load(settings)
+    ca.ca_file.write_text(new_signer().pem)
     with pytest.raises(ValueError, match="is not the key of"):
         ConsoleCa.load(settings)
 
@@ -108,21 +108,21 @@ def truncate(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["ca.key", "former-ca.pem"])
 def test_error_names_the_damaged_file_that_is_needed(settings: Settings, name: str) -> None:
-    authority = ConsoleCa.load(settings)
-    authority.announce()
-    authority.switch()
-    truncate(authority.directory / name)
+    ca = ConsoleCa.load(settings)
+    ca.announce()
+    ca.switch()
+    truncate(ca.directory / name)
     with pytest.raises(ValueError, match=rf"{name} is not usable"):
         ConsoleCa.existing(settings)
 
 
 def test_damaged_files_of_an_unused_ca_are_ignored(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
-    authority = ConsoleCa.load(settings)
-    authority.request("Shardboard CA", "")
-    truncate(authority.directory / "requested-ca.pem")
+    ca = ConsoleCa.load(settings)
+    ca.request("Shardboard CA", "")
+    truncate(ca.directory / "requested-ca.pem")
     assert ConsoleCa.load(settings).requested is None
-    authority.announce()
-    truncate(authority.directory / "next-ca.pem")
+    ca.announce()
+    truncate(ca.directory / "next-ca.pem")
     assert ConsoleCa.load(settings).step == ""
     assert "requested-ca.pem is not usable" in caplog.text
     assert "next-ca.pem is not usable" in caplog.text
@@ -130,42 +130,40 @@ def test_damaged_files_of_an_unused_ca_are_ignored(settings: Settings, caplog: p
 
 def test_answered_request_is_no_longer_open(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process is killed, or the disk fails, between writing the two files."""
-    authority = ConsoleCa.load(settings)
-    request = authority.request("Shardboard CA", "")
+    ca = ConsoleCa.load(settings)
+    request = ca.request("Shardboard CA", "")
     monkeypatch.setattr(ConsoleCaFiles, "_remove", Mock(side_effect=OSError(5, "Input/output error")))
-    authority.announce(
-        CertificateAuthority(request.key, (sign_intermediate_ca(create_root_ca(), request.key).certificate,))
-    )
-    assert (authority.step, authority.requested) == ("announced", None)
+    ca.announce(CertificateAuthority(request.key, (sign_intermediate_ca(create_root_ca(), request.key).certificate,)))
+    assert (ca.step, ca.requested) == ("announced", None)
     monkeypatch.undo()
-    assert (authority.directory / "requested-ca.pem").exists()
-    again = ConsoleCa.load(settings)
-    assert (again.step, again.requested) == ("announced", None)
-    assert not (authority.directory / "requested-ca.pem").exists()
+    assert (ca.directory / "requested-ca.pem").exists()
+    reloaded = ConsoleCa.load(settings)
+    assert (reloaded.step, reloaded.requested) == ("announced", None)
+    assert not (ca.directory / "requested-ca.pem").exists()
 
 
 def test_failed_directory_sync_does_not_undo_a_change(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    authority = ConsoleCa.load(settings)
-    after = authority.announce()
+    ca = ConsoleCa.load(settings)
+    after = ca.announce()
     monkeypatch.setattr(console_ca_files, "sync_directory", Mock(side_effect=OSError(5, "Input/output error")))
-    authority.switch()
-    assert authority.ca_fingerprint() == after.fingerprint == ConsoleCa.existing(settings).ca_fingerprint()
-    authority.renew()
-    authority.remove_former()
+    ca.switch()
+    assert ca.ca_fingerprint() == after.fingerprint == ConsoleCa.existing(settings).ca_fingerprint()
+    ca.renew()
+    ca.remove_former()
     assert ConsoleCa.existing(settings).step == ""
     assert "to disk failed" in caplog.text
 
 
 def test_request_is_kept_until_it_is_answered(settings: Settings) -> None:
-    authority = ConsoleCa.load(settings)
-    created = authority.request("Shardboard CA of Example", "Example Ltd.")
+    ca = ConsoleCa.load(settings)
+    created = ca.request("Shardboard CA of Example", "Example Ltd.")
     assert created.subject == "CN=Shardboard CA of Example,O=Example Ltd."
-    found = ConsoleCa.load(settings).requested
-    assert found is not None
-    assert (found.csr, found.key.public_key()) == (created.csr, created.key.public_key())
-    authority.announce()
+    open_request = ConsoleCa.load(settings).requested
+    assert open_request is not None
+    assert (open_request.csr, open_request.key.public_key()) == (created.csr, created.key.public_key())
+    ca.announce()
     assert ConsoleCa.load(settings).requested is None
 
 

@@ -40,125 +40,125 @@ def certificate_in(authority: ConsoleCa, name: str) -> x509.Certificate:
 
 
 def test_trusted_and_presented_certificates_during_replacement(settings: Settings) -> None:
-    authority = ConsoleCa.load(settings)
-    before = authority.current
-    assert (authority.step, authority.trusted, authority.bundle) == ("", before.pem, before.pem)
-    after = authority.announce()
-    assert (authority.step, authority.trusted, authority.bundle) == ("announced", *[before.pem + after.pem] * 2)
-    assert tls.signing_key_of(certificate_in(authority, "server")) == before.key_id
-    assert authority.renew() is False
-    authority.switch()
-    assert authority.renew() is True
-    assert (authority.step, authority.trusted, authority.ca_pem) == ("shown", after.pem + before.pem, after.pem)
-    assert {tls.signing_key_of(certificate_in(authority, name)) for name in ("server", "client")} == {after.key_id}
-    authority.remove_former()
-    assert (authority.step, authority.trusted, authority.bundle) == ("", after.pem, after.pem)
+    ca = ConsoleCa.load(settings)
+    before = ca.current
+    assert (ca.step, ca.trusted, ca.bundle) == ("", before.pem, before.pem)
+    after = ca.announce()
+    assert (ca.step, ca.trusted, ca.bundle) == ("announced", *[before.pem + after.pem] * 2)
+    assert tls.signing_key_of(certificate_in(ca, "server")) == before.key_id
+    assert ca.renew() is False
+    ca.switch()
+    assert ca.renew() is True
+    assert (ca.step, ca.trusted, ca.ca_pem) == ("served", after.pem + before.pem, after.pem)
+    assert {tls.signing_key_of(certificate_in(ca, name)) for name in ("server", "client")} == {after.key_id}
+    ca.remove_former()
+    assert (ca.step, ca.trusted, ca.bundle) == ("", after.pem, after.pem)
     assert ConsoleCa.load(settings).trusted == after.pem
     with pytest.raises(ValueError, match="no CA was announced"):
-        authority.switch()
+        ca.switch()
 
 
 def test_announced_ca_can_be_withdrawn(settings: Settings) -> None:
-    authority = ConsoleCa.load(settings)
-    before = authority.trusted
-    authority.announce()
-    authority.withdraw()
-    assert (authority.step, authority.trusted) == ("", before)
+    ca = ConsoleCa.load(settings)
+    before = ca.trusted
+    ca.announce()
+    ca.withdraw()
+    assert (ca.step, ca.trusted) == ("", before)
     assert ConsoleCa.load(settings).trusted == before
 
 
 def test_revoked_certificates_stay_refused_while_the_ca_is_replaced(settings: Settings, tmp_path: Path) -> None:
     """Certificates of the former CA are checked as well. After the replacement none of them is accepted."""
-    authority = ConsoleCa.load(settings)
-    authority.announce()
-    with agent_server(authority, tmp_path) as port:
+    ca = ConsoleCa.load(settings)
+    ca.announce()
+    with agent_server(ca, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
-        authority.switch()
-        authority.renew()
-        assert greeting(authority.client_ssl_context(), port) == b"welcome"
-        authority.reject_certificates({own})
-        for again in (authority, ConsoleCa.load(settings)):
+        ca.switch()
+        ca.renew()
+        assert greeting(ca.client_ssl_context(), port) == b"welcome"
+        ca.reject_certificates({own})
+        for again in (ca, ConsoleCa.load(settings)):
             again.reject_certificates({own})
             with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
                 greeting(again.client_ssl_context(), port)
-        authority.reject_certificates(set())
-        authority.remove_former()
+        ca.reject_certificates(set())
+        ca.remove_former()
         with pytest.raises(ssl.SSLCertVerificationError, match=r"self-signed|unable to get local"):
-            greeting(authority.client_ssl_context(), port)
+            greeting(ca.client_ssl_context(), port)
 
 
 def test_ca_signed_by_an_external_ca(settings: Settings, tmp_path: Path) -> None:
     """Only the CA itself is trusted. Clients that trust the root receive the intermediate certificates."""
-    authority = ConsoleCa.load(settings)
+    ca = ConsoleCa.load(settings)
     top = create_root_ca()
-    request = authority.request("Shardboard CA", "Example")
-    made = sign_intermediate_ca(top, request.key)
-    authority.announce(validate_intermediate_ca(made.pem + top.pem, request, authority.current, authority.names))
-    authority.switch()
-    authority.renew()
-    authority.remove_former()
-    assert authority.ca_fingerprint() == made.certificate.fingerprint(hashes.SHA256()).hex()
-    assert authority.bundle == authority.ca_file.read_text() == made.pem + top.pem
-    assert authority.trusted == authority.ca_pem == made.pem, (
+    request = ca.request("Shardboard CA", "Example")
+    intermediate = sign_intermediate_ca(top, request.key)
+    ca.announce(validate_intermediate_ca(intermediate.pem + top.pem, request, ca.current, ca.names))
+    ca.switch()
+    ca.renew()
+    ca.remove_former()
+    assert ca.ca_fingerprint() == intermediate.certificate.fingerprint(hashes.SHA256()).hex()
+    assert ca.bundle == ca.ca_file.read_text() == intermediate.pem + top.pem
+    assert ca.trusted == ca.ca_pem == intermediate.pem, (
         "the root is not trusted: its other certificates must not be accepted"
     )
-    with agent_server(authority, tmp_path) as port:
-        assert greeting(authority.client_ssl_context(), port) == b"welcome"
+    with agent_server(ca, tmp_path) as port:
+        assert greeting(ca.client_ssl_context(), port) == b"welcome"
         outside = ssl.create_default_context(cadata=top.pem)
-        outside.load_cert_chain(authority.directory / "client.pem")
+        outside.load_cert_chain(ca.directory / "client.pem")
         assert greeting(outside, port) == b"welcome"
-        stranger = sign("stranger", top, usage=ExtendedKeyUsageOID.CLIENT_AUTH)
-        (tmp_path / "stranger.pem").write_text(stranger.pem + stranger.key_pem)
+        other_certificate = sign("stranger", top, usage=ExtendedKeyUsageOID.CLIENT_AUTH)
+        (tmp_path / "stranger.pem").write_text(other_certificate.pem + other_certificate.key_pem)
         outside.load_cert_chain(tmp_path / "stranger.pem")
         with pytest.raises(OSError, match=r"(?i)alert|reset"):
             greeting(outside, port)
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
-        authority.reject_certificates({own})
+        ca.reject_certificates({own})
         with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
-            greeting(authority.client_ssl_context(), port)
+            greeting(ca.client_ssl_context(), port)
 
 
 def test_certificates_expire_with_the_ca_and_are_not_renewed_before(settings: Settings) -> None:
-    authority = ConsoleCa.load(settings)
-    announce(authority, lambda key: sign_intermediate_ca(create_root_ca(), key, valid_until=timedelta(days=20)))
-    authority.switch()
-    assert authority.renew() is True
-    ends = {certificate_in(authority, name).not_valid_after_utc for name in ("server", "client")}
-    assert ends == {authority.valid_until}
-    assert authority.renew() is False
-    agent_certificate = x509.load_pem_x509_certificate(authority.sign_agent(key.generate()[1], "127.0.0.1").encode())
+    ca = ConsoleCa.load(settings)
+    announce(ca, lambda key: sign_intermediate_ca(create_root_ca(), key, valid_until=timedelta(days=20)))
+    ca.switch()
+    assert ca.renew() is True
+    expiries = {certificate_in(ca, name).not_valid_after_utc for name in ("server", "client")}
+    assert expiries == {ca.valid_until}
+    assert ca.renew() is False
+    agent_certificate = x509.load_pem_x509_certificate(ca.sign_agent(key.generate()[1], "127.0.0.1").encode())
     signing_key = tls.signing_key_of(agent_certificate)
-    assert not authority.is_due(agent_certificate.not_valid_after_utc, signing_key, tls.PEER_DAYS, datetime.now(UTC))
-    assert authority.is_due(agent_certificate.not_valid_after_utc, "another", tls.PEER_DAYS, datetime.now(UTC))
+    assert not ca.is_due(agent_certificate.not_valid_after_utc, signing_key, tls.PEER_DAYS, datetime.now(UTC))
+    assert ca.is_due(agent_certificate.not_valid_after_utc, "another", tls.PEER_DAYS, datetime.now(UTC))
 
 
 def test_two_cas_with_the_same_name_are_distinguished_by_their_keys(settings: Settings, tmp_path: Path) -> None:
     """Each CA has its own revocation list."""
-    authority, top = ConsoleCa.load(settings), create_root_ca()
+    ca, top = ConsoleCa.load(settings), create_root_ca()
 
-    def named(key: ec.EllipticCurvePrivateKey) -> SignedCertificate:
+    def signed_with(key: ec.EllipticCurvePrivateKey) -> SignedCertificate:
         return sign_intermediate_ca(top, key, x509.SubjectKeyIdentifier.from_public_key(key.public_key()))
 
-    announce(authority, named, top)
-    authority.switch()
-    authority.renew()
-    authority.remove_former()
-    announce(authority, named, top)
-    with agent_server(authority, tmp_path) as port:
+    announce(ca, signed_with, top)
+    ca.switch()
+    ca.renew()
+    ca.remove_former()
+    announce(ca, signed_with, top)
+    with agent_server(ca, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
-        authority.switch()
-        authority.renew()
-        assert greeting(authority.client_ssl_context(), port) == b"welcome"
-        authority.reject_certificates({own})
+        ca.switch()
+        ca.renew()
+        assert greeting(ca.client_ssl_context(), port) == b"welcome"
+        ca.reject_certificates({own})
         with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
-            greeting(authority.client_ssl_context(), port)
+            greeting(ca.client_ssl_context(), port)
 
 
 def test_expired_ca_signs_expired_certificates(settings: Settings) -> None:
     """The console starts nevertheless."""
-    authority = ConsoleCa.load(settings)
-    announce(authority, lambda key: sign_intermediate_ca(create_root_ca(), key, valid_until=timedelta(hours=-2)))
-    authority.switch()
-    again = ConsoleCa.load(settings)
-    assert certificate_in(again, "server").not_valid_after_utc == again.valid_until
-    assert again.renew() is False
+    ca = ConsoleCa.load(settings)
+    announce(ca, lambda key: sign_intermediate_ca(create_root_ca(), key, valid_until=timedelta(hours=-2)))
+    ca.switch()
+    reloaded = ConsoleCa.load(settings)
+    assert certificate_in(reloaded, "server").not_valid_after_utc == reloaded.valid_until
+    assert reloaded.renew() is False

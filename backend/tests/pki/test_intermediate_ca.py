@@ -28,29 +28,31 @@ def usage(*, signs: bool, lists: bool) -> x509.KeyUsage:
 
 
 def chain(*each: SignedCertificate) -> str:
-    return "".join(one.pem for one in each)
+    return "".join(certificate.pem for certificate in each)
 
 
 def test_chain_is_accepted_with_and_without_the_root() -> None:
-    made = sign_intermediate_ca(ROOT, REQUEST.key, usage(signs=True, lists=True))
-    for certificates in (chain(made, ROOT), chain(made)):
+    intermediate = sign_intermediate_ca(ROOT, REQUEST.key, usage(signs=True, lists=True))
+    for certificates in (chain(intermediate, ROOT), chain(intermediate)):
         signer = validate_intermediate_ca(certificates, REQUEST, PRESENT, NAMES)
         assert signer.is_external
-        assert signer.pem == made.pem
-        assert signer.intermediates_pem == made.pem, "the root is not presented"
+        assert signer.pem == intermediate.pem
+        assert signer.intermediates_pem == intermediate.pem, "the root is not presented"
 
 
 def test_chain_with_two_intermediates_is_accepted() -> None:
     middle = sign_intermediate_ca(ROOT, ec.generate_private_key(ec.SECP256R1()), name="between")
-    made = sign_intermediate_ca(middle, REQUEST.key)
-    signer = validate_intermediate_ca(chain(made, middle, ROOT), REQUEST, PRESENT, NAMES)
-    assert signer.intermediates_pem == made.pem + middle.pem
+    intermediate = sign_intermediate_ca(middle, REQUEST.key)
+    signer = validate_intermediate_ca(chain(intermediate, middle, ROOT), REQUEST, PRESENT, NAMES)
+    assert signer.intermediates_pem == intermediate.pem + middle.pem
 
 
 def test_arbitrary_subject_key_identifier_is_accepted() -> None:
     """CAs may use identifiers other than the SHA-1 of the key."""
-    made = sign_intermediate_ca(ROOT, REQUEST.key, x509.SubjectKeyIdentifier(b"in another way"))
-    assert validate_intermediate_ca(chain(made, ROOT), REQUEST, PRESENT, NAMES).key_id == b"in another way".hex()
+    intermediate = sign_intermediate_ca(ROOT, REQUEST.key, x509.SubjectKeyIdentifier(b"in another way"))
+    assert (
+        validate_intermediate_ca(chain(intermediate, ROOT), REQUEST, PRESENT, NAMES).key_id == b"in another way".hex()
+    )
 
 
 WEAK = sign("weak", names=(), usage=None, valid_until=timedelta(days=999), key=rsa.generate_private_key(65537, 1024))  # noqa: S505 - on purpose

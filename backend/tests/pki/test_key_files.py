@@ -34,8 +34,8 @@ def test_partial_files_of_a_killed_process_are_removed(tmp_path: Path, monkeypat
     file = tmp_path / "key.pem"
     write_private(file, b"first")
     (tmp_path / ".hidden").touch()
-    with monkeypatch.context() as killed:
-        killed.setattr(Path, "replace", lambda *_: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", lambda *_: None)
         write_private(file, b"second")
     assert len(list(tmp_path.iterdir())) == 3
     remove_partial_files(tmp_path)

@@ -80,12 +80,12 @@ async def test_installed_certificate_is_served_immediately_and_after_a_restart(s
             "server": first.certificate.not_valid_after_utc,
             "ca": certificate.expiries["ca"],
         }
-    again = opened(settings)
-    assert (again.source, again.identity.chain[0]) == ("installed", first.certificate)
-    async with serving(again) as get_served:
+    reloaded = opened(settings)
+    assert (reloaded.source, reloaded.identity.chain[0]) == ("installed", first.certificate)
+    async with serving(reloaded) as get_served:
         assert await get_served(None) == first.certificate
-        again.remove()
-        assert (again.source, await get_served(None)) == ("own", own)
+        reloaded.remove()
+        assert (reloaded.source, await get_served(None)) == ("own", own)
     assert opened(settings).source == "own"
 
 
@@ -221,7 +221,7 @@ def invalid_certificates() -> dict[str, tuple[str, str, type[ApiError], str, str
     old = sign("old", valid_from=timedelta(days=-9), valid_until=timedelta(seconds=-1))
     early = sign("early", valid_from=timedelta(days=1))
     old_root = sign("root", names=(), valid_from=timedelta(days=-9), valid_until=timedelta(seconds=-1))
-    below = sign("below", old_root)
+    child = sign("below", old_root)
     return {
         "nothing": ("", leaf.key_pem, BadRequest, "certificate", "not a certificate in PEM"),
         "junk": ("junk", leaf.key_pem, BadRequest, "certificate", "not a certificate in PEM"),
@@ -243,7 +243,7 @@ def invalid_certificates() -> dict[str, tuple[str, str, type[ApiError], str, str
         "for clients": (client.pem, client.key_pem, BadRequest, "certificate", "not for servers"),
         "expired": (old.pem, old.key_pem, NotAcceptable, "certificate", "CN=old expired"),
         "not yet valid": (early.pem, early.key_pem, NotAcceptable, "certificate", "is not valid before"),
-        "expired issuer": (below.pem + old_root.pem, below.key_pem, NotAcceptable, "certificate", "CN=root expired"),
+        "expired issuer": (child.pem + old_root.pem, child.key_pem, NotAcceptable, "certificate", "CN=root expired"),
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from shardboard.pki import shard_certificates
 from shardboard.pki.shard_certificates import DAYS, NAME, RENEW_DAYS, ShardCertificates
 
 
@@ -26,15 +27,15 @@ def handshake(server: ShardCertificates, client: ShardCertificates, directory: P
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     client_side = context(client, ssl.PROTOCOL_TLS_CLIENT).wrap_bio(to_client, to_server, server_hostname=NAME)
     server_side = context(server, ssl.PROTOCOL_TLS_SERVER).wrap_bio(to_server, to_client, server_side=True)
-    waiting = {client_side, server_side}
+    sides = {client_side, server_side}
     for _ in range(10):
-        for side in waiting.copy():
+        for side in sides.copy():
             try:
                 side.do_handshake()
-                waiting.discard(side)
+                sides.discard(side)
             except ssl.SSLWantReadError:
                 pass
-    assert not waiting
+    assert not sides
 
 
 def test_only_shards_of_the_same_database_accept_each_other(tmp_path: Path) -> None:
@@ -44,10 +45,19 @@ def test_only_shards_of_the_same_database_accept_each_other(tmp_path: Path) -> N
         handshake(own, other, tmp_path)
 
 
+def test_expired_certificates_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ShardCertificates.issue()
+    monkeypatch.setattr(shard_certificates, "DAYS", -1)
+    expired = own.with_new_certificate()
+    for server, client in ((own, expired), (expired, own)):
+        with pytest.raises(ssl.SSLError, match="expired"):
+            handshake(server, client, tmp_path)
+
+
 def test_old_and_renewed_certificates_accept_each_other(tmp_path: Path) -> None:
     old = ShardCertificates.issue()
     new = old.with_new_certificate()
-    assert (new.authority, new.number) == (old.authority, 2)
+    assert (new.ca, new.number) == (old.ca, 2)
     assert new.certificate != old.certificate
     assert new.key != old.key
     handshake(old, new, tmp_path)
@@ -58,58 +68,61 @@ def steps() -> list[ShardCertificates]:
     """Return the certificates before the CA is replaced, and after each step of the replacement."""
     certificates = [ShardCertificates.issue()]
     certificates.append(certificates[0].with_replacement("192.0.2.7"))
-    while certificates[-1].replacing:
+    while certificates[-1].replacement_step:
         certificates.append(certificates[-1].with_next_step())
     return certificates
 
 
 def test_certificates_one_step_behind_are_accepted_but_not_old_ones(tmp_path: Path) -> None:
-    before, announced, shown, forgotten, settled = steps()
-    assert [each.replacing for each in steps()] == ["", "announced", "shown", "forgotten", ""]
+    before, announced, served, removed, settled = steps()
+    assert [each.replacement_step for each in steps()] == ["", "announced", "served", "removed", ""]
     assert [each.number for each in steps()] == [1, 2, 3, 4, 4]
-    for one, other in [(before, announced), (announced, shown), (shown, forgotten), (forgotten, settled)]:
+    for one, other in [(before, announced), (announced, served), (served, removed), (removed, settled)]:
         handshake(one, other, tmp_path)
         handshake(other, one, tmp_path)
-    for left in (before, announced):
-        for one, other in [(left, settled), (settled, left)]:
+    for certificates in (before, announced):
+        for one, other in [(certificates, settled), (settled, certificates)]:
             with pytest.raises(ssl.SSLError):
                 handshake(one, other, tmp_path)
-    kept = announced.next_authority, announced.next_authority_key
-    assert (settled.authority, settled.authority_key, settled.left) == (*kept, "")
-    assert before.authority_key not in str(shown.stored())
+    ca_pair = announced.next_ca, announced.next_ca_key
+    assert (settled.ca, settled.ca_key, settled.removed_addresses) == (*ca_pair, "")
+    assert before.ca_key not in str(served.stored())
 
 
 def test_renewal_does_not_change_the_replacement_step() -> None:
     for each in steps():
         renewed = each.with_new_certificate()
-        assert (renewed.trusted, renewed.replacing, renewed.number) == (each.trusted, each.replacing, each.number + 1)
+        assert (renewed.trusted, renewed.replacement_step, renewed.number) == (
+            each.trusted,
+            each.replacement_step,
+            each.number + 1,
+        )
 
 
 def test_node_removed_during_replacement_has_no_valid_certificate() -> None:
-    before, announced, shown, forgotten, settled = steps()
+    before, announced, served, removed, settled = steps()
     assert announced.with_replacement("192.0.2.8").number == announced.number, "it had no certificate of the next CA"
-    assert announced.with_replacement("192.0.2.8").left == "192.0.2.7 192.0.2.8"
-    for had in (shown, forgotten):
-        again = had.with_replacement("192.0.2.8")
-        while again.replacing:
+    assert announced.with_replacement("192.0.2.8").removed_addresses == "192.0.2.7 192.0.2.8"
+    for old_certificates in (served, removed):
+        again = old_certificates.with_replacement("192.0.2.8")
+        while again.replacement_step:
             again = again.with_next_step()
-        assert again.authority not in (before.authority, had.authority)
-    assert settled.with_replacement().replacing == "announced"
+        assert again.ca not in (before.ca, old_certificates.ca)
+    assert settled.with_replacement().replacement_step == "announced"
 
 
 def test_ca_is_replaced_a_year_before_it_expires() -> None:
     own = ShardCertificates.issue()
-    ends = x509.load_pem_x509_certificate(own.authority.encode()).not_valid_after_utc
-    assert not own.is_ca_due(ends - timedelta(days=366))
-    assert own.is_ca_due(ends - timedelta(days=364))
-    assert not own.with_replacement().is_ca_due(ends - timedelta(days=364))
+    expiry = x509.load_pem_x509_certificate(own.ca.encode()).not_valid_after_utc
+    assert not own.is_ca_due(expiry - timedelta(days=366))
+    assert own.is_ca_due(expiry - timedelta(days=364))
+    assert not own.with_replacement().is_ca_due(expiry - timedelta(days=364))
 
 
 def test_stored_certificates_are_read_unchanged() -> None:
     for each in steps():
         assert ShardCertificates.read(each.stored()) == each
-    # The previous release can read certificates whose CA is not being replaced.
-    assert steps()[-1].stored().keys() == {"authority", "authority_key", "certificate", "key", "number"}
+    assert steps()[-1].stored().keys() == {"ca", "ca_key", "certificate", "key", "number"}, "defaults are not stored"
 
 
 def test_repr_does_not_contain_keys() -> None:
@@ -121,5 +134,5 @@ def test_certificates_are_renewed_a_month_before_they_expire() -> None:
     assert own.valid_until - now > timedelta(days=DAYS) - timedelta(minutes=5)
     assert not own.is_due(own.valid_until - timedelta(days=RENEW_DAYS, seconds=1))
     assert own.is_due(own.valid_until - timedelta(days=RENEW_DAYS) + timedelta(seconds=1))
-    authority = x509.load_pem_x509_certificate(own.authority.encode())
-    assert authority.not_valid_after_utc > now + timedelta(days=3000)
+    ca = x509.load_pem_x509_certificate(own.ca.encode())
+    assert ca.not_valid_after_utc > now + timedelta(days=3000)

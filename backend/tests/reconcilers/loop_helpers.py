@@ -45,10 +45,10 @@ async def running_loops(
     try:
         yield
     finally:
-        working = list(loop._tasks.values())
+        open_tasks = list(loop._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *working, return_exceptions=True)
+        await asyncio.gather(*tasks, *open_tasks, return_exceptions=True)
 
 
 class Gate:
@@ -77,9 +77,9 @@ class GatedAgents:
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._agents, name)
 
-        async def gated(*arguments: Any, **named: Any) -> Any:
+        async def gated(*arguments: Any, **keywords: Any) -> Any:
             await self._gate.step()
-            result = await call(*arguments, **named)
+            result = await call(*arguments, **keywords)
             await self._gate.step()
             return result
 
@@ -112,7 +112,7 @@ async def create_database(console: Console, name: str = "shop", **fields: Any) -
         "shards_placement": "sparse",
     }
     async with console.store.begin() as session:
-        bdb, _ = await service.create(session, defaults | fields, ADMIN)
+        bdb, _ = await service.create(session, defaults | fields, ADMIN, allow_duplicate_name=True)
     return bdb.uid
 
 
@@ -128,9 +128,9 @@ async def wait_for_status(console: Console, uid: int, status: str) -> Bdb:
     """Wait until the database has this status. Return its row."""
     async with asyncio.timeout(60):
         while True:
-            found = await get_bdb(console, uid)
-            if found is not None and found.status == status:
-                return found
+            bdb = await get_bdb(console, uid)
+            if bdb is not None and bdb.status == status:
+                return bdb
             await asyncio.sleep(0.005)
 
 
@@ -159,4 +159,4 @@ async def events_of_bdb(console: Console, uid: int) -> list[Event]:
 
 def running_shards(agents: FakeAgents) -> set[int]:
     """Return the uids of all running shards."""
-    return {uid for held in agents.running.values() for uid in held}
+    return {uid for specs in agents.running.values() for uid in specs}

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import OPEN_STATUSES
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.loop import ActionLoop, Outcome
@@ -69,9 +70,9 @@ async def start_action(console: Console, *, deadline: float = 60, **columns: Any
 
 async def get_action(console: Console, uid: str) -> Action:
     async with console.store.read() as session:
-        found = await actions.by_uid(session, uid)
-    assert found is not None
-    return found
+        action = await actions.by_uid(session, uid)
+    assert action is not None
+    return action
 
 
 @asynccontextmanager
@@ -81,18 +82,18 @@ async def running(console: Console, steps: FakeStepper, instance: str = "test") 
     try:
         yield loop
     finally:
-        working = list(loop._tasks.values())
+        tasks = list(loop._tasks.values())
         task.cancel()
-        await asyncio.gather(task, *working, return_exceptions=True)
+        await asyncio.gather(task, *tasks, return_exceptions=True)
 
 
 async def wait_for_end(console: Console, uid: str) -> Action:
-    async def there() -> Action | None:
-        found = await get_action(console, uid)
-        return found if found.status not in actions.OPEN_STATUSES else None
+    async def find_action() -> Action | None:
+        action = await get_action(console, uid)
+        return action if action.status not in OPEN_STATUSES else None
 
-    found: Action = await wait_until(there)
-    return found
+    action: Action = await wait_until(find_action)
+    return action
 
 
 async def run_to_end(console: Console, steps: FakeStepper, **columns: Any) -> Action:
@@ -323,9 +324,9 @@ async def test_actions_do_not_wait_for_each_other(console: Console) -> None:
         await slow.entered.wait()
         await wait_for_end(console, await start_action(console, name="SMQuick"))
     finally:
-        working = list(loop._tasks.values())
+        tasks = list(loop._tasks.values())
         task.cancel()
-        await asyncio.gather(task, *working, return_exceptions=True)
+        await asyncio.gather(task, *tasks, return_exceptions=True)
 
 
 async def test_new_actions_wake_the_loop(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:

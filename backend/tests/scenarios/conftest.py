@@ -11,8 +11,8 @@ from shardboard.local.cluster import LocalCluster, private_cluster
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Cluster that is started once per test file."""
-    with database_helpers.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)) as made:
-        yield made
+    with database_helpers.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)) as running_cluster:
+        yield running_cluster
 
 
 @pytest.fixture(autouse=True)

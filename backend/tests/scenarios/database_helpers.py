@@ -59,20 +59,20 @@ def use_engine(cluster: LocalCluster, engine: str) -> None:
 
 def create(cluster: LocalCluster, fields: dict[str, Any]) -> int:
     """Request a database. Return its uid; it is not active yet."""
-    uid: int = ok(cluster.api.post("/v1/bdbs", json=fields))["uid"]
+    uid: int = ok(cluster.api.post("/v1/bdbs?allow_duplicate_name", json=fields))["uid"]
     return uid
 
 
 def wait_until_settled(cluster: LocalCluster, uid: int, seconds: float = 60) -> dict[str, Any]:
     """Wait until the database is active or its creation has failed. Return it."""
-    found: dict[str, Any] = {}
+    bdb: dict[str, Any] = {}
 
-    def ended() -> bool:
-        found.update(ok(cluster.api.get(f"/v1/bdbs/{uid}")))
-        return found["status"] in ("active", "creation-failed")
+    def has_ended() -> bool:
+        bdb.update(ok(cluster.api.get(f"/v1/bdbs/{uid}")))
+        return bdb["status"] in ("active", "creation-failed")
 
-    cluster.wait_until(ended, f"database {uid} is still {found.get('status')}", seconds)
-    return found
+    cluster.wait_until(has_ended, f"database {uid} is still {bdb.get('status')}", seconds)
+    return bdb
 
 
 def delete(cluster: LocalCluster, uid: int) -> None:
@@ -87,9 +87,9 @@ BUILT_IN = 16
 
 def delete_users_and_roles(cluster: LocalCluster) -> None:
     """Delete the users, roles and ACLs that a test has added."""
-    for path, kept in (("users", 1), ("roles", BUILT_IN), ("redis_acls", BUILT_IN)):
+    for path, count in (("users", 1), ("roles", BUILT_IN), ("redis_acls", BUILT_IN)):
         for row in ok(cluster.api.get(f"/v1/{path}")):
-            if row["uid"] > kept:
+            if row["uid"] > count:
                 ok(cluster.api.delete(f"/v1/{path}/{row['uid']}"))
 
 
@@ -169,6 +169,6 @@ def history(cluster: LocalCluster, uid: int, metric: str, seconds: int = 120) ->
             elif line.startswith("data: ") and event == "history":
                 frame = json.loads(line[6:])
                 column = frame["series"].get(str(uid), [[]] * len(frame["metrics"]))[frame["metrics"].index(metric)]
-                known = next((index for index, value in enumerate(column) if value is not None), len(column))
-                return {frame["from"] + index: value for index, value in enumerate(column) if index >= known}
+                first_index = next((index for index, value in enumerate(column) if value is not None), len(column))
+                return {frame["from"] + index: value for index, value in enumerate(column) if index >= first_index}
     raise AssertionError("the stream ended without history")

@@ -22,20 +22,20 @@ CONFIRMED_MS = 20
 def wait_for_end(cluster: LocalCluster, action_uid: str, seconds: float = 120) -> dict[str, Any]:
     """Wait until the action has ended, successfully or not. Return it."""
     assert action_uid, "no action was requested"
-    found: dict[str, Any] = {}
+    action_state: dict[str, Any] = {}
 
-    def over() -> bool:
-        found.update(ok(cluster.api.get(f"/v2/actions/{action_uid}")))
-        return found["status"] not in ("queued", "running")
+    def is_over() -> bool:
+        action_state.update(ok(cluster.api.get(f"/v2/actions/{action_uid}")))
+        return action_state["status"] not in ("queued", "running")
 
-    cluster.wait_until(over, f"action {action_uid} does not end", seconds)
-    return found
+    cluster.wait_until(is_over, f"action {action_uid} does not end", seconds)
+    return action_state
 
 
 def action_status(cluster: LocalCluster, action_uid: str) -> str:
     """Return the current status of an action."""
-    found: str = ok(cluster.api.get(f"/v2/actions/{action_uid}"))["status"]
-    return found
+    status: str = ok(cluster.api.get(f"/v2/actions/{action_uid}"))["status"]
+    return status
 
 
 def open_actions(cluster: LocalCluster) -> list[dict[str, Any]]:
@@ -57,13 +57,13 @@ def cancel(cluster: LocalCluster, action_uid: str) -> str:
     assert reply.status_code == 200 or reply.json()["error_code"] == "not_running", reply.text
     action = wait_for_end(cluster, action_uid)
     assert action["status"] in ("cancelled", "completed"), action
-    found: str = action["status"]
-    return found
+    status: str = action["status"]
+    return status
 
 
 def shard_rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    return found
+    rows: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return rows
 
 
 def nodes_by_pair(cluster: LocalCluster, uid: int, role: str) -> dict[int, str]:
@@ -89,16 +89,16 @@ def slow_down(cluster: LocalCluster, shards: list[dict[str, Any]], seconds: floa
 
 def wait_until_shards_agree(cluster: LocalCluster, uid: int) -> None:
     """Wait until every engine of a database in cluster mode lists exactly the existing shards."""
-    present = shard_rows(cluster, uid)
-    if len({row["pair"] for row in present}) < 2:
+    rows = shard_rows(cluster, uid)
+    if len({row["pair"] for row in rows}) < 2:
         return
 
-    def agreed() -> bool:
-        present = shard_rows(cluster, uid)
-        addresses = {f"{row['address']}:{row['port']}" for row in present}
-        return all(_listed(cluster, row) == addresses for row in present)
+    def agree() -> bool:
+        rows = shard_rows(cluster, uid)
+        addresses = {f"{row['address']}:{row['port']}" for row in rows}
+        return all(_listed(cluster, row) == addresses for row in rows)
 
-    cluster.wait_until(agreed, "the engines list removed shards or do not list all shards")
+    cluster.wait_until(agree, "the engines list removed shards or do not list all shards")
 
 
 def _listed(cluster: LocalCluster, row: dict[str, Any]) -> set[str]:
@@ -177,9 +177,9 @@ def _holder(client: Any, key: str) -> Any:
 
 
 def _client(cluster: LocalCluster, uid: int) -> Any:
-    present = shard_rows(cluster, uid)
-    primary = next(row for row in present if row["role"] == "master")
-    if len({row["pair"] for row in present}) == 1:
+    rows = shard_rows(cluster, uid)
+    primary = next(row for row in rows if row["role"] == "master")
+    if len({row["pair"] for row in rows}) == 1:
         return valkey.Valkey(
             **database_helpers.connection_options(cluster, primary), socket_timeout=5, decode_responses=True
         )

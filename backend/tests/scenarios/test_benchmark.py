@@ -19,14 +19,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     directory = tmp_path_factory.mktemp("cluster")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", fake_load_generator.install(directory / "bin"), prepend=":")
-        made = private_cluster(directory, nodes=2)
-    with database_helpers.running(made):
-        yield made
+        running_cluster = private_cluster(directory, nodes=2)
+    with database_helpers.running(running_cluster):
+        yield running_cluster
 
 
 def get_run(cluster: LocalCluster, uid: int) -> dict[str, Any]:
-    found: dict[str, Any] = ok(cluster.api.get(f"/v1/benchmarks/{uid}"))
-    return found
+    run: dict[str, Any] = ok(cluster.api.get(f"/v1/benchmarks/{uid}"))
+    return run
 
 
 @pytest.mark.slow
@@ -51,9 +51,9 @@ def test_a_run_survives_a_killed_console_and_agent(cluster: LocalCluster) -> Non
     cluster.start_console()
     cluster.start_agents()
     cluster.wait_until(lambda: get_run(cluster, uid)["status"] != "running", "the run does not end")
-    found = get_run(cluster, uid)
-    assert (found["status"], found["detail"]) == ("completed", "")
-    assert found["summary"]["results"][0]["ops"] == 200_000
+    run = get_run(cluster, uid)
+    assert (run["status"], run["detail"]) == ("completed", "")
+    assert run["summary"]["results"][0]["ops"] == 200_000
     [part] = ok(cluster.api.get(f"/v1/benchmarks/{uid}/series"))["parts"]
     assert part["columns"]["ops"] == [1000.0] * 200
     loads = cluster.directory / "agents" / cluster.addresses[1] / "loads"
@@ -71,10 +71,10 @@ def test_a_scenario_runs_from_the_command_line(cluster: LocalCluster, tmp_path: 
     for limit, status in (("p99_ms: 1", benchmark.SLA_MET), ("min_ops_per_second: 5000", benchmark.SLA_MISSED)):
         scenario.write_text(f"{text}sla: {{{limit}}}\n")
         output: list[str] = []
-        found = benchmark.run(
+        exit_status = benchmark.run(
             cluster.api, str(scenario), [database["name"]], scale=1.0, watch=True, overwrite=False, say=output.append
         )
-        assert found == status, output
+        assert exit_status == status, output
         assert any("ops/s" in line for line in output)
     with pytest.raises(benchmark.RunError, match="database nowhere does not exist"):
         benchmark.run(cluster.api, str(scenario), ["nowhere"], scale=1.0, watch=False, overwrite=False)
@@ -82,11 +82,11 @@ def test_a_scenario_runs_from_the_command_line(cluster: LocalCluster, tmp_path: 
 
 def _command_lines(directory: Path) -> list[str]:
     """Return the command line of each process whose working directory is below `directory`."""
-    found = []
+    command_lines = []
     for process in psutil.process_iter():
         try:
             if Path(process.cwd()).is_relative_to(directory.resolve()):
-                found.append(" ".join(process.cmdline()))
+                command_lines.append(" ".join(process.cmdline()))
         except psutil.Error:
             continue
-    return found
+    return command_lines

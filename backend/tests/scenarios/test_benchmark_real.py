@@ -26,19 +26,19 @@ def test_a_node_failure_is_reported_as_clients_see_it(cluster: LocalCluster) -> 
         ],
     }
     uid = ok(cluster.api.post("/v1/benchmarks", json=request))["uid"]
-    found: dict[str, Any] = {}
+    run: dict[str, Any] = {}
 
     def is_over() -> bool:
-        found.update(ok(cluster.api.get(f"/v1/benchmarks/{uid}")))
-        return found["status"] not in ("queued", "running")
+        run.update(ok(cluster.api.get(f"/v1/benchmarks/{uid}")))
+        return run["status"] not in ("queued", "running")
 
     cluster.wait_until(is_over, "the run does not end", 120)
-    assert (found["status"], found["detail"]) == ("completed", "")
-    populate, measure = found["summary"]["results"]
+    assert (run["status"], run["detail"]) == ("completed", "")
+    populate, measure = run["summary"]["results"]
     assert (populate["ops"], populate["errors"]) == (5000, {})
     assert 0 < populate["p90_ms"] <= populate["p99_ms"] <= populate["max_ms"], "a short phase also has results"
     assert populate["percentiles"][-1] == {"percentile": 100, "ms": populate["max_ms"]}
-    curve = {point["percentile"]: point["ms"] for point in found["summary"]["percentiles"]}
+    curve = {point["percentile"]: point["ms"] for point in run["summary"]["percentiles"]}
     assert abs(curve[99.0] - measure["p99_ms"]) <= measure["p99_ms"] / 500
     assert measure["outages"], "clients of the lost primaries waited"
     assert 0 < measure["longest_outage_seconds"] < 60

@@ -1,7 +1,5 @@
 """Several failures at once: acknowledged writes survive, started actions end, and the event log is correct."""
 
-import importlib.machinery
-import importlib.util
 import random
 import shutil
 import tempfile
@@ -14,6 +12,7 @@ import httpx
 import pytest
 import valkey
 from backend.tests.scenarios import database_helpers, movement_helpers
+from backend.tests.support.postgres_pair import load_script
 
 from shardboard.local.cluster import LocalCluster, LocalError, ok, private_cluster
 
@@ -23,12 +22,12 @@ KEYS = 500
 @pytest.mark.slow
 def test_a_pair_without_living_nodes_recovers_from_disk(cluster: LocalCluster) -> None:
     """Without a replica to promote, the primary restarts from its append-only file, and its replica copies it again."""
-    always = {"data_persistence": "aof", "aof_policy": "appendfsync-always"}
-    uid = database_helpers.create(cluster, database_helpers.request_body(1, replication=True, **always))
+    always_synced = {"data_persistence": "aof", "aof_policy": "appendfsync-always"}
+    uid = database_helpers.create(cluster, database_helpers.request_body(1, replication=True, **always_synced))
     assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     _write(cluster, uid)
-    held = _rows(cluster, uid)
-    for row in held:
+    rows = _rows(cluster, uid)
+    for row in rows:
         cluster.kill_node(row["address"])
     cluster.start_agents()
     cluster.wait_until(lambda: _is_complete(cluster, uid), "the pair is not complete again", 120)
@@ -44,8 +43,8 @@ def test_without_persistence_a_shard_starts_empty_only_with_consent(cluster: Loc
     uid = database_helpers.create(cluster, database_helpers.request_body(1, replication=True))
     database_helpers.wait_until_settled(cluster, uid)
     _write(cluster, uid)
-    held = _rows(cluster, uid)
-    for row in held:
+    rows = _rows(cluster, uid)
+    for row in rows:
         cluster.kill_node(row["address"])
     cluster.start_agents()
     cluster.wait_until(lambda: _is_idle_and_down(cluster, uid), "the shards are not reported as down")
@@ -66,9 +65,9 @@ def test_failovers_complete_when_the_console_is_killed(cluster: LocalCluster) ->
     uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True))
     database_helpers.wait_until_settled(cluster, uid)
     _write(cluster, uid)
-    moments = random.Random(20)
+    rng = random.Random(20)
     for address in cluster.addresses:
-        moment = moments.uniform(0.0, 0.6)
+        moment = rng.uniform(0.0, 0.6)
         cluster.kill_node(address)
         time.sleep(moment)
         cluster.kill("console")
@@ -84,12 +83,7 @@ def test_failovers_complete_when_the_console_is_killed(cluster: LocalCluster) ->
 @pytest.fixture
 def postgres() -> Iterator[Any]:
     """A private server that can be restarted."""
-    path = Path(__file__).resolve().parents[3] / "scripts" / "with-postgres"
-    loader = importlib.machinery.SourceFileLoader("with_postgres", str(path))
-    spec = importlib.util.spec_from_loader("with_postgres", loader)
-    assert spec is not None
-    script = importlib.util.module_from_spec(spec)
-    loader.exec_module(script)
+    script = load_script()
     # The server is stopped as if it were killed, and committed transactions must survive that.
     script.SETTINGS["synchronous_commit"] = "on"
     directory = Path(tempfile.mkdtemp(prefix="shardboard-postgres-", dir="/tmp"))
@@ -135,29 +129,29 @@ def _has_failover(cluster: LocalCluster, uid: int) -> bool:
 
 
 def _rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    return found
+    rows: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return rows
 
 
 def _is_complete(cluster: LocalCluster, uid: int) -> bool:
     """Return whether all shards are in sync and no action is open. The pids show that the state is from after the kill."""
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
-    living = {process.pid for process in cluster.engines()}
+    engine_pids = {process.pid for process in cluster.engines()}
     rows = _rows(cluster, uid)
-    settled = all(row["detailed_status"] == "ok" and row.get("pid") in living for row in rows)
-    return settled and bdb["shards_in_sync"] == bdb["shards_total"] and not movement_helpers.open_actions(cluster)
+    is_settled = all(row["detailed_status"] == "ok" and row.get("pid") in engine_pids for row in rows)
+    return is_settled and bdb["shards_in_sync"] == bdb["shards_total"] and not movement_helpers.open_actions(cluster)
 
 
 def _is_idle_and_down(cluster: LocalCluster, uid: int) -> bool:
     """Return whether all nodes are back, all shards are down, and no action is open."""
-    back = all((node["status"], node["agent_status"]) == ("active", "connected") for node in _nodes(cluster))
-    dead = {row["detailed_status"] for row in _rows(cluster, uid)} == {"down"}
-    return back and dead and not movement_helpers.open_actions(cluster)
+    are_nodes_up = all((node["status"], node["agent_status"]) == ("active", "connected") for node in _nodes(cluster))
+    is_database_down = {row["detailed_status"] for row in _rows(cluster, uid)} == {"down"}
+    return are_nodes_up and is_database_down and not movement_helpers.open_actions(cluster)
 
 
 def _nodes(cluster: LocalCluster) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ok(cluster.api.get("/v1/nodes"))
-    return found
+    nodes: list[dict[str, Any]] = ok(cluster.api.get("/v1/nodes"))
+    return nodes
 
 
 def _open_spans(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
@@ -171,8 +165,10 @@ def _open_spans(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
 
 def _events_of_types(cluster: LocalCluster, uid: int, *types: str) -> list[dict[str, Any]]:
     """Return the events of these types since the database was created, oldest first."""
-    since = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
-    return [event for event in ok(cluster.api.get("/v1/timeline", params={"from": since})) if event["type"] in types]
+    created_time = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
+    return [
+        event for event in ok(cluster.api.get("/v1/timeline", params={"from": created_time})) if event["type"] in types
+    ]
 
 
 def _client(cluster: LocalCluster, uid: int) -> "valkey.Valkey | valkey.ValkeyCluster":
@@ -192,6 +188,6 @@ def _write(cluster: LocalCluster, uid: int) -> None:
 
 def _read(cluster: LocalCluster, uid: int) -> dict[str, str | None]:
     client = _client(cluster, uid)
-    found = {f"key:{number}": client.get(f"key:{number}") for number in range(KEYS)}
+    values_by_key = {f"key:{number}": client.get(f"key:{number}") for number in range(KEYS)}
     client.close()
-    return found
+    return values_by_key

@@ -31,11 +31,11 @@ def test_a_database_serves_and_is_deleted_completely(cluster: LocalCluster, shar
     assert len(cluster.engines()) == shards * (2 if replication else 1)
 
     endpoint = bdb["endpoints"][0]
-    written = {f"key:{number}": str(number) for number in range(200)}
+    expected = {f"key:{number}": str(number) for number in range(200)}
     with _client(endpoint["addr"][0], endpoint["port"], cluster=shards > 1) as client:
-        for key, value in written.items():
+        for key, value in expected.items():
             client.set(key, value)
-        assert {key: client.get(key) for key in written} == written
+        assert {key: client.get(key) for key in expected} == expected
 
     rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     by_pair: dict[int, set[str]] = {}
@@ -53,10 +53,10 @@ def test_a_database_serves_and_is_deleted_completely(cluster: LocalCluster, shar
 @pytest.mark.slow
 def test_creations_end_cleanly_when_the_console_is_killed(cluster: LocalCluster) -> None:
     """After ten kills at different moments, each creation ends with an active database or a clean failure."""
-    moments = random.Random(20)
+    rng = random.Random(20)
     for _ in range(10):
         uid = database_helpers.create(cluster, database_helpers.request_body(6, replication=True))
-        moment = time.monotonic() + moments.uniform(0.0, 0.4)
+        moment = time.monotonic() + rng.uniform(0.0, 0.4)
         cluster.wait_until(lambda at=moment: time.monotonic() >= at, "the time does not pass")  # type: ignore[misc]
         cluster.kill("console")
         cluster.start_console()
@@ -107,13 +107,13 @@ def _check_reported_failure(cluster: LocalCluster, uid: int, reason: str) -> Non
 
 def _readable_by_others(directory: Path) -> list[Path]:
     """Return the files and directories that other users can read. Files that disappear during the scan are skipped."""
-    found = []
+    readable_paths = []
     for parent, directories, files in os.walk(directory):
         for path in (Path(parent, name) for name in (*directories, *files)):
             with suppress(FileNotFoundError):
                 if not path.is_symlink() and path.stat().st_mode & 0o077:
-                    found.append(path)
-    return found
+                    readable_paths.append(path)
+    return readable_paths
 
 
 def _client(host: str, port: int, *, cluster: bool) -> valkey.Valkey:

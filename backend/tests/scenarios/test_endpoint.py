@@ -137,8 +137,8 @@ def test_traffic_is_stopped_and_resumed(cluster: LocalCluster) -> None:
     assert connection.recv(64) == b"+OK\r\n"
 
     ok(cluster.api.post(f"{path}/actions/stop_traffic"))
-    stopped = database_helpers.wait_until_settled(cluster, bdb["uid"])
-    assert (stopped["traffic_manually_disabled"], stopped["shards_in_sync"]) == (True, 3)
+    stopped_bdb = database_helpers.wait_until_settled(cluster, bdb["uid"])
+    assert (stopped_bdb["traffic_manually_disabled"], stopped_bdb["shards_in_sync"]) == (True, 3)
     assert connection.recv(64) == b"", "existing connections are closed"
     for address in cluster.addresses:
         with pytest.raises(valkey.ConnectionError):
@@ -167,20 +167,20 @@ def test_latency_and_requests_of_clients_are_measured(cluster: LocalCluster) -> 
     bdb = create_served_database(cluster, database_helpers.request_body(3, replication=False, **HIDDEN))
     client = valkey.Valkey(host=cluster.addresses[0], port=bdb["endpoints"][0]["port"])
 
-    read = [f"{share}_read_latency" for share in ("p50", "p99", "p999")]
-    found: dict[str, float] = {}
+    metric_names = [f"{share}_read_latency" for share in ("p50", "p99", "p999")]
+    values: dict[str, float] = {}
 
     def is_measured() -> bool:
         """Return whether the newest second has all values. It may be a second before the first request."""
         for number in range(50):
             client.set(f"k{number}", "v")
             client.get(f"k{number}")
-        found.clear()
-        found.update(ok(cluster.api.get("/v1/bdbs/stats/last")).get(str(bdb["uid"]), {}))
-        return {"p99_latency", *read} <= found.keys() and found.get("conns") == 1
+        values.clear()
+        values.update(ok(cluster.api.get("/v1/bdbs/stats/last")).get(str(bdb["uid"]), {}))
+        return {"p99_latency", *metric_names} <= values.keys() and values.get("conns") == 1
 
     cluster.wait_until(is_measured, "no latency is measured, or the connection is not counted")
-    assert 0 < found[read[0]] <= found[read[1]] <= found[read[2]]
+    assert 0 < values[metric_names[0]] <= values[metric_names[1]] <= values[metric_names[2]]
 
     def is_stored() -> bool:
         intervals = ok(cluster.api.get("/v1/endpoints/stats", params={"interval": "1sec"}))

@@ -191,15 +191,15 @@ def _versions(cluster: LocalCluster, uid: int) -> set[str]:
 
 def _pids(cluster: LocalCluster, uid: int) -> set[int]:
     """Wait until the pids of all shards are known. Return them."""
-    found: set[int | None] = {None}
+    pids: set[int | None] = {None}
 
     def have_pids() -> bool:
-        found.clear()
-        found.update(row.get("pid") for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")))
-        return None not in found
+        pids.clear()
+        pids.update(row.get("pid") for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")))
+        return None not in pids
 
     cluster.wait_until(have_pids, "a shard has no pid")
-    return {pid for pid in found if pid is not None}
+    return {pid for pid in pids if pid is not None}
 
 
 def _shards_with_line(cluster: LocalCluster, line: str) -> int:

@@ -34,8 +34,8 @@ def value(number: int) -> bytes:
 
 
 def rows(cluster: LocalCluster, uid: int, role: str) -> list[dict[str, Any]]:
-    found = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    return [row | {"where": database_helpers.connection_options(cluster, row)} for row in found if row["role"] == role]
+    rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return [row | {"where": database_helpers.connection_options(cluster, row)} for row in rows if row["role"] == role]
 
 
 @contextmanager
@@ -60,19 +60,19 @@ def write(row: Mapping[str, Any], connect: Connect = client) -> None:
 
 def wrong_keys(row: Mapping[str, Any], connect: Connect = client) -> list[int]:
     """Return the numbers of the keys with a wrong value."""
-    found = []
+    wrong = []
     with connect(row) as shard:
         for first in range(0, KEYS, 200):
             pipeline = shard.pipeline() if connect is cluster_client else shard.pipeline(transaction=False)
             for number in range(first, first + 200):
                 pipeline.get(f"key:{number}")
-            found += [first + at for at, reply in enumerate(pipeline.execute()) if reply != value(first + at)]
-    return found
+            wrong += [first + index for index, reply in enumerate(pipeline.execute()) if reply != value(first + index)]
+    return wrong
 
 
 def stats(cluster: LocalCluster, uid: int) -> dict[str, Any]:
-    found: dict[str, Any] = ok(cluster.api.get(f"/v1/bdbs/stats/last/{uid}")).get(str(uid), {})
-    return found
+    values_of_bdb: dict[str, Any] = ok(cluster.api.get(f"/v1/bdbs/stats/last/{uid}")).get(str(uid), {})
+    return values_of_bdb
 
 
 def stored_values(cluster: LocalCluster, uid: int, metric: str) -> list[float]:
@@ -84,8 +84,8 @@ def stored_values(cluster: LocalCluster, uid: int, metric: str) -> list[float]:
 
 def tier_info(row: Mapping[str, Any]) -> dict[str, Any]:
     with client(row) as shard:
-        found: dict[str, Any] = shard.info("tier")
-        return found
+        info: dict[str, Any] = shard.info("tier")
+        return info
 
 
 def flash_directories(cluster: LocalCluster) -> list[Path]:

@@ -15,7 +15,7 @@ from backend.tests.support.real_shards import unused_loopback_address
 from shardboard.local.cluster import LocalCluster, ok
 
 PORT = 7000
-TAKEN = 50
+TAKEN_SLOTS = 50
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_foreign_node_is_reported_forgotten_and_loses_its_slots(
         """The engine may be forgotten before it takes slots. It tries again until an alarm reports the taken slots."""
         foreign.execute_command("CLUSTER", "MEET", row["address"], row["port"], row["port"] + 5000)
         try:
-            for slot in range(first, first + TAKEN):
+            for slot in range(first, first + TAKEN_SLOTS):
                 foreign.execute_command("CLUSTER", "SETSLOT", slot, "NODE", own)
         except valkey.ResponseError:  # it has lost its slots and became a replica
             foreign.execute_command("CLUSTER", "RESET")
@@ -73,10 +73,10 @@ def test_a_foreign_node_is_reported_forgotten_and_loses_its_slots(
 
     def is_recovered() -> bool:
         [alarm] = _unknown_node_alarms(cluster, uid)
-        taken: str = alarm["slots"]
-        return taken == alarm["taken_back"]
+        slots_text: str = alarm["slots"]
+        return slots_text == alarm["reclaimed"]
 
-    cluster.wait_until(is_recovered, "the slots do not come back", 60)
+    cluster.wait_until(is_recovered, "the slots do not return", 60)
     [alarm] = _unknown_node_alarms(cluster, uid)
     assert (alarm["severity"], alarm["engine_id"]) == ("ERROR", own)
     with valkey.ValkeyCluster(endpoint["addr"][0], endpoint["port"]) as client:
@@ -123,7 +123,7 @@ def test_an_epoch_without_an_action_is_reported(cluster: LocalCluster) -> None:
 
     cluster.wait_until(is_reported, "no alarm is raised", 120)
     [alarm] = _epoch_alarms(cluster, uid)
-    assert {rise["shard_uid"] for rise in alarm["rises"]} == {int(row["uid"]) for row in primaries}
+    assert {each["shard_uid"] for each in alarm["increases"]} == {int(row["uid"]) for row in primaries}
     database_helpers.delete(cluster, uid)
 
 

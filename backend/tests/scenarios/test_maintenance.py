@@ -65,11 +65,11 @@ def _run_node_action(cluster: LocalCluster, node: int, name: str) -> None:
     reply = ok(cluster.api.post(f"/v1/nodes/{node}/actions/{name}"))
     action = movement_helpers.wait_for_end(cluster, reply["task_id"])
     assert action["status"] == "completed", action
-    shown: dict[str, Any] = ok(cluster.api.get(f"/v1/nodes/{node}/actions/{name}"))
-    assert (shown["status"], shown["progress"]) == ("completed", 100)
+    action_state: dict[str, Any] = ok(cluster.api.get(f"/v1/nodes/{node}/actions/{name}"))
+    assert (action_state["status"], action_state["progress"]) == ("completed", 100)
 
 
 def _layout(cluster: LocalCluster, uid: int) -> list[tuple[str, str]]:
     """Return node and role of each shard, sorted by pair and node."""
-    found = sorted(movement_helpers.shard_rows(cluster, uid), key=lambda row: (row["pair"], row["node_uid"]))
-    return [(row["node_uid"], row["role"]) for row in found]
+    rows = sorted(movement_helpers.shard_rows(cluster, uid), key=lambda row: (row["pair"], row["node_uid"]))
+    return [(row["node_uid"], row["role"]) for row in rows]

@@ -53,9 +53,9 @@ def test_a_killed_console_leaves_no_gap(cluster: LocalCluster, traffic: int) -> 
         query = {"topic": topic, "metrics": "total_req,used_memory", "from": first, "to": last}
 
         def has_no_gap(query: dict[str, Any] = query, uid: str | None = uid) -> bool:
-            found = ok(cluster.api.get("/v1/history", params=query))
-            assert found["step"] == 1
-            rates, memory = found["series"][uid or next(iter(found["series"]))]
+            history = ok(cluster.api.get("/v1/history", params=query))
+            assert history["step"] == 1
+            rates, memory = history["series"][uid or next(iter(history["series"]))]
             return None not in rates and None not in memory and (query["topic"] == "nodes" or min(rates) > 0)
 
         cluster.wait_until(has_no_gap, f"a gap in {topic}")

@@ -64,8 +64,8 @@ def test_a_killed_console_continues_and_a_cancelled_move_is_undone(cluster: Loca
 
 
 def _rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    return found
+    rows: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return rows
 
 
 def _pair(cluster: LocalCluster, uid: int, shard: dict[str, Any]) -> list[dict[str, Any]]:

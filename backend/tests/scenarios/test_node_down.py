@@ -64,7 +64,7 @@ def test_a_dead_node_is_failed_over_without_lost_writes(cluster: LocalCluster) -
 
 @pytest.mark.slow
 def test_a_reboot_drill_is_reported_as_an_incident(cluster: LocalCluster) -> None:
-    """Request a reboot of node 3: its primaries are failed over, and its shards come back as replicas. The reported outage is as
+    """Request a reboot of node 3: its primaries are failed over, and its shards return as replicas. The reported outage is as
     long as the wait of a client of another node's endpoint."""
     uid = _three_pairs(cluster, oss_cluster=False, proxy_policy="all-nodes")
     ok(cluster.api.put("/v1/cluster/policy", json={"drills_enabled": False}))
@@ -89,15 +89,15 @@ def test_a_reboot_drill_is_reported_as_an_incident(cluster: LocalCluster) -> Non
     for type_ in ("drill_started", "node_failed", "shard_failover", "drill_ended", "node_up", "replica_revived"):
         cluster.wait_until(lambda type_=type_: type_ in _event_types(cluster, uid), f"{type_} is not reported")  # type: ignore[misc]
     cluster.wait_until(lambda: _in_sync(cluster, uid) == 6, "the replicas are not restarted in sync")
-    since = _created_time(cluster, uid)
-    [outage] = [each for each in _timeline(cluster, **{"from": since}) if each["type"] == "node_failed"]
+    created_time = _created_time(cluster, uid)
+    [outage] = [each for each in _timeline(cluster, **{"from": created_time}) if each["type"] == "node_failed"]
     assert (outage["node_uid"], outage["ended_ms"] > outage["time_ms"]) == (3, True)
-    [incident] = ok(cluster.api.get("/v1/incidents", params={"from": since}))
+    [incident] = ok(cluster.api.get("/v1/incidents", params={"from": created_time}))
     assert (incident["node_uid"], incident["cause"]["kind"], incident["state"]) == (3, "drill", "over")
     # A request that is in progress when its primary dies is lost. The next one waits, unless the replica serves by then.
     [account] = incident["databases"]
     assert account["failed"] + account["lost"] >= writer.errors, account
-    assert account["delayed"] >= any(taken > machine_delay for taken in writer.taken), (
+    assert account["delayed"] >= any(duration > machine_delay for duration in writer.taken), (
         account,
         writer.taken,
         machine_delay,
@@ -169,7 +169,7 @@ def _writing(cluster: LocalCluster, uid: int, to: str) -> Iterator[Writer]:
     def write() -> None:
         before = time.monotonic()
         while not stopping.wait(0.002):  # a client with a constant rate
-            started = time.monotonic()
+            start = time.monotonic()
             try:
                 client.set(key, 1)
             except valkey.ValkeyError:
@@ -177,7 +177,7 @@ def _writing(cluster: LocalCluster, uid: int, to: str) -> Iterator[Writer]:
                 continue
             now = time.monotonic()
             writer.waits.append(now - before)
-            writer.taken.append(now - started)
+            writer.taken.append(now - start)
             before = now
 
     thread = threading.Thread(target=write)
@@ -209,8 +209,8 @@ def _three_pairs(cluster: LocalCluster, **more: Any) -> int:
 
 def _roles(cluster: LocalCluster, uid: int) -> list[str]:
     """Return the roles of the shards whose observed role is the desired one."""
-    found = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    return sorted(row["role"] for row in found if row["role"] == row["actual_role"])
+    rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return sorted(row["role"] for row in rows if row["role"] == row["actual_role"])
 
 
 def _status(cluster: LocalCluster, action_uid: str) -> str:
@@ -219,8 +219,8 @@ def _status(cluster: LocalCluster, action_uid: str) -> str:
 
 
 def _timeline(cluster: LocalCluster, **params: object) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ok(cluster.api.get("/v1/timeline", params=params))
-    return found
+    timeline: list[dict[str, Any]] = ok(cluster.api.get("/v1/timeline", params=params))
+    return timeline
 
 
 def _event_types(cluster: LocalCluster, uid: int) -> set[str]:
@@ -229,8 +229,8 @@ def _event_types(cluster: LocalCluster, uid: int) -> set[str]:
 
 
 def _created_time(cluster: LocalCluster, uid: int) -> str:
-    since: str = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
-    return since
+    created_time: str = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["created_time"]
+    return created_time
 
 
 def _in_sync(cluster: LocalCluster, uid: int) -> int:
@@ -245,15 +245,15 @@ def _events(cluster: LocalCluster, type_: str) -> list[dict[str, object]]:
 def _all_written(cluster: LocalCluster, uid: int, victim: str) -> bool:
     """Return whether every slot range accepts a write on a living shard, with direct connections."""
     rows = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["address"] != victim]
-    written_pairs = set()
+    pairs_with_writes = set()
     for row in rows:
         client = valkey.Valkey(**database_helpers.connection_options(cluster, row), socket_timeout=1)
         first = int(row["assigned_slots"].partition("-")[0])
         try:
             client.set(slots.key_of(first, "other"), "x")
-            written_pairs.add(row["pair"])
+            pairs_with_writes.add(row["pair"])
         except valkey.ValkeyError:
             continue
         finally:
             client.close()
-    return len(written_pairs) == 6
+    return len(pairs_with_writes) == 6

@@ -82,13 +82,13 @@ def _shards_by_node(cluster: LocalCluster, uid: int, role: str = "") -> dict[str
 
 
 def _blueprint(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
-    found: dict[int, list[dict[str, Any]]] = {}
+    blueprint: dict[int, list[dict[str, Any]]] = {}
     for row in sorted(movement_helpers.shard_rows(cluster, uid), key=lambda row: row["role"]):
-        found.setdefault(row["pair"], []).append(row)
+        blueprint.setdefault(row["pair"], []).append(row)
     return [
         {
             "nodes": [{"node_uid": row["node_uid"], "role": row["role"]} for row in members],
             "slot_range": members[0]["assigned_slots"],
         }
-        for _, members in sorted(found.items())
+        for _, members in sorted(blueprint.items())
     ]

@@ -21,7 +21,7 @@ def _copy_certificate(cluster: LocalCluster, uid: int, node_uid: str, directory:
 
 def _accepting_nodes(cluster: LocalCluster, uid: int, stolen: Path) -> dict[str, bool]:
     """Return by node whether any of its shards accepts the certificate."""
-    found: dict[str, bool] = {}
+    accepting: dict[str, bool] = {}
     for row in movement_helpers.shard_rows(cluster, uid):
         options = {
             **database_helpers.connection_options(cluster, row),
@@ -31,18 +31,18 @@ def _accepting_nodes(cluster: LocalCluster, uid: int, stolen: Path) -> dict[str,
         with valkey.Valkey(**options, socket_timeout=10) as client:
             try:
                 client.execute_command("PING")
-                found[row["node_uid"]] = True
+                accepting[row["node_uid"]] = True
             except valkey.AuthenticationError:  # the certificate was accepted, and a password is required
-                found[row["node_uid"]] = True
+                accepting[row["node_uid"]] = True
             except valkey.ConnectionError:
-                found.setdefault(row["node_uid"], False)
-    return found
+                accepting.setdefault(row["node_uid"], False)
+    return accepting
 
 
 def _bdb_certificates(cluster: LocalCluster, uid: int) -> dict[str, Any]:
-    [found] = ok(cluster.api.get("/v1/cluster/certificates"))["data_internode_encryption"]
-    assert found["uid"] == uid
-    return dict(found)
+    [certificate] = ok(cluster.api.get("/v1/cluster/certificates"))["data_internode_encryption"]
+    assert certificate["uid"] == uid
+    return dict(certificate)
 
 
 @pytest.mark.slow
@@ -50,13 +50,13 @@ def test_living_and_dead_nodes_are_removed(cluster: LocalCluster, tmp_path: Path
     uid = database_helpers.create(cluster, database_helpers.request_body(2, replication=True))
     assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     with movement_helpers.Writer(cluster, uid, confirmed=True) as writer:
-        stolen = _copy_certificate(cluster, uid, "3", tmp_path)
-        assert _accepting_nodes(cluster, uid, stolen) == {"1": True, "2": True, "3": True}
+        stolen_certificate = _copy_certificate(cluster, uid, "3", tmp_path)
+        assert _accepting_nodes(cluster, uid, stolen_certificate) == {"1": True, "2": True, "3": True}
         reply = ok(cluster.api.post("/v1/nodes/3/actions/remove"))
         assert movement_helpers.wait_for_end(cluster, reply["task_id"])["status"] == "completed"
         assert cluster.api.get("/v1/nodes/3").status_code == 404
         cluster.wait_until(lambda: _bdb_certificates(cluster, uid)["replacing"] == "", "the CA is not replaced")
-        assert _accepting_nodes(cluster, uid, stolen) == {"1": False, "2": False}
+        assert _accepting_nodes(cluster, uid, stolen_certificate) == {"1": False, "2": False}
         assert {row["node_uid"] for row in movement_helpers.shard_rows(cluster, uid)} == {"1", "2"}
         assert len(movement_helpers.shard_rows(cluster, uid)) == 4
         movement_helpers.wait_until_shards_agree(cluster, uid)

@@ -1,4 +1,4 @@
-"""Replicas of a node that stays down are rebuilt on other nodes. Primaries return to a node that comes back."""
+"""Replicas of a node that stays down are rebuilt on other nodes. Primaries return to a node that returns."""
 
 from pathlib import Path
 

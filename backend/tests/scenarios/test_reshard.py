@@ -63,10 +63,10 @@ class Load:
             try:
                 if self._client.get(f"key:{number}") != str(number):
                     self.wrong.append(f"key:{number}")
-                counted = int(self._client.incr(counter))
-                if counted != self._counted.get(counter, 0) + 1:
+                count = int(self._client.incr(counter))
+                if count != self._counted.get(counter, 0) + 1:
                     self.wrong.append(counter)
-                self._counted[counter] = counted
+                self._counted[counter] = count
                 self.requests += 2
             except valkey.ValkeyError as error:
                 self.errors.append(f"{type(error).__name__}: {error}")
@@ -87,18 +87,18 @@ def test_resharding_under_load_survives_a_killed_console_and_agent(cluster: Loca
     load = Load(bdb)
     load.fill()
     with load:
-        moved = SlotProgress(cluster, uid)
+        progress = SlotProgress(cluster, uid)
         grow_action = _start_change(cluster, uid, 6)
-        moved.until(grow_action, 1500)
+        progress.until(grow_action, 1500)
         cluster.kill("console")
         cluster.start_console()
         other_request = cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": 4}, params={"dry_run": "true"})
         movement_helpers.check_rejected_or_completed(cluster, other_request, grow_action, "busy")
         _wait_until_completed(cluster, grow_action)
         _check_database(cluster, uid, 6)
-        moved = SlotProgress(cluster, uid)
+        progress = SlotProgress(cluster, uid)
         shrink_action = _start_change(cluster, uid, 3)
-        moved.until(shrink_action, 1500)
+        progress.until(shrink_action, 1500)
         cluster.kill(cluster.addresses[1])
         cluster.start_agents()
         _wait_until_completed(cluster, shrink_action)
@@ -122,12 +122,12 @@ def test_all_slots_are_served_after_a_dead_primary_and_a_cancellation(cluster: L
         row for row in movement_helpers.shard_rows(cluster, uid) if row["role"] == "master" and row["pair"] == 1
     )
     [process] = [each for each in cluster.engines() if Path(each.cwd()).name == victim["uid"]]
-    moved = SlotProgress(cluster, uid)
+    progress = SlotProgress(cluster, uid)
     action = _start_change(cluster, uid, 4)
-    moved.until(action, random.Random(SEED).randrange(100, 600))
+    progress.until(action, random.Random(SEED).randrange(100, 600))
     process.kill()
     cluster.wait_until(lambda: _is_replaced(cluster, victim), "the dead primary is not replaced")
-    moved.until(action, 1500)
+    progress.until(action, 1500)
     movement_helpers.cancel(cluster, action)
     bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
     assert (bdb["status"], bdb["shards_count"]) == ("active", 4)
@@ -161,11 +161,11 @@ class SlotProgress:
         """Wait until this many slots have moved."""
 
         def enough_moved() -> bool:
-            over = movement_helpers.action_status(self._cluster, action) not in ("queued", "running")
+            is_over = movement_helpers.action_status(self._cluster, action) not in ("queued", "running")
             pairs = self._pairs()
-            moved = sum(pairs.get(slot) not in (None, pair) for slot, pair in self._before.items())
-            assert moved >= count or not over, f"the action ended after {moved} slots"
-            return moved >= count
+            moved_count = sum(pairs.get(slot) not in (None, pair) for slot, pair in self._before.items())
+            assert moved_count >= count or not is_over, f"the action ended after {moved_count} slots"
+            return moved_count >= count
 
         self._cluster.wait_until(enough_moved, "no slots move", 120)
 
@@ -194,8 +194,8 @@ class SlotProgress:
 
 
 def _wait_until_completed(cluster: LocalCluster, action: str) -> None:
-    ended = movement_helpers.wait_for_end(cluster, action, 240)
-    assert ended["status"] == "completed", ended["additional_info"].get("error")
+    ended_action = movement_helpers.wait_for_end(cluster, action, 240)
+    assert ended_action["status"] == "completed", ended_action["additional_info"].get("error")
 
 
 def _check_database(cluster: LocalCluster, uid: int, count: int) -> None:
@@ -219,8 +219,8 @@ def _slots(cluster: LocalCluster, uid: int) -> list[int]:
 
 
 def _in_sync(cluster: LocalCluster, uid: int) -> int:
-    found: int = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"]
-    return found
+    shards_in_sync: int = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["shards_in_sync"]
+    return shards_in_sync
 
 
 def _is_replaced(cluster: LocalCluster, victim: dict[str, Any]) -> bool:

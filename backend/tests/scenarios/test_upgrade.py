@@ -22,10 +22,10 @@ def _older_engine() -> str | None:
     """Return the path of the engine of the distribution if its version differs from the built one."""
     own = str(Path(sys.executable).parent)
     for directory in os.environ["PATH"].split(os.pathsep):
-        found = Path(directory) / "valkey-server"
-        if directory != own and os.access(found, os.X_OK):
-            other = engine_version(str(found)) != engine_version("valkey-server")
-            return str(found) if other else None
+        binary = Path(directory) / "valkey-server"
+        if directory != own and os.access(binary, os.X_OK):
+            other = engine_version(str(binary)) != engine_version("valkey-server")
+            return str(binary) if other else None
     return None
 
 
@@ -186,14 +186,14 @@ def _old_databases_on_new_nodes(cluster: LocalCluster, count: int) -> list[int]:
 def _complete_endpoint(cluster: LocalCluster, bdb: dict[str, Any]) -> dict[str, Any]:
     """Wait until an address of the endpoint lists all slots. Return an endpoint with only this address."""
     endpoint = bdb["endpoints"][0]
-    found: list[str] = []
+    addresses: list[str] = []
 
     def is_found() -> bool:
-        found.extend(address for address in endpoint["addr"] if _visible_slots(address, endpoint["port"]) == SLOTS)
-        return bool(found)
+        addresses.extend(address for address in endpoint["addr"] if _visible_slots(address, endpoint["port"]) == SLOTS)
+        return bool(addresses)
 
     cluster.wait_until(is_found, "no address of the endpoint lists all slots")
-    return {"addr": found[:1], "port": endpoint["port"]}
+    return {"addr": addresses[:1], "port": endpoint["port"]}
 
 
 def _visible_slots(address: str, port: int) -> int:

@@ -59,9 +59,9 @@ def missing_seconds(cluster: LocalCluster, uid: int, first: int, last: int) -> d
 
     cluster.wait_until(is_stored, f"second {last} is not stored")
     query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": first, "to": last, "max_points": 4000}
-    found = ok(cluster.api.get("/v1/history", params=query))
-    assert found["step"] == 1
-    return {shard: found["count"] - sum(v is not None for v in rows[0]) for shard, rows in found["series"].items()}
+    history = ok(cluster.api.get("/v1/history", params=query))
+    assert history["step"] == 1
+    return {shard: history["count"] - sum(v is not None for v in rows[0]) for shard, rows in history["series"].items()}
 
 
 def wait_until_complete(cluster: LocalCluster, uid: int) -> None:
@@ -85,19 +85,19 @@ def is_late(cluster: LocalCluster) -> bool:
 
 
 def test_a_node_with_two_hundred_shards_is_watched_like_its_neighbors(cluster: LocalCluster) -> None:
-    started = time.time()
-    with database(cluster, 200, shards_placement="dense") as crowded, database(cluster, 6) as spread:
-        nodes = {row["node_uid"] for row in ok(cluster.api.get(f"/v1/bdbs/{crowded}/shards"))}
+    start = time.time()
+    with database(cluster, 200, shards_placement="dense") as crowded_bdb, database(cluster, 6) as spread_bdb:
+        nodes = {row["node_uid"] for row in ok(cluster.api.get(f"/v1/bdbs/{crowded_bdb}/shards"))}
         assert len(nodes) == 1
-        wait_until_complete(cluster, crowded)
+        wait_until_complete(cluster, crowded_bdb)
         first = int(time.time())
         time.sleep(30)  # the measured time
         last = int(time.time()) - 1
-        for uid, shards in ((crowded, 200), (spread, 6)):
+        for uid, shards in ((crowded_bdb, 200), (spread_bdb, 6)):
             missing = missing_seconds(cluster, uid, first, last)
             assert len(missing) == shards
             assert sum(missing.values()) == 0, missing
-        assert not events(cluster, started, "node_agent_lost", "node_failed")
+        assert not events(cluster, start, "node_agent_lost", "node_failed")
 
 
 def test_an_agent_without_cpu_time_leaves_gaps_but_causes_no_failover(cluster: LocalCluster) -> None:
@@ -105,14 +105,14 @@ def test_an_agent_without_cpu_time_leaves_gaps_but_causes_no_failover(cluster: L
     with database(cluster, 3, replication=True) as uid:
         wait_until_complete(cluster, uid)
         cluster.wait_until(lambda: not is_late(cluster), "the alarm of an earlier test stays active", 90)
-        started = time.time()
+        start = time.time()
         before = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         with interrupted(agent, 0.1, 1.4):
             cluster.wait_until(lambda: is_late(cluster), "late samples raise no alarm", 90)
         after = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         roles = [{row["uid"]: row["role"] for row in rows} for rows in (before, after)]
         assert roles[0] == roles[1]
-        assert not events(cluster, started, "node_failed", "shard_failover")
+        assert not events(cluster, start, "node_failed", "shard_failover")
         wait_until_complete(cluster, uid)
 
 
@@ -133,3 +133,18 @@ def test_a_slow_shard_leaves_a_gap_only_for_itself(cluster: LocalCluster) -> Non
         assert sum(missing.values()) == 0, missing
         assert not events(cluster, first, "shard_down", "node_failed", "shard_failover")
         wait_until_complete(cluster, uid)
+
+
+def test_a_paused_console_does_not_report_nodes_as_lost(cluster: LocalCluster) -> None:
+    console = psutil.Process(cluster.children["console"].pid)
+    with database(cluster, 3, replication=True) as uid:
+        wait_until_complete(cluster, uid)
+        cluster.wait_until(lambda: not is_late(cluster), "the alarm of an earlier test stays active", 90)
+        start = time.time()
+        console.suspend()
+        time.sleep(20)  # the measured time
+        console.resume()
+        wait_until_complete(cluster, uid)
+        time.sleep(5)  # time in which a loss would be recorded
+        types = ("node_agent_lost", "node_failed", "shard_down", "shard_failover", "alarm_samples_late", "alarm_clock")
+        assert events(cluster, start, *types) == []

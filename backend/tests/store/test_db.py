@@ -73,8 +73,8 @@ async def test_published_changes_can_be_read(store: Store, bus: Bus) -> None:
             listening.set()
             await changes.get(timeout=10)
             async with store.read() as session:
-                found = await nodes.by_uid(session, 1)
-        return found.addr if found is not None else "not there yet"
+                row = await nodes.by_uid(session, 1)
+        return row.addr if row is not None else "not there yet"
 
     listening = asyncio.Event()
     reading = asyncio.create_task(reader())
@@ -106,8 +106,8 @@ async def test_only_actual_changes_are_published(store: Store, bus: Bus) -> None
         session.add_all([node(1), node(2), node(3)])
     with bus.listen("change") as changes:
         async with store.begin() as session:
-            untouched, changed, deleted = await nodes.list_all(session)
-            untouched.agent_status = "connected"
+            unchanged, changed, deleted = await nodes.list_all(session)
+            unchanged.agent_status = "connected"
             changed.agent_status = "lost"
             await session.delete(deleted)
         assert changes.drain() == [("change", ("node", 2)), ("change", ("node", 3))]
@@ -131,9 +131,9 @@ async def test_concurrent_writers_all_succeed(store: Store) -> None:
 
     async def add_one() -> None:
         async with store.begin() as session:
-            found = (await session.execute(select(Node).with_for_update())).scalar_one()
+            row = (await session.execute(select(Node).with_for_update())).scalar_one()
             await asyncio.sleep(0)
-            found.config = {"count": found.config["count"] + 1}
+            row.config = {"count": row.config["count"] + 1}
 
     await asyncio.gather(*(add_one() for _ in range(50)))
     async with store.read() as session:
@@ -146,23 +146,25 @@ async def test_writer_cancelled_at_any_step_releases_its_lock(store: Store) -> N
 
     async def write() -> None:
         async with store.begin() as session:
-            [found] = await nodes.list_all(session)
-            found.config = {"count": found.config.get("count", 0) + 1}
+            [row] = await nodes.list_all(session)
+            row.config = {"count": row.config.get("count", 0) + 1}
             await session.flush()
 
     def step(*_: object, **__: object) -> None:
-        nonlocal left
-        left -= 1
-        if left == 0 and asyncio.current_task() is victim:  # the step has started, and its end is no longer awaited
+        nonlocal steps_left
+        steps_left -= 1
+        if (
+            steps_left == 0 and asyncio.current_task() is victim
+        ):  # the step has started, and its end is no longer awaited
             asyncio.get_running_loop().call_soon(victim.cancel)
 
     for name in ("before_cursor_execute", "commit", "rollback"):
         event.listen(store.engine.sync_engine, name, step)
     for last in range(1, 20):
-        left = last
+        steps_left = last
         victim = asyncio.create_task(write())
         await asyncio.wait((victim,))
-        skipped, left = left, 0
+        skipped, steps_left = steps_left, 0
         await write()
         if skipped > 0:
             break
@@ -171,7 +173,7 @@ async def test_writer_cancelled_at_any_step_releases_its_lock(store: Store) -> N
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_cancelled_writers_release_their_locks(store: Store, seed: int) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     async with store.begin() as session:
         row = node()
         row.config = {"count": 0}
@@ -179,26 +181,26 @@ async def test_cancelled_writers_release_their_locks(store: Store, seed: int) ->
 
     async def add_one() -> None:
         async with store.begin() as session:
-            found = (await session.execute(select(Node).with_for_update())).scalar_one()
-            found.config = {"count": found.config["count"] + 1}
+            row = (await session.execute(select(Node).with_for_update())).scalar_one()
+            row.config = {"count": row.config["count"] + 1}
             await session.flush()
             await asyncio.sleep(0)
 
     async def give_up() -> bool:
-        writing = asyncio.create_task(add_one())
-        await asyncio.sleep(chance.random() * 0.01)  # at any point: while it waits, starts, writes or commits
-        writing.cancel()
-        await asyncio.wait((writing,))
-        return writing.cancelled()
+        write_task = asyncio.create_task(add_one())
+        await asyncio.sleep(rng.random() * 0.01)  # at any point: while it waits, starts, writes or commits
+        write_task.cancel()
+        await asyncio.wait((write_task,))
+        return write_task.cancelled()
 
     cancelled = 0
     for _ in range(30):
         cancelled += sum((await asyncio.gather(*(give_up() for _ in range(8)), *(add_one() for _ in range(4))))[:8])
     assert cancelled > 0
     async with store.read() as session:
-        [found] = await nodes.list_all(session)
+        [stored_row] = await nodes.list_all(session)
     # Some were cancelled during the commit and have written nevertheless.
-    assert 120 + 240 - cancelled <= found.config["count"] <= 120 + 240
+    assert 120 + 240 - cancelled <= stored_row.config["count"] <= 120 + 240
 
 
 async def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
@@ -225,9 +227,9 @@ async def test_times_are_stored_in_utc(store: Store) -> None:
     async with store.begin() as session:
         session.add(node(seen=moment))
     async with store.read() as session:
-        [found] = await nodes.list_all(session)
-    assert found.last_seen == moment
-    assert found.last_seen.utcoffset() == timedelta(0)
+        [row] = await nodes.list_all(session)
+    assert row.last_seen == moment
+    assert row.last_seen.utcoffset() == timedelta(0)
 
 
 async def test_migrations_create_every_table_and_column(store: Store) -> None:
@@ -258,8 +260,8 @@ async def test_migration_reduces_webhook_urls_in_events_to_hosts(store: Store) -
         await connection.commit()
     await store.migrate()
     async with store.read() as session:
-        found = [event.description for event in await events.page(session, newest_first=False)]
-    assert found == [*expected.values(), "See https://example.org/x."]
+        messages = [event.description for event in await events.page(session, newest_first=False)]
+    assert messages == [*expected.values(), "See https://example.org/x."]
 
 
 async def test_downgrade_does_not_extend_access(store: Store) -> None:
@@ -280,7 +282,7 @@ async def test_downgrade_does_not_extend_access(store: Store) -> None:
     async with store.engine.connect() as connection:
         await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0030"))
         await connection.commit()
-        left = [
+        remaining_rows = [
             [tuple(row) for row in await connection.execute(text(query))]
             for query in (
                 "SELECT uid, management FROM roles ORDER BY uid",
@@ -288,7 +290,7 @@ async def test_downgrade_does_not_extend_access(store: Store) -> None:
                 "SELECT name, role FROM service_tokens",
             )
         ]
-    assert left == [
+    assert remaining_rows == [
         [(17, "none"), (18, "db_member")],
         [("user 17", "none"), ("user 18", "db_member")],
         [("token None", "db_member")],
@@ -304,16 +306,16 @@ async def test_downgrade_removes_users_who_could_no_longer_sign_in(store: Store)
             session.add(User(uid=uid, **user, auth_method=auth_method, subject=f"subject {uid}"))
     async with store.begin() as session:
         for uid in (1, 2, 3):
-            fields = {"password_mark": "", "address": "", "browser": "", "created_at": now, "last_seen_at": now}
+            fields = {"password_fingerprint": "", "address": "", "browser": "", "created_at": now, "last_seen_at": now}
             session.add(LoginSession(user_uid=uid, token_hash=f"hash {uid}", **fields, expires_at=now))
     async with store.engine.connect() as connection:
         await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0031"))
         await connection.commit()
-        left = [
+        remaining_rows = [
             (await connection.execute(text(f"SELECT {selection}"))).scalars().all()
             for selection in ("email FROM users", "user_uid FROM sessions")
         ]
-    assert left == [["user 1"], [1]]
+    assert remaining_rows == [["user 1"], [1]]
     await store.migrate()
 
 

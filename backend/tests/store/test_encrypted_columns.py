@@ -50,8 +50,10 @@ async def everything(store: Store) -> str:
 
 
 def test_encrypted_columns_are_bound_to_their_names() -> None:
-    named = {str(column): column.type for chosen in columns(Base.metadata).values() for column in chosen}
-    assert {name: kind.column for name, kind in named.items()} == {name: name for name in named}  # type: ignore[attr-defined]
+    types_by_column = {
+        str(column): column.type for encrypted in columns(Base.metadata).values() for column in encrypted
+    }
+    assert {name: kind.column for name, kind in types_by_column.items()} == {name: name for name in types_by_column}  # type: ignore[attr-defined]
     assert {
         "bdbs.admin_password",
         "bdbs.next_admin_password",
@@ -61,12 +63,13 @@ def test_encrypted_columns_are_bound_to_their_names() -> None:
         "cluster.audit_key",
         "cluster.ldap",
         "cluster.oidc",
+        "idempotent_replies.reply",
         "users.totp_secret",
         "users.data_hash",
         "users.other_passwords",
         "webhooks.secret",
         "webhooks.url",
-    } == set(named)
+    } == set(types_by_column)
 
 
 async def test_copy_of_the_store_reveals_no_secrets(
@@ -86,11 +89,11 @@ async def test_copy_of_the_store_reveals_no_secrets(
         bdb.shard_certificates = {"key": "of-its-shards"}
         user.totp_secret = "GEZDGNBVGY3TQOJQ"
     async with console.store.read() as session:
-        known = await support_bundle.secrets(session)
-    known |= {"of-its-clients", "of-the-bucket", "the-next-one", "of-its-shards", "GEZDGNBVGY3TQOJQ", "for-signing"}
-    assert len(known) >= 9
+        secrets = await support_bundle.secrets(session)
+    secrets |= {"of-its-clients", "of-the-bucket", "the-next-one", "of-its-shards", "GEZDGNBVGY3TQOJQ", "for-signing"}
+    assert len(secrets) >= 9
     copied = await everything(console.store)
-    assert [secret for secret in known if secret in copied] == []
+    assert [secret for secret in secrets if secret in copied] == []
     assert PREFIX in copied
 
 
@@ -138,10 +141,10 @@ async def test_new_key_replaces_the_previous_one(settings: Settings, database_ur
     assert old.first not in await everything(after)
     await after.close()
 
-    alone = Store(database_url, Bus(), StoreKeys([NEW]))
-    async with alone.read() as session:
+    new_store = Store(database_url, Bus(), StoreKeys([NEW]))
+    async with new_store.read() as session:
         assert (await cluster.load(session)).jwt_secret == secret
-    await alone.close()
+    await new_store.close()
 
 
 async def test_store_is_neither_read_nor_changed_without_its_key(settings: Settings, database_url: str) -> None:
@@ -151,11 +154,11 @@ async def test_store_is_neither_read_nor_changed_without_its_key(settings: Setti
     content = await everything(before)
     await before.close()
 
-    wrong = StoreKeys([NEW])
-    after = Store(database_url, Bus(), wrong)
+    other_keys = StoreKeys([NEW])
+    after = Store(database_url, Bus(), other_keys)
     with pytest.raises(StoreKeyError, match=f"is encrypted with the store key {StoreKeys([OLD]).first}"):
         async with after.begin() as session:
-            await encrypt_outdated(session, wrong)
+            await encrypt_outdated(session, other_keys)
     with pytest.raises((StoreKeyError, StatementError), match="encrypted with the store key"):
         async with after.read() as session:
             await cluster.load(session)

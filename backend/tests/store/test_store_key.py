@@ -49,11 +49,11 @@ def test_encrypted_text_is_bound_to_its_column() -> None:
 @given(st.integers(min_value=0), st.integers(min_value=1, max_value=255))
 def test_changed_ciphertext_is_refused(position: int, change: int) -> None:
     keys = StoreKeys([new_key()])
-    head, _, text = keys.encrypt("a password", "bdbs.config").rpartition(":")
+    prefix, _, text = keys.encrypt("a password", "bdbs.config").rpartition(":")
     raw = bytearray(base64.b64decode(text))
     raw[position % len(raw)] ^= change
     with pytest.raises(StoreKeyError, match="cannot be decrypted"):
-        keys.decrypt(f"{head}:{base64.b64encode(raw).decode()}", "bdbs.config")
+        keys.decrypt(f"{prefix}:{base64.b64encode(raw).decode()}", "bdbs.config")
 
 
 @pytest.mark.parametrize("text", ["", "?", "AAAA", "å"])
@@ -213,39 +213,39 @@ def test_two_key_sources_are_refused(tmp_path: Path) -> None:
 
 def test_running_console_uses_a_key_added_by_another_process(settings: Settings) -> None:
     create_key_file(settings)
-    running = store_keys(settings)
-    before = running.encrypt("early", "bdbs.config")
+    console_keys = store_keys(settings)
+    before = console_keys.encrypt("early", "bdbs.config")
     with rotating(settings):
         stored = store_keys(settings).encrypt("late", "bdbs.config")
-    assert running.decrypt(stored, "bdbs.config") == "late"
-    assert running.decrypt(before, "bdbs.config") == "early"
-    assert running.is_newest(stored)
-    assert not running.is_newest(before)
+    assert console_keys.decrypt(stored, "bdbs.config") == "late"
+    assert console_keys.decrypt(before, "bdbs.config") == "early"
+    assert console_keys.is_newest(stored)
+    assert not console_keys.is_newest(before)
 
 
 def test_running_console_encrypts_with_the_new_key_immediately(settings: Settings) -> None:
     """Otherwise the second of two rotations would remove the key that the console still uses."""
     create_key_file(settings)
-    running = store_keys(settings)
+    console_keys = store_keys(settings)
     for _ in range(2):
         with rotating(settings):
             pass
-        assert store_keys(settings).is_newest(running.encrypt("secret", "bdbs.config"))
+        assert store_keys(settings).is_newest(console_keys.encrypt("secret", "bdbs.config"))
 
 
 def test_missing_or_invalid_key_file_does_not_prevent_decryption(settings: Settings) -> None:
     create_key_file(settings)
-    running = store_keys(settings)
-    stored = running.encrypt("secret", "bdbs.config")
+    old_keys = store_keys(settings)
+    stored = old_keys.encrypt("secret", "bdbs.config")
     lines = settings.key_file.read_text()
     settings.key_file.unlink()
-    assert running.decrypt(running.encrypt("late", "bdbs.config"), "bdbs.config") == "late"
+    assert old_keys.decrypt(old_keys.encrypt("late", "bdbs.config"), "bdbs.config") == "late"
     settings.key_file.write_text("no key\n")
-    assert running.decrypt(stored, "bdbs.config") == "secret"
+    assert old_keys.decrypt(stored, "bdbs.config") == "secret"
     with pytest.raises(StoreKeyError, match="32 bytes"):
-        running.encrypt("later", "bdbs.config")
+        old_keys.encrypt("later", "bdbs.config")
     settings.key_file.write_text(lines)
-    assert running.decrypt(running.encrypt("at last", "bdbs.config"), "bdbs.config") == "at last"
+    assert old_keys.decrypt(old_keys.encrypt("at last", "bdbs.config"), "bdbs.config") == "at last"
 
 
 def test_rotation_keeps_the_previous_key_and_all_if_it_fails(settings: Settings) -> None:
@@ -254,12 +254,12 @@ def test_rotation_keeps_the_previous_key_and_all_if_it_fails(settings: Settings)
     for _ in range(3):
         with rotating(settings):
             pass
-    two = settings.key_file.read_text().split()
-    assert len(two) == 2
-    assert not set(first) & set(two)
+    both_keys = settings.key_file.read_text().split()
+    assert len(both_keys) == 2
+    assert not set(first) & set(both_keys)
     with pytest.raises(ZeroDivisionError), rotating(settings):
         raise ZeroDivisionError
-    assert settings.key_file.read_text().split()[1:] == two
+    assert settings.key_file.read_text().split()[1:] == both_keys
     assert stat.S_IMODE(settings.key_file.stat().st_mode) == 0o600
 
 

@@ -50,19 +50,19 @@ def test_permanent_errors(error: Exception) -> None:
 @pytest.mark.store
 @pytest.mark.parametrize("statement", ["SELECT nowhere FROM nodes", "SELEC 1", "SELECT * FROM nowhere"])
 async def test_refused_statement_is_a_permanent_error(store: Store, statement: str) -> None:
-    with pytest.raises(exc.DBAPIError) as refused:
+    with pytest.raises(exc.DBAPIError) as error_info:
         async with store.begin() as session:
             await session.execute(text(statement))
-    assert not is_transient(refused.value)
-    assert "nowhere" in describe_error(refused.value) or "syntax" in describe_error(refused.value)
+    assert not is_transient(error_info.value)
+    assert "nowhere" in describe_error(error_info.value) or "syntax" in describe_error(error_info.value)
 
 
 @pytest.mark.store
 async def test_value_out_of_range_is_a_permanent_error(store: Store) -> None:
-    with pytest.raises(Exception) as refused:  # noqa: PT011 - SQLite's driver raises OverflowError, asyncpg its own error
+    with pytest.raises(Exception) as error_info:  # noqa: PT011 - SQLite's driver raises OverflowError, asyncpg its own error
         async with store.begin() as session:
             await session.get(Node, 1 << 80)
-    assert not is_transient(refused.value)
+    assert not is_transient(error_info.value)
 
 
 @pytest.mark.store
@@ -74,8 +74,8 @@ async def test_held_lock_is_a_transient_error(store: Store) -> None:
         async with store.begin(), other.engine.connect() as connection:
             await connection.exec_driver_sql("ROLLBACK")
             await connection.exec_driver_sql("PRAGMA busy_timeout=0")
-            with pytest.raises(exc.OperationalError) as refused:
+            with pytest.raises(exc.OperationalError) as error_info:
                 await connection.exec_driver_sql("BEGIN IMMEDIATE")
     finally:
         await other.close()
-    assert is_transient(refused.value)
+    assert is_transient(error_info.value)

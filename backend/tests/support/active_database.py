@@ -96,6 +96,6 @@ async def set_node_columns(console: Console, uid: int, **columns: str) -> None:
 
 async def get_shard(console: Console, uid: int) -> Shard:
     async with console.store.read() as session:
-        found = await shards.by_uid(session, uid)
-    assert found is not None
-    return found
+        shard = await shards.by_uid(session, uid)
+    assert shard is not None
+    return shard

@@ -2,7 +2,6 @@
 
 from fastapi import FastAPI
 
-from shardboard.app import create_app
 from shardboard.console import Console
 
 _built: list[FastAPI] = []
@@ -11,6 +10,9 @@ _built: list[FastAPI] = []
 def app_for(console: Console) -> FastAPI:
     """Return the application, connected to `console`. It is built only once, because its routes are the same for every console."""
     if not _built:
+        # Imported here because this is slow, and the process that distributes the tests to others does not need it.
+        from shardboard.app import create_app
+
         _built.append(create_app(console))
     _built[0].state.console = console
     return _built[0]

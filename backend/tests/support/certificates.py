@@ -47,13 +47,13 @@ def sign(
     result cannot sign other certificates.
     """
     is_public = isinstance(key, ec.EllipticCurvePublicKey)
-    private = key if key and not is_public else ec.generate_private_key(ec.SECP256R1())
+    private_key = key if key and not is_public else ec.generate_private_key(ec.SECP256R1())
     issuer = issued_by.certificate.subject if issued_by else tls.subject(name)
     now = datetime.now(UTC)
     signs = issued_by is None if is_ca is None else is_ca
     builder = (
         x509.CertificateBuilder(
-            issuer, tls.subject(name), key if is_public else private.public_key(), x509.random_serial_number()
+            issuer, tls.subject(name), key if is_public else private_key.public_key(), x509.random_serial_number()
         )
         .not_valid_before(now + valid_from)
         .not_valid_after(now + valid_until)
@@ -66,7 +66,9 @@ def sign(
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
     for extension in extensions:
         builder = builder.add_extension(extension, critical=False)
-    return SignedCertificate(builder.sign(issued_by.private_key if issued_by else private, hashes.SHA256()), private)
+    return SignedCertificate(
+        builder.sign(issued_by.private_key if issued_by else private_key, hashes.SHA256()), private_key
+    )
 
 
 def sign_intermediate_ca(

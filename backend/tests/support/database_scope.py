@@ -62,5 +62,5 @@ async def create_user(client: httpx.AsyncClient, name: str, **fields: Any) -> di
 @asynccontextmanager
 async def browser_client(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app=app_for(console))
-    async with httpx.AsyncClient(transport=transport, base_url="https://console") as made:
-        yield made
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as client:
+        yield client

@@ -78,24 +78,24 @@ def end_line(at: float, seconds: float, ops: int, *, stopped: bool = False, **mo
 
 def main() -> int:
     options = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
-    stopped: list[int] = []
+    signals: list[int] = []
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        stopped.append(number)
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        signals.append(number)
 
-    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGTERM, on_signal)
     with os.fdopen(int(options["live-lines"]), "w", buffering=1) as lines:
-        started, seconds = time.time(), int(options.get("test-time", 3))
+        start, seconds = time.time(), int(options.get("test-time", 3))
         if options.get("key-prefix") == "fault":
             lines.write(json.dumps({"kind": "error", "message": "The target does not answer."}) + "\n")
             return 2
-        lines.write(json.dumps(begin_line(started)) + "\n")
+        lines.write(json.dumps(begin_line(start)) + "\n")
         t = 0
-        while t < seconds and not stopped:
+        while t < seconds and not signals:
             time.sleep(PACE)
             t += 1
-            lines.write(json.dumps(second_line(t - 1, started + t, progress=t / seconds)) + "\n")
-        lines.write(json.dumps(end_line(started + t, t, 1000 * t, stopped=bool(stopped))) + "\n")
+            lines.write(json.dumps(second_line(t - 1, start + t, progress=t / seconds)) + "\n")
+        lines.write(json.dumps(end_line(start + t, t, 1000 * t, stopped=bool(signals))) + "\n")
         Path(options["json-out-file"]).write_text(json.dumps({"password": os.environ.get("SHARDBOARD_LOAD_PASSWORD")}))
     return 0
 

@@ -92,12 +92,12 @@ def main() -> int:
         sys.stdout.write(f"{VERSION}\n")
         return 0
     options = dict(word.lstrip("-").partition("=")[::2] for word in sys.argv[1:])
-    prefix, stopped = options.get("key-prefix", ""), []
+    prefix, signals = options.get("key-prefix", ""), []
 
-    def stop(number: int, _frame: FrameType | None) -> None:
-        stopped.append(number)
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        signals.append(number)
 
-    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGINT, on_signal)
     if prefix == "fault":
         sys.stderr.write(f"error: failed to resolve {options.get('server')}\n")
         return 1
@@ -105,7 +105,7 @@ def main() -> int:
         "Writing results to stdout\n[RUN #1] Preparing benchmark client...\n[RUN #1] Launching threads now...\n"
     )
     t, ops, seconds = 0, 0, int(options.get("test-time", 3))
-    while (t < seconds and not stopped) or prefix == "hangs":
+    while (t < seconds and not signals) or prefix == "hangs":
         time.sleep(PACE)
         t, ops = t + 1, 1000 if prefix == "anew" and t == seconds // 2 else ops + 1000
         latency = " -nan" if t == 1 else " 0.21"
@@ -114,7 +114,7 @@ def main() -> int:
     sys.stderr.write("\n\n")
     sys.stdout.write("ALL STATS\n")
     result = json_report(
-        t, ops // 4, ops - ops // 4, interrupted=bool(stopped), password=options.get("authenticate", "")
+        t, ops // 4, ops - ops // 4, interrupted=bool(signals), password=options.get("authenticate", "")
     )
     Path(options["json-out-file"]).write_text(json.dumps(result))
     return 0

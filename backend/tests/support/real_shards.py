@@ -98,7 +98,7 @@ class LocalNodes:
         return await self[node.uid].remove(list(shards), engine_ids=shards)
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
-        return [await self._execute(self[node.uid].shards[asked.uid], asked) for asked in commands]
+        return [await self._execute(self[node.uid].shards[each.uid], each) for each in commands]
 
     async def _execute(self, shard: LocalShard, command: ShardCommand) -> CommandResult:
         try:
@@ -114,26 +114,26 @@ class LocalNodes:
 @asynccontextmanager
 async def local_nodes(root: Path, size: int = 1) -> AsyncIterator[LocalNodes]:
     """Create `size` empty nodes, numbered from 1. At the end of the block all their processes are killed."""
-    opened = LocalNodes(root, size)
+    nodes = LocalNodes(root, size)
     try:
-        for supervisor in opened.supervisors.values():
+        for supervisor in nodes.supervisors.values():
             await supervisor.adopt()
-        yield opened
+        yield nodes
     finally:
-        for supervisor in opened.supervisors.values():
+        for supervisor in nodes.supervisors.values():
             await supervisor.remove(list(supervisor.shards))
         kill_engines(root)
 
 
 def find_engines(root: Path) -> list[psutil.Process]:
-    found = []
+    engines = []
     for process in psutil.process_iter(["name"]):
         try:
             if process.info["name"] == "valkey-server" and Path(process.cwd()).is_relative_to(root.resolve()):
-                found.append(process)
+                engines.append(process)
         except psutil.Error:
             continue
-    return found
+    return engines
 
 
 def kill_engines(root: Path) -> None:

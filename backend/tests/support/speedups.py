@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from shardboard.driver import tls_trust
 from shardboard.services.access import passwords
 from shardboard.store import db, encrypted_columns
 
@@ -23,6 +25,14 @@ def fast_password_hashing() -> Iterator[None]:
     """Hash passwords with minimal cost. The real hash takes 0.2 s of CPU time, and almost every test signs in."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        yield
+
+
+@contextmanager
+def cached_system_trust() -> Iterator[None]:
+    """Load each set of trusted CA certificates only once. OpenSSL needs 40 ms for those of the system."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tls_trust, "context", cache(tls_trust.context))
         yield
 
 

@@ -27,11 +27,11 @@ def create_ca_and_server_context(directory: Path, address: str) -> tuple[str, ss
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    private = key.private_bytes(
+    private_pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     file = directory / f"{address}.pem"
-    file.write_bytes(server.public_bytes(serialization.Encoding.PEM) + private)
+    file.write_bytes(server.public_bytes(serialization.Encoding.PEM) + private_pem)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     return ca.public_bytes(serialization.Encoding.PEM).decode(), context

@@ -27,8 +27,8 @@ def long_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path) as opened:
-        yield opened
+    async with local_nodes(tmp_path) as nodes:
+        yield nodes
 
 
 async def test_shard_that_requires_a_password_answers_unless_it_is_stopped(
@@ -59,6 +59,6 @@ async def test_port_that_never_replies_is_not_alive(monkeypatch: pytest.MonkeyPa
     address = unused_loopback_address()
     with socket.create_server((address, 0)) as server:
         assert not await responds(address, server.getsockname()[1])
-    hung_up = await asyncio.start_server(lambda _, writer: writer.close(), address, 0)
-    async with hung_up:
-        assert not await responds(address, hung_up.sockets[0].getsockname()[1])
+    closing_server = await asyncio.start_server(lambda _, writer: writer.close(), address, 0)
+    async with closing_server:
+        assert not await responds(address, closing_server.sockets[0].getsockname()[1])

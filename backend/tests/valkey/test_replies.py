@@ -21,8 +21,8 @@ e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca 127.0.0.1:30001@31001 myself,master - 0
 
 
 def test_cluster_nodes_is_parsed() -> None:
-    seen = cluster_lines(TEXT)
-    assert {uid[:4]: (line.is_primary, line.is_healthy, line.epoch, line.slots) for uid, line in seen.items()} == {
+    lines = cluster_lines(TEXT)
+    assert {uid[:4]: (line.is_primary, line.is_healthy, line.epoch, line.slots) for uid, line in lines.items()} == {
         "07c3": (False, True, 4, ()),
         "67ed": (True, True, 2, ((5461, 10922),)),
         "292f": (True, False, 3, ((10923, 12000), (12002, 12002), (12500, 16383))),
@@ -30,9 +30,12 @@ def test_cluster_nodes_is_parsed() -> None:
         "824f": (True, True, 0, ()),
         "e7d1": (True, True, 7, ((0, 0),)),
     }
-    assert {uid[:4]: line.primary[:4] for uid, line in seen.items() if line.primary} == {"07c3": "e7d1", "6ec2": "67ed"}
-    [moving] = [line for line in seen.values() if line.migrating or line.importing]
-    assert (dict(moving.migrating), dict(moving.importing)) == (
+    assert {uid[:4]: line.primary[:4] for uid, line in lines.items() if line.primary} == {
+        "07c3": "e7d1",
+        "6ec2": "67ed",
+    }
+    [migrating] = [line for line in lines.values() if line.migrating or line.importing]
+    assert (dict(migrating.migrating), dict(migrating.importing)) == (
         {77: "67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1"},
         {93: "292f8b365bb7edb5e285caf0b7e6ddc7265d2f4f"},
     )

@@ -45,8 +45,8 @@ async def read(loads: LoadGenerators, after: int = 0) -> LoadLines:
 async def read_to_end(loads: LoadGenerators, after: int = 0) -> list[dict[str, Any]]:
     """Read all lines after this number until the load ends."""
     lines: list[str] = []
-    while (found := await read(loads, after + len(lines))).state == "running" or found.lines:
-        lines += found.lines
+    while (reply := await read(loads, after + len(lines))).state == "running" or reply.lines:
+        lines += reply.lines
     return [json.loads(line) for line in lines]
 
 
@@ -63,21 +63,21 @@ async def test_every_line_is_returned_and_can_be_read_again(loads: LoadGenerator
 async def test_load_keeps_running_when_the_agent_restarts(loads: LoadGenerators, settings: AgentSettings) -> None:
     await loads.start(load_request(1000))
     first = await read(loads)
-    successor = LoadGenerators(settings)
-    await successor.adopt()
-    again = await read(successor, len(first.lines))
+    restarted = LoadGenerators(settings)
+    await restarted.adopt()
+    again = await read(restarted, len(first.lines))
     assert (again.state, bool(again.lines)) == ("running", True)
-    assert (await successor.start(load_request(1000))).state == "running"
-    assert (await successor.stop(LoadReference(id=ID))).id == ID
-    last = (await read_to_end(successor, len(first.lines)))[-1]
+    assert (await restarted.start(load_request(1000))).state == "running"
+    assert (await restarted.stop(LoadReference(id=ID))).id == ID
+    last = (await read_to_end(restarted, len(first.lines)))[-1]
     assert (last["kind"], last["stopped"]) == ("end", True)
 
 
 async def test_password_is_not_in_the_arguments(loads: LoadGenerators) -> None:
     await loads.start(load_request(1000, password="correct-horse"))
     await read(loads)
-    running = loads._processes[ID]
-    assert "correct-horse" not in " ".join(running.cmdline())
+    process = loads._processes[ID]
+    assert "correct-horse" not in " ".join(process.cmdline())
     await loads.stop(LoadReference(id=ID))
     await read_to_end(loads)
     assert json.loads((await loads.reports(LoadReference(id=ID))).memtier_json) == {"password": "correct-horse"}
@@ -100,15 +100,15 @@ async def test_error_output_is_reported_after_the_end(loads: LoadGenerators, tmp
     script.write_text("#!/bin/sh\necho 'it broke' >&2\nexit 1\n")
     await loads.start(load_request(1))
     async with asyncio.timeout(60):
-        while (found := await read(loads)).state == "running":
+        while (reply := await read(loads)).state == "running":
             pass
-    assert (found.state, found.lines, found.said) == ("ended", [], "it broke")
+    assert (reply.state, reply.lines, reply.stderr_tail) == ("ended", [], "it broke")
 
 
 async def test_missing_binary_is_reported(loads: LoadGenerators, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shardboard.agent.benchmarks.load_generators.find", lambda: None)
     state = await loads.start(load_request(1))
-    assert (state.state, "is not installed on node 127.0.0.1" in state.refused) == ("absent", True)
+    assert (state.state, "is not installed on node 127.0.0.1" in state.error) == ("absent", True)
     assert list(loads._root.iterdir()) == []
 
 
@@ -121,13 +121,13 @@ async def test_memtier_benchmark_uses_the_same_protocol(loads: LoadGenerators, s
     first = await read(loads)
     while not any('"second"' in line for line in first.lines):
         first = await read(loads)
-    successor = LoadGenerators(settings)
-    await successor.adopt()
-    assert (await successor.start(memtier_request(1000))).state == "running"
-    assert (await successor.stop(LoadReference(id=ID))).id == ID
-    last = (await read_to_end(successor, len(first.lines)))[-1]
+    restarted = LoadGenerators(settings)
+    await restarted.adopt()
+    assert (await restarted.start(memtier_request(1000))).state == "running"
+    assert (await restarted.stop(LoadReference(id=ID))).id == ID
+    last = (await read_to_end(restarted, len(first.lines)))[-1]
     assert (last["kind"], last["stopped"]) == ("end", True)
-    reports = await successor.reports(LoadReference(id=ID))
+    reports = await restarted.reports(LoadReference(id=ID))
     assert json.loads(reports.memtier_json)["ALL STATS"]["Totals"]["Count"] == last["ops"]
     assert reports.text.startswith("ALL STATS")
 
@@ -146,7 +146,7 @@ async def test_remove_ends_memtier_benchmark_and_its_wrapper(loads: LoadGenerato
 async def test_missing_memtier_benchmark_is_reported(loads: LoadGenerators, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     state = await loads.start(memtier_request(1))
-    assert (state.state, "memtier_benchmark is not on the PATH" in state.refused) == ("absent", True)
+    assert (state.state, "memtier_benchmark is not on the PATH" in state.error) == ("absent", True)
     assert list(loads._root.iterdir()) == []
 
 

@@ -35,15 +35,15 @@ def test_second_is_the_increase_since_the_previous_line() -> None:
 
 
 def test_progress_line_of_an_older_version_is_parsed() -> None:
-    found = ProgressParser().parse_line(OLD, 1.0)
-    assert found is not None
-    assert (found["ops"], found["average_us"], found["progress"]) == (27938, 210.0, 0.33)
+    line = ProgressParser().parse_line(OLD, 1.0)
+    assert line is not None
+    assert (line["ops"], line["average_us"], line["progress"]) == (27938, 210.0, 0.33)
 
 
 def test_nan_values_before_the_first_operation_are_omitted() -> None:
-    found = ProgressParser().parse_line(progress_line(0, 0, percent="-nan", latency="-nan"), 1.0)
-    assert found is not None
-    assert (found["ops"], found["average_us"], found["progress"]) == (0, None, None)
+    line = ProgressParser().parse_line(progress_line(0, 0, percent="-nan", latency="-nan"), 1.0)
+    assert line is not None
+    assert (line["ops"], line["average_us"], line["progress"]) == (0, None, None)
 
 
 def test_lost_connections_are_counted_as_errors() -> None:
@@ -72,19 +72,19 @@ def test_arbitrary_text_raises_no_error(text: str) -> None:
 
 
 def test_end_has_counts_percentiles_and_histogram() -> None:
-    found = end_line(json.dumps(json_report(10.0, 2500, 7500)), 111.0)
-    assert found is not None
-    assert (found["ops"], found["writes"], found["reads"], found["seconds"]) == (10_000, 2500, 7500, 10.0)
-    assert (found["p50_us"], found["p99_us"], found["p999_us"], found["max_us"]) == (207.0, 399.0, 807.0, 1599.0)
-    assert found["histogram"] == {"207": 5000, "399": 4900, "1599": 100}
-    assert (found["received_bytes"], found["sent_bytes"], found["misses"]) == (100 * 1024, 200 * 1024, 5000)
-    assert (found["measured"], found["stopped"]) == (True, False)
+    end = end_line(json.dumps(json_report(10.0, 2500, 7500)), 111.0)
+    assert end is not None
+    assert (end["ops"], end["writes"], end["reads"], end["seconds"]) == (10_000, 2500, 7500, 10.0)
+    assert (end["p50_us"], end["p99_us"], end["p999_us"], end["max_us"]) == (207.0, 399.0, 807.0, 1599.0)
+    assert end["histogram"] == {"207": 5000, "399": 4900, "1599": 100}
+    assert (end["received_bytes"], end["sent_bytes"], end["misses"]) == (100 * 1024, 200 * 1024, 5000)
+    assert (end["measured"], end["stopped"]) == (True, False)
 
 
 def test_run_without_measurements_has_no_percentiles() -> None:
-    found = end_line(json.dumps(json_report(-1.0, 0, 0)), 1.0)
-    assert found is not None
-    assert (found["measured"], found["seconds"], "p50_us" in found) == (False, 0.0, False)
+    last = end_line(json.dumps(json_report(-1.0, 0, 0)), 1.0)
+    assert last is not None
+    assert (last["measured"], last["seconds"], "p50_us" in last) == (False, 0.0, False)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,6 @@ def test_incomplete_report_is_ignored(damage: Any) -> None:
 
 
 def test_password_is_removed_from_the_report() -> None:
-    kept = redacted(json.dumps(json_report(10.0, 1, 1, password="correct-horse")))
-    assert "correct-horse" not in kept
-    assert json.loads(kept)["ALL STATS"]["Totals"]["Count"] == 2
+    report = redacted(json.dumps(json_report(10.0, 1, 1, password="correct-horse")))
+    assert "correct-horse" not in report
+    assert json.loads(report)["ALL STATS"]["Totals"]["Count"] == 2

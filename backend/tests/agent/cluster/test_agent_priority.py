@@ -25,14 +25,14 @@ def may_raise() -> bool:
 
 
 def test_the_processes_of_the_agent_keep_the_initial_priority() -> None:
-    own, child = subprocess.check_output([sys.executable, "-c", AGENT], text=True).split()
+    own_priority, child = subprocess.check_output([sys.executable, "-c", AGENT], text=True).split()
     initial = os.getpriority(os.PRIO_PROCESS, 0)
     assert int(child) == initial
-    assert int(own) == (min(NICE, initial) if may_raise() else initial)
+    assert int(own_priority) == (min(NICE, initial) if may_raise() else initial)
 
 
 @pytest.mark.skipif(not may_raise(), reason="needs the right to raise priorities, to lose it")
 def test_an_agent_without_privileges_starts_its_processes() -> None:
     command = ["setpriv", "--bounding-set=-sys_nice", sys.executable, "-c", AGENT]
-    own, child = subprocess.check_output(command, text=True).split()
-    assert own == child == str(os.getpriority(os.PRIO_PROCESS, 0))
+    own_priority, child = subprocess.check_output(command, text=True).split()
+    assert own_priority == child == str(os.getpriority(os.PRIO_PROCESS, 0))

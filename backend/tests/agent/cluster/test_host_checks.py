@@ -33,10 +33,10 @@ def test_every_setting_is_rated(tmp_path: Path, files: dict[str, str], limit: in
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}\n")
-    found = host_checks.check(tmp_path / "sys", tmp_path / "proc", files=limit, cores=2)
-    assert len(found) == 8
-    assert {each.good for each in found} == {good}
-    assert all(each.costs and each.mends for each in found)
+    checks = host_checks.check(tmp_path / "sys", tmp_path / "proc", files=limit, cores=2)
+    assert len(checks) == 8
+    assert {each.good for each in checks} == {good}
+    assert all(each.impact and each.remedy for each in checks)
 
 
 def test_unreadable_settings_are_omitted(tmp_path: Path) -> None:

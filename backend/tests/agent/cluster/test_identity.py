@@ -85,19 +85,19 @@ def test_key_file_that_cannot_be_merged_is_used_in_place(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     identity = identity_of(tmp_path, authority)
-    certificate, key_start, private = identity.certificate.read_text().partition("-----BEGIN P")
+    certificate, key_start, key_part = identity.certificate.read_text().partition("-----BEGIN P")
     identity.certificate.write_text(certificate)
     key_file = identity.certificate.with_suffix(".key")
-    key_file.write_text(key_start + private)
+    key_file.write_text(key_start + key_part)
     monkeypatch.setattr("shardboard.agent.cluster.identity.write_private", fail_with_full_disk)
-    found = load(tmp_path)
-    assert found is not None
+    loaded = load(tmp_path)
+    assert loaded is not None
     assert "No space left" in caplog.text
-    assert (found.key, found.validation_error()) == (key_file, "")
-    found.context()
+    assert (loaded.key, loaded.validation_error()) == (key_file, "")
+    loaded.context()
     monkeypatch.undo()
     load(tmp_path)
-    assert (found.key, found.validation_error(), key_file.exists()) == (found.certificate, "", False)
+    assert (loaded.key, loaded.validation_error(), key_file.exists()) == (loaded.certificate, "", False)
 
 
 async def test_other_users_of_the_certificate_are_notified_of_renewal(tmp_path: Path, authority: ConsoleCa) -> None:
@@ -108,12 +108,12 @@ async def test_other_users_of_the_certificate_are_notified_of_renewal(tmp_path: 
         updates.append(identity.certificate.read_text())
 
     renewal.add_server(record_update)
-    wrong = AgentCertificate(certificate=authority.sign_agent(key_generation.generate()[1], identity.addr))
-    assert (await renewal.install(wrong)).refused
+    other_certificate = AgentCertificate(certificate=authority.sign_agent(key_generation.generate()[1], identity.addr))
+    assert (await renewal.install(other_certificate)).error
     request = await renewal.request()
-    assert (await renewal.install(wrong)).refused
+    assert (await renewal.install(other_certificate)).error
     assert updates == []
-    good = authority.sign_agent(request.csr, identity.addr)
-    assert (await renewal.install(AgentCertificate(certificate=good))).refused == ""
+    valid = authority.sign_agent(request.csr, identity.addr)
+    assert (await renewal.install(AgentCertificate(certificate=valid))).error == ""
     [update] = updates
-    assert update.startswith(good)
+    assert update.startswith(valid)

@@ -17,16 +17,17 @@ from unittest.mock import Mock
 
 import pytest
 import uvicorn
+from backend.tests.support.app_factory import app_for
 from backend.tests.support.real_shards import wait_until
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from sqlalchemy import func, select, update
 
+from shardboard.agent.cluster import key_generation
 from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, EnrolError, load
 from shardboard.agent.cluster.join import _Console, enrol, stay_enrolled
 from shardboard.agent.settings import AgentSettings
-from shardboard.app import create_app
 from shardboard.console import Console
 from shardboard.contract.protocol import CONSOLE_NAME
 from shardboard.driver.fake_agents import FACTS
@@ -36,6 +37,7 @@ from shardboard.pki.server_certificate import ServerIdentity as ServerIdentity
 from shardboard.pki.tls import PEER_DAYS, key_pem
 from shardboard.services.cluster.join import create_token
 from shardboard.settings import Settings
+from shardboard.state.alerting import events
 from shardboard.state.cluster.join_tokens import JoinToken
 
 
@@ -51,15 +53,16 @@ async def serve_console(console: Console, context: ssl.SSLContext) -> AsyncItera
     sockets = [socket.create_server(("127.0.0.1", 0))]
     number = sockets[0].getsockname()[1]
     sockets.append(socket.create_server(("127.0.0.2", number)))
-    app = create_app(console)
-    config = uvicorn.Config(app, ssl_context_factory=lambda *_: context, log_level="warning", lifespan="off")
+    config = uvicorn.Config(
+        app_for(console), ssl_context_factory=lambda *_: context, log_level="warning", lifespan="off"
+    )
     server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve(sockets))
+    server_task = asyncio.create_task(server.serve(sockets))
     while not server.started:  # noqa: ASYNC110 - uvicorn provides no event to wait for
         await asyncio.sleep(0.01)
     yield number
     server.should_exit = True
-    await serving
+    await server_task
 
 
 @pytest.fixture
@@ -93,8 +96,8 @@ async def enrol_error(url: str, token: str | None, state_dir: Path, addr: str = 
 
 
 def days_left(identity: AgentIdentity) -> int:
-    ends = x509.load_pem_x509_certificate(identity.certificate.read_bytes()).not_valid_after_utc
-    return round((ends - datetime.now(UTC)) / timedelta(days=1))
+    expiry = x509.load_pem_x509_certificate(identity.certificate.read_bytes()).not_valid_after_utc
+    return round((expiry - datetime.now(UTC)) / timedelta(days=1))
 
 
 async def count_tokens(console: Console) -> int:
@@ -130,16 +133,16 @@ async def test_expired_certificate_is_replaced_with_a_new_token(
 ) -> None:
     monkeypatch.setattr("shardboard.agent.cluster.join.CHECK_SECONDS", 0.05)
     caplog.set_level(logging.INFO)
-    with monkeypatch.context() as before:
-        before.setattr("shardboard.services.cluster.join.PEER_DAYS", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("shardboard.services.cluster.join.PEER_DAYS", 0)
         first = await enrol_agent(f"https://localhost:{port}", await new_token(console), state_dir)
     assert "expired" in first.validation_error()
     assert enrol(None, None, "127.0.0.1", 9700, state_dir, FACTS) == first, "the agent starts and manages its shards"
-    sent: list[str] = []
+    sent_tokens: list[str] = []
     post = _Console.post
 
     def recording_post(self: _Console, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        sent.append(body["token"])
+        sent_tokens.append(body["token"])
         return post(self, path, body)
 
     monkeypatch.setattr(_Console, "post", recording_post)
@@ -147,13 +150,13 @@ async def test_expired_certificate_is_replaced_with_a_new_token(
     settings = AgentSettings("127.0.0.1", token_file=file, state_dir=state_dir)
     enrolment = asyncio.create_task(stay_enrolled(settings, first, FACTS, AgentPort(first)))
     await wait_until(lambda: "(certificate has expired). To join a cluster, the agent needs" in caplog.text)
-    used = f"sb1.used.{console.ca.ca_fingerprint()}"
-    file.write_text(used)
+    used_token = f"sb1.used.{console.ca.ca_fingerprint()}"
+    file.write_text(used_token)
     await wait_until(lambda: "The console rejected" in caplog.text)
-    good = await new_token(console)
-    write_private(file, good.encode())
+    valid_token = await new_token(console)
+    write_private(file, valid_token.encode())
     await wait_until(lambda: "joined the cluster again" in caplog.text)
-    assert sent == [used, good], "a rejected token is not sent again"
+    assert sent_tokens == [used_token, valid_token], "a rejected token is not sent again"
     assert first.validation_error() == ""
     assert days_left(first) == PEER_DAYS
     assert load(state_dir) == first, "the node uid is unchanged"
@@ -162,6 +165,53 @@ async def test_expired_certificate_is_replaced_with_a_new_token(
     await wait_until(lambda: flaw.call_count)
     assert await count_tokens(console) == 1
     enrolment.cancel()
+
+
+async def test_token_of_another_console_is_reported_and_not_used(
+    console: Console,
+    port: int,
+    state_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The state of the console was lost: the console has a new CA, and the agent has a certificate of the previous one."""
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("shardboard.agent.cluster.join.CHECK_SECONDS", 0.01)
+    lost = ConsoleCa.load(Settings(state_dir=tmp_path / "lost"))
+    url = f"https://localhost:{port}"
+    private, csr = key_generation.generate()
+    identity = AgentIdentity.in_state_dir(state_dir, 1, "127.0.0.1", 9700, url)
+    identity.save(state_dir, lost.sign_agent(csr, "127.0.0.1"), private, lost.ca_pem)
+    asked: list[str] = []
+    fetch_ca = _Console.fetch_ca
+
+    def recording_fetch_ca(self: _Console) -> str:
+        asked.append(self._fingerprint)
+        return fetch_ca(self)
+
+    monkeypatch.setattr(_Console, "fetch_ca", recording_fetch_ca)
+    file = state_dir / "token"
+    file.write_text(f"sb1.old.{lost.ca_fingerprint()}")
+    settings = AgentSettings("127.0.0.1", token_file=file, state_dir=state_dir)
+    monitor = asyncio.create_task(stay_enrolled(settings, identity, FACTS, AgentPort(identity)))
+    write_private(file, f"sb1.older.{'0' * 64}".encode())
+    await wait_until(lambda: "0" * 64 in asked)
+    assert caplog.text == "", "the console no longer has the CA of that token"
+    token = await new_token(console)
+    write_private(file, token.encode())
+
+    async def is_recorded() -> bool:
+        async with console.store.read() as session:
+            return "node_join_conflict" in [each.type for each in await events.page(session, newest_first=True)]
+
+    await wait_until(is_recorded)
+    monitor.cancel()
+    assert caplog.text.count(f"This agent belongs to another console than {url}") == 1
+    assert str(state_dir / "agent.json") in caplog.text
+    assert lost.ca_fingerprint() not in asked, "a token with the CA that it trusts is not checked"
+    assert load(state_dir) == identity
+    assert await count_tokens(console) == 1
 
 
 async def test_write_error_during_enrolment_is_reported(
@@ -179,10 +229,10 @@ async def test_used_and_expired_tokens_are_rejected(
     console: Console, port: int, state_dir: Path, tmp_path: Path
 ) -> None:
     url = f"https://localhost:{port}"
-    used = await new_token(console, addr="127.0.0.2")
+    used_token = await new_token(console, addr="127.0.0.2")
     (tmp_path / "first").mkdir()
-    await enrol_agent(url, used, tmp_path / "first", "127.0.0.2")
-    assert "already used" in await enrol_error(url, used, state_dir)
+    await enrol_agent(url, used_token, tmp_path / "first", "127.0.0.2")
+    assert "already used" in await enrol_error(url, used_token, state_dir)
     expired = await new_token(console)
     async with console.store.begin() as session:
         await session.execute(update(JoinToken).values(expires_at=datetime.now(UTC) - timedelta(seconds=1)))
@@ -255,7 +305,7 @@ async def test_port_without_tls_is_reported_as_unreachable(console: Console, sta
 async def test_reverse_proxy_certificate_for_another_host_is_rejected(console: Console, state_dir: Path) -> None:
     async with serve_console(console, reverse_proxy_context(console)) as port:
         error_text = await enrol_error(f"https://127.0.0.2:{port}", await new_token(console), state_dir)
-    assert "SHARDBOARD_PUBLIC_NAMES" in error_text
+    assert "join through the HTTPS port of the console" in error_text
     assert await count_tokens(console) == 1
 
 

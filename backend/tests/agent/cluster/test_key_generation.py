@@ -11,10 +11,10 @@ from shardboard.agent.cluster import key_generation
 
 def test_each_key_is_new_and_matches_its_certificate_request() -> None:
     results = [key_generation.generate() for _ in range(2)]
-    for private, csr in results:
+    for key, csr in results:
         request = x509.load_pem_x509_csr(csr.encode())
         assert request.is_signature_valid
-        assert request.public_key() == serialization.load_pem_private_key(private.encode(), None).public_key()
+        assert request.public_key() == serialization.load_pem_private_key(key.encode(), None).public_key()
     assert results[0] != results[1]
 
 

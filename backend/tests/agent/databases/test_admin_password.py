@@ -24,9 +24,9 @@ FRESH = "another-one"
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path) as opened:
-        assert all(outcome.ok for outcome in await opened[1].start(start_request(standalone_shard(1))))
-        yield opened
+    async with local_nodes(tmp_path) as nodes:
+        assert all(outcome.ok for outcome in await nodes[1].start(start_request(standalone_shard(1))))
+        yield nodes
 
 
 def change_request(password: str = FRESH) -> ChangePassword:

@@ -45,9 +45,9 @@ class Server:
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    served = Server()
-    listening = await asyncio.start_unix_server(served.serve, tmp_path / "engine.sock")
-    yield served
+    server = Server()
+    listening = await asyncio.start_unix_server(server.serve, tmp_path / "engine.sock")
+    yield server
     listening.close()
 
 
@@ -90,14 +90,14 @@ async def test_replies_arrive_in_the_order_of_the_commands(server: Server, tmp_p
 
 
 async def test_replies_can_arrive_in_pieces(server: Server, tmp_path: Path) -> None:
-    pieces: list[bytes] = [b"", b"$5\r\nhel", b"lo\r\n+PO", b"NG\r\n"]
+    parts: list[bytes] = [b"", b"$5\r\nhel", b"lo\r\n+PO", b"NG\r\n"]
     connection = await connect(tmp_path)
-    server.answer = lambda _: pieces.pop(0)
+    server.answer = lambda _: parts.pop(0)
     futures = [connection.send(("ECHO", "hello"))]
     for _ in range(3):
-        seen = len(server.commands)
+        command_count = len(server.commands)
         futures.append(connection.send(("PING",)))
-        await wait_until(lambda seen=seen: len(server.commands) > seen)
+        await wait_until(lambda command_count=command_count: len(server.commands) > command_count)
     assert [await future for future in futures[:2]] == ["hello", "PONG"]
     connection.close()
 
@@ -115,17 +115,17 @@ async def test_error_reply_affects_only_its_command(server: Server, tmp_path: Pa
 async def test_cancelled_command_does_not_shift_replies(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     server.answer = lambda command: b"+%s\r\n" % command[0]
-    given_up, kept = connection.send(("FIRST",)), connection.send(("SECOND",))
+    given_up, pending = connection.send(("FIRST",)), connection.send(("SECOND",))
     given_up.cancel()
-    assert await kept == "SECOND"
+    assert await pending == "SECOND"
     connection.close()
 
 
 async def test_closed_connection_fails_all_pending_commands(server: Server, tmp_path: Path) -> None:
     connection = await connect(tmp_path)
     server.answer = lambda command: None if command == [b"THIRD"] else b""
-    waiting = [connection.send((name,)) for name in ("FIRST", "SECOND", "THIRD")]
-    for future in waiting:
+    futures = [connection.send((name,)) for name in ("FIRST", "SECOND", "THIRD")]
+    for future in futures:
         with pytest.raises(EngineError, match="the shard closed the connection"):
             await future
     assert connection.closed
@@ -150,11 +150,11 @@ async def test_reply_that_is_not_utf8_keeps_the_connection_open(server: Server, 
 
 
 async def test_all_bytes_and_commands_are_counted(server: Server, tmp_path: Path) -> None:
-    own = OwnTraffic()
-    connection = await connect(tmp_path, own)
+    traffic = OwnTraffic()
+    connection = await connect(tmp_path, traffic)
     await asyncio.gather(*(connection.execute("ping") for _ in range(10)), connection.execute("INFO", "all"))
-    assert (own.bytes_sent, own.bytes_received) == (server.bytes_in, server.bytes_out)
-    assert own.commands == {"auth": 1, "ping": 10, "info": 1}
+    assert (traffic.bytes_sent, traffic.bytes_received) == (server.bytes_in, server.bytes_out)
+    assert traffic.commands == {"auth": 1, "ping": 10, "info": 1}
     connection.close()
 
 

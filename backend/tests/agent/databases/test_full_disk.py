@@ -36,8 +36,8 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 async def node(disk: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(disk) as opened:
-        yield opened
+    async with local_nodes(disk) as nodes:
+        yield nodes
 
 
 async def test_full_disk_stops_only_writes_and_shard_starts(node: LocalNodes) -> None:

@@ -14,35 +14,35 @@ from shardboard.pki.shard_certificates import ShardCertificates
 
 
 def to_shard_tls(own: ShardCertificates) -> ShardTls:
-    return ShardTls(authorities=own.trusted, certificate=own.certificate, key=own.key)
+    return ShardTls(cas=own.trusted, certificate=own.certificate, key=own.key)
 
 
 def test_files_are_private_and_rewritten_only_on_change(tmp_path: Path) -> None:
-    own = ShardCertificates.issue()
+    certificates = ShardCertificates.issue()
     assert not peer_tls.uses_tls(tmp_path)
     assert peer_tls.load_tls_context(tmp_path) is None
-    assert peer_tls.write_certificates(tmp_path, to_shard_tls(own))
+    assert peer_tls.write_certificates(tmp_path, to_shard_tls(certificates))
     assert peer_tls.uses_tls(tmp_path)
     assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
         peer_tls.CA_FILE: 0o600,
         peer_tls.IDENTITY: 0o600,
     }
-    assert not peer_tls.write_certificates(tmp_path, to_shard_tls(own))
-    assert peer_tls.write_certificates(tmp_path, to_shard_tls(own.with_new_certificate()))
+    assert not peer_tls.write_certificates(tmp_path, to_shard_tls(certificates))
+    assert peer_tls.write_certificates(tmp_path, to_shard_tls(certificates.with_new_certificate()))
     (tmp_path / peer_tls.CA_FILE).write_bytes(b"\xff\0damaged")
-    assert peer_tls.write_certificates(tmp_path, to_shard_tls(own))
+    assert peer_tls.write_certificates(tmp_path, to_shard_tls(certificates))
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_key_is_not_in_the_repr() -> None:
-    own = to_shard_tls(ShardCertificates.issue())
-    assert own.key not in repr(own)
+    tls = to_shard_tls(ShardCertificates.issue())
+    assert tls.key not in repr(tls)
 
 
 async def serve(directory: Path, address: str, received_data: "asyncio.Future[bytes]") -> asyncio.Server:
     """Serve clients with a certificate of the same CA. Reply +OK once and store the received data in `received_data`."""
 
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def echo_role(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         first_data = await reader.read(1000)
         writer.write(b"+OK\r\n")
         received_data.set_result(first_data)
@@ -53,7 +53,7 @@ async def serve(directory: Path, address: str, received_data: "asyncio.Future[by
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(directory / peer_tls.CA_FILE)
     context.load_cert_chain(directory / peer_tls.IDENTITY)
-    return await asyncio.start_server(talk, address, 0, ssl=context)
+    return await asyncio.start_server(echo_role, address, 0, ssl=context)
 
 
 async def test_agent_connects_to_other_shards_of_the_database(tmp_path: Path) -> None:
@@ -70,15 +70,15 @@ async def test_agent_connects_to_other_shards_of_the_database(tmp_path: Path) ->
 
 
 async def test_agent_cannot_connect_to_shards_of_another_database(tmp_path: Path) -> None:
-    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
-    for directory in (theirs, ours):
+    foreign_directory, local_directory = tmp_path / "theirs", tmp_path / "ours"
+    for directory in (foreign_directory, local_directory):
         directory.mkdir()
         peer_tls.write_certificates(directory, to_shard_tls(ShardCertificates.issue()))
     address = unused_loopback_address()
-    server = await serve(theirs, address, asyncio.get_running_loop().create_future())
+    server = await serve(foreign_directory, address, asyncio.get_running_loop().create_future())
     with pytest.raises(EngineError, match="cannot connect"):
         await Connection.open_remote(
-            address, server.sockets[0].getsockname()[1], "ann", "secret", peer_tls.load_tls_context(ours)
+            address, server.sockets[0].getsockname()[1], "ann", "secret", peer_tls.load_tls_context(local_directory)
         )
     server.close()
     await server.wait_closed()

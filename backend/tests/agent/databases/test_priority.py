@@ -39,12 +39,12 @@ def priorities() -> ShardPriorities:
 @pytest.fixture
 async def node(tmp_path: Path, priorities: ShardPriorities) -> AsyncIterator[LocalNodes]:
     """Run a node with priority management."""
-    async with local_nodes(tmp_path) as opened, asyncio.TaskGroup() as tasks:
-        opened.supervisors[1] = ShardSupervisor(opened.settings[1], priorities.watch)
-        running = tasks.create_task(priorities.run(opened[1].shards))
+    async with local_nodes(tmp_path) as nodes, asyncio.TaskGroup() as tasks:
+        nodes.supervisors[1] = ShardSupervisor(nodes.settings[1], priorities.watch)
+        task = tasks.create_task(priorities.run(nodes[1].shards))
         await asyncio.sleep(0)
-        yield opened
-        running.cancel()
+        yield nodes
+        task.cancel()
 
 
 async def start_shards(node: LocalNodes, *uids: int) -> list[int]:
@@ -116,20 +116,20 @@ async def test_priorities_lowered_by_a_killed_agent_are_restored(tmp_path: Path)
         [engine] = await start_shards(node, 1)
         os.sched_setscheduler(engine, os.SCHED_IDLE, os.sched_param(0))
         await node.restart_agent()
-        running = asyncio.create_task(ShardPriorities().run(node[1].shards))
+        task = asyncio.create_task(ShardPriorities().run(node[1].shards))
         await wait_until(lambda: not is_lowered(engine))
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_agent_shutdown_restores_priorities(tmp_path: Path) -> None:
     async with local_nodes(tmp_path) as node:
         await start_shards(node, 1)
-        running = asyncio.create_task(ShardPriorities().run(node[1].shards))
+        task = asyncio.create_task(ShardPriorities().run(node[1].shards))
         fork = await start_saving(node, 1)
         await wait_until(lambda: is_lowered(fork))
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         assert not is_lowered(fork)
 
 

@@ -31,8 +31,8 @@ from shardboard.agent.databases.shard_record import FILE, ShardRecord
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path) as opened:
-        yield opened
+    async with local_nodes(tmp_path) as nodes:
+        yield nodes
 
 
 async def start_shards(node: LocalNodes, *uids: int, **changes: object) -> list[psutil.Process]:
@@ -266,7 +266,9 @@ async def test_only_hung_shards_are_killed(node: LocalNodes, monkeypatch: pytest
     monkeypatch.setattr(processes, "HUNG_SECONDS", 0.5)
     original_conf = shard_config.valkey_conf
     monkeypatch.setattr(
-        shard_config, "valkey_conf", lambda *args, **more: f"{original_conf(*args, **more)}enable-debug-command yes\n"
+        shard_config,
+        "valkey_conf",
+        lambda *args, **overrides: f"{original_conf(*args, **overrides)}enable-debug-command yes\n",
     )
     _, hung, frozen = await start_shards(node, 1, 2, 3)
     sleeper = await Connection.open(
@@ -291,7 +293,7 @@ async def test_only_hung_shards_are_killed(node: LocalNodes, monkeypatch: pytest
         sleeping.cancel()
         sleeper.close()
     assert [(outcome.uid, outcome.ok, outcome.reason) for outcome in outcomes] == [
-        (1, False, "it answers"),
+        (1, False, "it responds"),
         (2, True, ""),
         (3, False, "its process is stopped by a signal"),
         (4, False, "it is not running"),
@@ -309,8 +311,8 @@ def test_only_ports_that_the_shard_uses_are_checked(tmp_path: Path) -> None:
     """The bus port is used only in cluster mode."""
     node = LocalNodes(tmp_path, 1)
     with listen_on(node.settings[1].address, 25001):
-        assert node[1]._busy_port((20001,)) is None
-        assert node[1]._busy_port((20001, 25001)) == 25001
+        assert node[1]._unusable_port((20001,)) == ""
+        assert node[1]._unusable_port((20001, 25001)).startswith("port 25001 is in use")
 
 
 def listen_on(address: str, port: int) -> socket.socket:
@@ -339,10 +341,10 @@ async def test_missing_engine_leaves_no_files(node: LocalNodes) -> None:
 
 
 async def test_engine_that_cannot_be_executed_leaves_no_files(node: LocalNodes) -> None:
-    broken = node.root / "broken-engine"
-    broken.write_bytes(b"\x7fELF and then nothing")
-    broken.chmod(0o755)
-    await node.restart_agent(engine=str(broken))
+    engine = node.root / "broken-engine"
+    engine.write_bytes(b"\x7fELF and then nothing")
+    engine.chmod(0o755)
+    await node.restart_agent(engine=str(engine))
     [outcome] = await node[1].start(start_request(standalone_shard(1)))
     assert (outcome.ok, outcome.code) == (False, "start_failed")
     assert "it could not be started" in outcome.reason
@@ -364,7 +366,7 @@ async def test_process_that_never_answers_is_killed(node: LocalNodes, monkeypatc
     await install_silent_engine(node)
     children = set(psutil.Process().children())
     [outcome] = await node[1].start(start_request(standalone_shard(1)))
-    assert (outcome.code, outcome.reason) == ("start_failed", "it did not answer within 0.3 s")
+    assert (outcome.code, outcome.reason) == ("start_failed", "it did not respond within 0.3 s")
     assert set(psutil.Process().children()) <= children
     assert directories(node) == []
 
@@ -393,12 +395,12 @@ async def test_shards_start_a_few_at_a_time(node: LocalNodes, monkeypatch: pytes
     monkeypatch.setattr(processes, "STARTS_PER_CPU", 2)
     await install_silent_engine(node)
     starting = asyncio.create_task(node[1].start(start_request(*(standalone_shard(uid) for uid in range(1, 6)))))
-    most = 0
+    max_alive = 0
     while not starting.done():
-        most = max(most, sum(is_alive(shard) for shard in node[1].shards.values()))
+        max_alive = max(max_alive, sum(is_alive(shard) for shard in node[1].shards.values()))
         await asyncio.sleep(0.01)
-    assert most == 2
-    assert [outcome.reason for outcome in await starting] == ["it did not answer within 0.3 s"] * 5
+    assert max_alive == 2
+    assert [outcome.reason for outcome in await starting] == ["it did not respond within 0.3 s"] * 5
 
 
 async def test_shard_that_waits_for_its_start_is_removed_at_once(

@@ -26,7 +26,7 @@ from backend.tests.support.real_shards import (
 )
 
 from shardboard.agent.databases.proxy import ProxyProcess
-from shardboard.contract import ProxyDatabase, ProxyReading, ProxyShard, ProxyState, ReadCommands, ShardTls
+from shardboard.contract import ProxyDatabase, ProxyReading, ProxyReport, ProxyShard, ProxyState, ReadCommands, ShardTls
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.shard_certificates import ShardCertificates
 from shardboard.settings import Settings
@@ -81,6 +81,11 @@ class ProxyNode:
         )
         return ProxyState(threads=2, databases=[database])
 
+    async def serve(self) -> ProxyReport:
+        report = await self.proxy.apply(self.state())
+        assert (report.state, report.threads, report.failures, report.detail) == ("running", 2, {}, "")
+        return report
+
     async def send(self, command: bytes, port: int = PORT) -> bytes:
         reader, writer = await asyncio.open_connection(self.settings.address, port)
         writer.write(command + b"\r\n")
@@ -90,17 +95,17 @@ class ProxyNode:
 
     async def seconds(self) -> list[ProxyReading | None]:
         """Return a list to which each following second of the proxy is appended. Waits for the first one."""
-        found: list[ProxyReading | None] = []
+        readings: list[ProxyReading | None] = []
         counts = self.proxy._counts
         add = counts.add
 
         def recording_add(report: Mapping[str, Any]) -> None:
             add(report)
-            found.append(counts._reading)
+            readings.append(counts._readings.get(counts._second))
 
         counts.add = recording_add  # type: ignore[method-assign]
-        await wait_until(lambda: found)
-        return found
+        await wait_until(lambda: readings)
+        return readings
 
 
 def total_counts(seconds: list[ProxyReading | None]) -> Counter[str]:
@@ -118,12 +123,12 @@ def total_counts(seconds: list[ProxyReading | None]) -> Counter[str]:
 
 def processes(node: ProxyNode) -> list[psutil.Process]:
     """Return the running proxy processes of the node."""
-    found = []
+    matching = []
     for each in psutil.Process().children():
         with suppress(psutil.Error):  # the process has ended
             if each.name() == "shardboard-proxy" and Path(each.cwd()).is_relative_to(node.settings.state_dir):
-                found.append(each)
-    return found
+                matching.append(each)
+    return matching
 
 
 @pytest.fixture
@@ -137,32 +142,30 @@ async def node(tmp_path: Path) -> AsyncIterator[ProxyNode]:
 
 
 async def test_clients_reach_the_shard_through_the_proxy(node: ProxyNode) -> None:
-    report = await node.proxy.apply(node.state())
-    assert (report.state, report.threads, report.failures, report.detail) == ("running", 2, {}, "")
-    assert report.version != ""
+    assert (await node.serve()).version != ""
     assert await node.send(b"SET a 1") == b"+OK\r\n"
 
 
 async def test_requests_of_a_second_are_counted_by_kind(node: ProxyNode) -> None:
-    await node.proxy.apply(node.state())
+    await node.serve()
     seconds = await node.seconds()
     await node.send(b"SET a 1")
     await wait_until(lambda: total_counts(seconds)["replies"])  # the second can end between the request and its reply
-    found = total_counts(seconds)
-    assert (found["requests"], found["replies"]) == (1, 1)
-    assert (found["write"], found["read"]) == (1, 0)
+    counts = total_counts(seconds)
+    assert (counts["requests"], counts["replies"]) == (1, 1)
+    assert (counts["write"], counts["read"]) == (1, 0)
     assert all(reading is None or 0 < reading.seconds < 60 for reading in seconds)
 
 
 async def test_command_counts_are_returned_and_blocking_commands_separate(node: ProxyNode) -> None:
     assert (await node.proxy.commands(ReadCommands(uids=[1]))).reason == "its proxy is not running"
-    await node.proxy.apply(node.state())
+    await node.serve()
     seconds = await node.seconds()
     await node.send(b"SET a 1")
     await node.send(b"BLPOP queue 0.01")
     await wait_until(lambda: total_counts(seconds)["blocking"])
-    found = total_counts(seconds)
-    assert (found["requests"], found["write"], found["blocking"]) == (1, 1, 1)
+    counts = total_counts(seconds)
+    assert (counts["requests"], counts["write"], counts["blocking"]) == (1, 1, 1)
     reply = await node.proxy.commands(ReadCommands(uids=[1]))
     assert (reply.reason, list(reply.databases)) == ("", [1])
     assert {each.name: (each.calls, each.errors) for each in reply.databases[1]} == {"set": (1, 0), "blpop": (1, 0)}
@@ -175,8 +178,8 @@ async def test_proxy_without_tls_support_gets_no_encrypted_databases(node: Proxy
     state = node.state()
     await node.proxy.apply(state)
     node.proxy._answered = frozenset({"commands"})
-    issued = ShardCertificates.issue()
-    tls = ShardTls(authorities=issued.authority, certificate=issued.certificate, key=issued.key)
+    certificates = ShardCertificates.issue()
+    tls = ShardTls(cas=certificates.ca, certificate=certificates.certificate, key=certificates.key)
     encrypted = state.databases[0].model_copy(update={"uid": 2, "port": PORT + 1, "shard_tls": tls})
     report = await node.proxy.apply(state.model_copy(update={"databases": [*state.databases, encrypted]}))
     assert list(report.failures) == [2]
@@ -189,23 +192,23 @@ async def test_proxy_without_tls_support_gets_no_encrypted_databases(node: Proxy
 
 
 async def test_endpoint_serves_the_renewed_certificate(node: ProxyNode, tmp_path: Path) -> None:
-    authority = ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
+    ca = ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
     state = node.state()
     encrypted = state.databases[0].model_copy(update={"tls": True})
-    at = (node.settings.address, encrypted.port)
-    before = identity_of(node.settings.state_dir, authority).certificate.read_text()
+    address = (node.settings.address, encrypted.port)
+    before = identity_of(node.settings.state_dir, ca).certificate.read_text()
     assert (await node.proxy.apply(state.model_copy(update={"databases": [encrypted]}))).failures == {}
-    assert await asyncio.to_thread(ssl.get_server_certificate, at) in before
-    after = identity_of(node.settings.state_dir, authority).certificate.read_text()
+    assert await asyncio.to_thread(ssl.get_server_certificate, address) in before
+    after = identity_of(node.settings.state_dir, ca).certificate.read_text()
 
     async def serves_new_certificate() -> bool:
-        return await asyncio.to_thread(ssl.get_server_certificate, at) in after
+        return await asyncio.to_thread(ssl.get_server_certificate, address) in after
 
     await wait_until(serves_new_certificate)
 
 
 async def test_reading_waits_for_the_report_of_the_second(node: ProxyNode) -> None:
-    await node.proxy.apply(node.state())
+    await node.serve()
 
     async def read() -> ProxyReading | None:
         return await node.proxy.reading(int(time.time()), 1.5)
@@ -215,7 +218,7 @@ async def test_reading_waits_for_the_report_of_the_second(node: ProxyNode) -> No
 
 
 async def test_dead_proxy_is_restarted_without_the_console(node: ProxyNode) -> None:
-    first = await node.proxy.apply(node.state())
+    first = await node.serve()
     node.proxy.signal(signal.SIGKILL)
     await wait_until(lambda: node.proxy.report().pid not in (None, first.pid))
     await wait_until(lambda: node.proxy.report().threads == 2)
@@ -223,7 +226,7 @@ async def test_dead_proxy_is_restarted_without_the_console(node: ProxyNode) -> N
 
 
 async def test_proxy_keeps_running_and_is_adopted_by_the_next_agent(node: ProxyNode) -> None:
-    first = await node.proxy.apply(node.state())
+    first = await node.serve()
     await node.end()
     assert await node.send(b"PING") == b"+PONG\r\n"
     node.start()
@@ -231,7 +234,7 @@ async def test_proxy_keeps_running_and_is_adopted_by_the_next_agent(node: ProxyN
 
 
 async def test_parked_proxy_is_started_by_the_next_agent(node: ProxyNode) -> None:
-    first = await node.proxy.apply(node.state())
+    first = await node.serve()
     await node.proxy.park()
     assert first.pid is not None
     await wait_until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
@@ -242,19 +245,24 @@ async def test_parked_proxy_is_started_by_the_next_agent(node: ProxyNode) -> Non
 
 
 async def test_repeated_agent_restarts_leave_one_proxy(node: ProxyNode) -> None:
-    await node.proxy.apply(node.state())
+    await node.serve()
     node.proxy.signal(signal.SIGKILL)
     for _ in range(5):  # each agent ends after it started a process and before that process listens
         await wait_until(lambda: node.proxy._popen or node.proxy.report().state == "running")
         await node.end()
         node.start()
-    await wait_until(lambda: node.proxy.report().threads == 2)
-    await wait_until(lambda: len(processes(node)) == 1)
+
+    def is_served_by_the_only_process() -> bool:
+        """A process that is being replaced can still be configured, before its successor is."""
+        report = node.proxy.report()
+        return report.threads == 2 and [process.pid for process in processes(node)] == [report.pid]
+
+    await wait_until(is_served_by_the_only_process)
     assert await node.send(b"PING") == b"+PONG\r\n"
 
 
 async def test_proxy_parked_right_after_its_start_is_not_restarted(node: ProxyNode) -> None:
-    await node.proxy.apply(node.state())
+    await node.serve()
     node.proxy.suspend()  # otherwise this agent starts another proxy
     node.proxy.signal(signal.SIGKILL)
     await wait_until(lambda: node.proxy.report().state == "died")
@@ -271,7 +279,7 @@ async def test_proxy_parked_right_after_its_start_is_not_restarted(node: ProxyNo
 
 
 async def test_proxy_upgrade_keeps_existing_connections(node: ProxyNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = await node.proxy.apply(node.state())
+    first = await node.serve()
     reader, writer = await asyncio.open_connection(node.settings.address, PORT)
     writer.write(b"SET a 1\r\n")
     assert await reader.readline() == b"+OK\r\n"
@@ -288,7 +296,7 @@ async def test_proxy_upgrade_keeps_existing_connections(node: ProxyNode, monkeyp
 
 
 async def test_outage_is_also_reported_to_the_next_agent(node: ProxyNode) -> None:
-    await node.proxy.apply(node.state())
+    await node.serve()
     assert await node.send(b"SET a 1") == b"+OK\r\n"
     shard = psutil.Process(node.shards[1].shards[1].record.pid)
     shard.kill()
@@ -318,7 +326,7 @@ async def test_outage_is_also_reported_to_the_next_agent(node: ProxyNode) -> Non
 
 async def test_kept_database_is_served_and_keeps_its_port(node: ProxyNode) -> None:
     """The console database does not contain the kept database, and another database requests its uid or port."""
-    report = await node.proxy.apply(node.state())
+    report = await node.serve()
     assert report.serving is not None
     assert await node.send(b"SET key paid") == b"+OK\r\n"
     others = [
@@ -350,12 +358,11 @@ async def test_zero_connections_mean_the_default_limit_of_the_proxy(node: ProxyN
     database = node.state().databases[0]
     assert "max_connections" not in node.proxy._database(database)
     assert node.proxy._database(database.model_copy(update={"max_connections": 5}))["max_connections"] == 5
-    report = await node.proxy.apply(node.state())
-    assert (report.state, report.failures) == ("running", {})
+    await node.serve()
 
 
 async def test_proxy_ends_when_there_are_no_databases(node: ProxyNode) -> None:
-    first = await node.proxy.apply(node.state())
+    first = await node.serve()
     assert (await node.proxy.apply(ProxyState(threads=1, databases=[]))).state == "absent"
     await wait_until(lambda: not psutil.pid_exists(first.pid or 0) or psutil.Process(first.pid).status() == "zombie")
     # The process is a zombie as soon as its main thread ends. Its sockets close with the last thread.
@@ -387,7 +394,7 @@ async def test_missing_binary_is_reported(node: ProxyNode) -> None:
 
 
 async def test_no_proxy_is_started_during_a_simulated_outage(node: ProxyNode) -> None:
-    first = await node.proxy.apply(node.state())
+    first = await node.serve()
     process = psutil.Process(first.pid)
     node.proxy.suspend()
     node.proxy.signal(signal.SIGKILL)
@@ -400,7 +407,7 @@ async def test_no_proxy_is_started_during_a_simulated_outage(node: ProxyNode) ->
 
 
 async def test_files_are_readable_only_by_the_owner(node: ProxyNode) -> None:
-    await node.proxy.apply(node.state())
+    await node.serve()
     directory = node.settings.state_dir / "proxy"
-    found = {path.name for path in (directory, *directory.iterdir()) if path.stat().st_mode & 0o077}
-    assert found == set()
+    readable_files = {path.name for path in (directory, *directory.iterdir()) if path.stat().st_mode & 0o077}
+    assert readable_files == set()

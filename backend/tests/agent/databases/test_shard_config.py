@@ -11,7 +11,9 @@ from shardboard.agent.databases import shard_config
 from shardboard.agent.databases.flash import Flash
 from shardboard.contract import APPLICATION_RIGHTS, Peer, ShardTls, TierSpec, canary
 
-A, B, C, D = (letter * 40 for letter in "abcd")
+RIGHTS = f"{APPLICATION_RIGHTS} -select -move -swapdb"
+"""Rights of the default user on an engine whose version is unknown."""
+A, B, C, D = (character * 40 for character in "abcd")
 
 
 def conf(address: str = "10.0.0.1", shard: dict[str, Any] | None = None, **changes: Any) -> list[str]:
@@ -21,7 +23,7 @@ def conf(address: str = "10.0.0.1", shard: dict[str, Any] | None = None, **chang
 
 
 def peers() -> list[Peer]:
-    def peer(engine_id: str, pair: str, port: int, epoch: int, **more: Any) -> Peer:
+    def peer(engine_id: str, pair: str, port: int, epoch: int, **overrides: Any) -> Peer:
         return Peer(
             engine_id=engine_id,
             pair_id=pair * 40,
@@ -29,7 +31,7 @@ def peers() -> list[Peer]:
             port=port,
             bus_port=port + 5000,
             epoch=epoch,
-            **more,
+            **overrides,
         )
 
     return [
@@ -79,7 +81,7 @@ def test_slot_ranges_and_single_slots_are_listed() -> None:
     assert line.endswith("connected 5 7-9")
 
 
-TLS = ShardTls(authorities="authority", certificate="certificate", key="key")
+TLS = ShardTls(cas="authority", certificate="certificate", key="key")
 
 
 def test_encrypted_shard_listens_only_with_tls() -> None:
@@ -105,10 +107,10 @@ def test_peers_of_an_encrypted_cluster_have_tls_ports() -> None:
 def test_passwords_are_hashed_where_the_engine_allows_it() -> None:
     lines = conf(client_password="open sesame")
     digest = hashlib.sha256(b"open sesame").hexdigest()
-    assert f"user default on #{digest} ~* &* {APPLICATION_RIGHTS}" in lines
+    assert f"user default on #{digest} ~* &* {RIGHTS}" in lines
     other = hashlib.sha256(b"close").hexdigest()
     both = conf(client_password="open sesame", other_passwords_sha256=[other])
-    assert f"user default on #{digest} #{other} ~* &* {APPLICATION_RIGHTS}" in both
+    assert f"user default on #{digest} #{other} ~* &* {RIGHTS}" in both
     assert not any("sesame" in line for line in lines)
     assert [line for line in lines if PASSWORD in line] == [f"masterauth {PASSWORD}"]
     admin = hashlib.sha256(PASSWORD.encode()).hexdigest()
@@ -116,14 +118,17 @@ def test_passwords_are_hashed_where_the_engine_allows_it() -> None:
     assert f"user shardboard on #{admin} #{other} ~* &* +@all" in conf(other_admin_passwords_sha256=[other])
     [canaries] = [line for line in lines if line.startswith("user shardboard-canary ")]
     digest = hashlib.sha256(canary.derive_password(PASSWORD).encode()).hexdigest()
-    assert canaries == f"user shardboard-canary on #{digest} ~shardboard:canary:* -@all +zremrangebylex +command"
+    assert (
+        canaries
+        == f"user shardboard-canary on #{digest} ~shardboard:canary:* -@all +zremrangebylex +command +cluster|nodes"
+    )
     assert canary.derive_password(PASSWORD) != canary.derive_password("another")
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({}, f"user default on nopass ~* &* {APPLICATION_RIGHTS}"),
+        ({}, f"user default on nopass ~* &* {RIGHTS}"),
         ({"default_user": False}, "user default off"),
         ({}, 'save ""'),
         ({"save": [(60, 100)]}, "save 60 100"),
@@ -156,15 +161,31 @@ def test_bus_port_is_always_set_in_cluster_mode() -> None:
 
 
 def test_slot_counts_are_enabled_in_clusters_if_supported() -> None:
-    def counted(*, cluster: bool, counts: bool) -> bool:
+    def counts_slots(version: str, *, cluster: bool) -> bool:
         text = shard_config.valkey_conf(
-            start_request(cluster=cluster).bdb, standalone_shard(1), "10.0.0.1", counts_by_slot=counts
+            start_request(cluster=cluster).bdb, standalone_shard(1), "10.0.0.1", engine_version=version
         )
         return "cluster-slot-stats-enabled yes" in text
 
-    assert counted(cluster=True, counts=True)
-    assert not counted(cluster=True, counts=False)
-    assert not counted(cluster=False, counts=True)
+    assert counts_slots("9.1.2", cluster=True)
+    assert not counts_slots("8.0.1", cluster=True)
+    assert not counts_slots("", cluster=True)
+    assert not counts_slots("9.1.2", cluster=False)
+
+
+def test_all_shards_of_a_database_have_the_same_secret_hash_seed() -> None:
+    def seeds(version: str, uid: int = 1, **changes: Any) -> list[str]:
+        text = shard_config.valkey_conf(
+            start_request(**changes).bdb, standalone_shard(uid), "10.0.0.1", engine_version=version
+        )
+        return [line.split()[1] for line in text.splitlines() if line.startswith("hash-seed ")]
+
+    (seed,) = seeds("9.1.2")
+    assert seeds("9.1.2", 2) == [seed]
+    assert seeds("10.0.0") == [seed]
+    assert seeds("9.1.2", admin_password="other") != [seed]
+    assert PASSWORD not in seed
+    assert seeds("9.0.1") == seeds("8.1.9") == seeds("") == []
 
 
 def test_io_threads_are_set_only_above_one() -> None:

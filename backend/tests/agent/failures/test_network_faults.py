@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shardboard.agent.failures.network_faults import PROBE_ADDRESS, PacketLoss, Partition
+from shardboard.agent.failures.network_faults import PROBE_ADDRESSES, PacketLoss, Partition
 
 UNSHARE = ("unshare", "--map-root-user", "--net")
 
@@ -25,26 +25,36 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_partition_on_a_separate_machine_drops_routes_to_peers(calls: Path) -> None:
-    cut = Partition("10.0.0.2", ["10.0.0.3", "10.0.0.1", "10.0.0.2", "10.0.0.1"])
+    partition = Partition("10.0.0.2", ["10.0.0.3", "10.0.0.1", "10.0.0.2", "10.0.0.1"])
+    assert partition.unsupported_reason() == ""
+    partition.start(60)
+    partition.end()
+    routes = [f"-4 route {verb} blackhole 10.0.0.{peer}/32" for verb in ("add", "del") for peer in (1, 3)]
+    assert calls.read_text().splitlines()[2:] == routes
+    assert PROBE_ADDRESSES[4] in calls.read_text().splitlines()[0]
+
+
+def test_partition_of_nodes_with_ipv6_addresses_drops_routes_to_peers(calls: Path) -> None:
+    cut = Partition("fd00::2", ["fd00::1", "10.0.0.1"])
     assert cut.unsupported_reason() == ""
+    assert [address in calls.read_text() for address in PROBE_ADDRESSES.values()] == [True, True]
+    before = len(calls.read_text().splitlines())
     cut.start(60)
     cut.end()
-    routes = [f"route {what} blackhole 10.0.0.{peer}/32" for what in ("add", "del") for peer in (1, 3)]
-    assert calls.read_text().splitlines()[2:] == routes
-    assert PROBE_ADDRESS in calls.read_text().splitlines()[0]
+    peers = ("-4 route {} blackhole 10.0.0.1/32", "-6 route {} blackhole fd00::1/128")
+    assert calls.read_text().splitlines()[before:] == [peer.format(what) for what in ("add", "del") for peer in peers]
 
 
 def test_partition_on_loopback_drops_the_route_to_the_node(calls: Path) -> None:
-    cut = Partition("127.0.0.2", ["127.0.0.1"])
-    cut.start(60)
-    cut.end()
+    partition = Partition("127.0.0.2", ["127.0.0.1"])
+    partition.start(60)
+    partition.end()
     assert calls.read_text().splitlines() == [
-        f"route {what} blackhole 127.0.0.2/32 table local" for what in ("add", "del")
+        f"-4 route {verb} blackhole 127.0.0.2/32 table local" for verb in ("add", "del")
     ]
 
 
 def test_unsupported_partitions_are_refused(calls: Path) -> None:
-    assert Partition("fd00::2", ["fd00::1"]).unsupported_reason() == "only nodes with IPv4 addresses can be cut off"
     assert Partition("10.0.0.2", ["10.0.0.2"]).unsupported_reason() == "there is no other node to cut this one off from"
 
 

@@ -30,9 +30,9 @@ def hot_slots_request(*uids: int, **changes: object) -> ReadHotSlots:
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[LocalNodes]:
     """Run one node with shard 1, the only primary of a cluster."""
-    async with local_nodes(tmp_path) as opened:
-        await start_database(opened, ENGINE, plan_shards(opened.nodes, 1, replication=False))
-        yield opened
+    async with local_nodes(tmp_path) as nodes:
+        await start_database(nodes, ENGINE, plan_shards(nodes.nodes, 1, replication=False))
+        yield nodes
 
 
 async def test_slots_are_ordered_by_usage(node: LocalNodes) -> None:
@@ -66,9 +66,9 @@ async def test_shards_without_counts_report_a_reason(node: LocalNodes) -> None:
 
 @pytest.mark.skipif(not HAS_VALKEY_8, reason=f"{DISTRIBUTION_SERVER} is not Valkey 8")
 async def test_valkey_8_counts_only_keys_and_keeps_its_settings(tmp_path: Path) -> None:
-    async with local_nodes(tmp_path) as opened:
-        supervisor = await opened.restart_agent(engine=DISTRIBUTION_SERVER)
-        await start_database(opened, ENGINE, plan_shards(opened.nodes, 1, replication=False))
+    async with local_nodes(tmp_path) as nodes:
+        supervisor = await nodes.restart_agent(engine=DISTRIBUTION_SERVER)
+        await start_database(nodes, ENGINE, plan_shards(nodes.nodes, 1, replication=False))
         shard = supervisor.shards[1]
         await execute_as_admin(shard, "SET", "{hot}", "x")
         [slot_counts] = await read_hot_slots(supervisor, hot_slots_request(1))

@@ -31,13 +31,13 @@ from shardboard.contract import SHARD_FIELDS, Sample
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[LocalNodes]:
-    async with local_nodes(tmp_path) as opened:
+    async with local_nodes(tmp_path) as nodes:
         assert all(
-            outcome.ok for outcome in await opened[1].start(start_request(standalone_shard(1), standalone_shard(2)))
+            outcome.ok for outcome in await nodes[1].start(start_request(standalone_shard(1), standalone_shard(2)))
         )
-        for shard in shards(opened):
+        for shard in shards(nodes):
             await execute_as_admin(shard, "PING")
-        yield opened
+        yield nodes
 
 
 def shards(node: LocalNodes) -> list[LocalShard]:
@@ -46,15 +46,17 @@ def shards(node: LocalNodes) -> list[LocalShard]:
 
 async def test_every_answer_is_returned_once(node: LocalNodes) -> None:
     pings = PingSampler(ProbeRate())
-    kept = {1: 0, 2: 0}
+    counts = {1: 0, 2: 0}
     for _ in range(3):
         pings.send(shards(node))
         # A slow answer counts several times, so a busy machine can produce more than three values.
-        await wait_until(lambda kept=kept: all(len(pings._waits[uid].taken) > count for uid, count in kept.items()))
-        kept = {uid: len(pings._waits[uid].taken) for uid in kept}
-    taken = pings.take(1)
-    assert len(taken) == kept[1] >= 3
-    assert all(0 < microseconds < 5_000_000 for microseconds in taken)
+        await wait_until(
+            lambda counts=counts: all(len(pings._waits[uid].taken) > count for uid, count in counts.items())
+        )
+        counts = {uid: len(pings._waits[uid].taken) for uid in counts}
+    durations = pings.take(1)
+    assert len(durations) == counts[1] >= 3
+    assert all(0 < microseconds < 5_000_000 for microseconds in durations)
     assert not pings.has_results(1)
     assert pings.has_results(2)
     pings.retain([1])
@@ -117,7 +119,7 @@ async def test_pings_are_not_counted_as_traffic(node: LocalNodes, monkeypatch: p
         node[1], MachineSampler(node.settings[1]), ProxyProcess(node.settings[1]), ProbeRate(), "127.0.0.1"
     )
     pings = sampler._readings.pings
-    seen: list[dict[str, Any]] = []
+    payloads: list[dict[str, Any]] = []
     for _ in range(10):
         for _ in range(7):
             pings.send(shards(node))
@@ -129,6 +131,6 @@ async def test_pings_are_not_counted_as_traffic(node: LocalNodes, monkeypatch: p
         values = dict(zip(SHARD_FIELDS, sample.shards[1], strict=True))
         assert 0 < values["ping_p50_ms"] <= values["ping_ms"]  # type: ignore[operator]
         assert round(values["ping_ms"] * 1000) <= max(sample.pings[1])  # type: ignore[operator]
-        seen.append(values)
+        payloads.append(values)
     for name in ("read_cmds", "write_cmds", "other_cmds", "net_in", "net_out"):
-        assert {values[name] for values in seen} == {seen[0][name]}, name
+        assert {values[name] for values in payloads} == {payloads[0][name]}, name

@@ -78,9 +78,9 @@ class Client:
         self.sent += len(data)
         parser = hiredis.Reader()
         while (reply := parser.gets()) is False:
-            received = await self._reader.read(65536)
-            self.received += len(received)
-            parser.feed(received)
+            chunk = await self._reader.read(65536)
+            self.received += len(chunk)
+            parser.feed(chunk)
         return reply
 
     def close(self) -> None:
@@ -185,13 +185,13 @@ async def test_replication_is_not_traffic(tmp_path: Path, monkeypatch: pytest.Mo
     async with local_nodes(tmp_path) as node:
         replica = standalone_shard(2, role="slave", primary=(node.settings[1].address, standalone_shard(1).port))
         assert all(outcome.ok for outcome in await node[1].start(start_request(standalone_shard(1), replica)))
-        sampled = SampledNode(node)
-        await wait_until(lambda: is_linked(sampled))  # before this, the replica sends PING and AUTH
-        before = await sampled.values()
+        sampled_node = SampledNode(node)
+        await wait_until(lambda: is_linked(sampled_node))  # before this, the replica sends PING and AUTH
+        before = await sampled_node.values()
         for _ in range(20):
-            after = await sampled.values()
+            after = await sampled_node.values()
         assert {name: growth(before, after)[name] for name in COUNTERS[:3]} == dict.fromkeys(COUNTERS[:3], 0)
-        assert (after["is_primary"], (await sampled.values(2))["is_primary"]) == (1, 0)
+        assert (after["is_primary"], (await sampled_node.values(2))["is_primary"]) == (1, 0)
 
 
 async def is_linked(sampled: SampledNode) -> bool:
@@ -227,7 +227,7 @@ async def test_frozen_shard_is_missing_and_does_not_delay_others(
         async with asyncio.timeout(20):
             for _ in range(2):
                 sample = await sampled.beat()
-                assert sample.missing == {1: "it did not answer INFO within 1 s"}
+                assert sample.missing == {1: "it did not reply to INFO within 1 s"}
                 assert list(sample.shards) == [2]
     finally:
         frozen.resume()
@@ -245,10 +245,10 @@ async def test_frozen_shard_does_not_accumulate_connections(
     frozen.suspend()
     try:
         await sampled.beat()
-        mine = psutil.Process().num_fds()
+        descriptor_count = psutil.Process().num_fds()
         for _ in range(5):
             await sampled.beat()
-        assert psutil.Process().num_fds() <= mine
+        assert psutil.Process().num_fds() <= descriptor_count
     finally:
         frozen.resume()
     monkeypatch.setattr(sampling, "TIMEOUT", 30)
@@ -269,15 +269,15 @@ async def test_primary_without_cluster_majority_is_reported(tmp_path: Path, monk
     """Such a primary answers INFO and PING and rejects all other commands."""
     monkeypatch.setattr(sampling, "TIMEOUT", 30)
     async with local_nodes(tmp_path) as node:
-        sampled = SampledNode(node)
+        sampled_node = SampledNode(node)
         await start_database(node, ENGINE, plan_shards(node.nodes * 3, 3, replication=False))
 
         async def reports_cluster_down(expected_value: float) -> bool:
-            return (await sampled.values())["cluster_down"] == expected_value
+            return (await sampled_node.values())["cluster_down"] == expected_value
 
         await wait_until(lambda: reports_cluster_down(0.0))
-        before = await sampled.values()
-        assert growth(before, await sampled.values()) == dict.fromkeys(COUNTERS, 0), (
+        before = await sampled_node.values()
+        assert growth(before, await sampled_node.values()) == dict.fromkeys(COUNTERS, 0), (
             "CLUSTER INFO is not counted as traffic"
         )
         shards = node[1].shards
@@ -288,7 +288,7 @@ async def test_primary_without_cluster_majority_is_reported(tmp_path: Path, monk
 
 
 async def test_samples_are_taken_each_second_with_increasing_numbers(sampled: SampledNode) -> None:
-    running = asyncio.create_task(sampled.sampler.run())
+    task = asyncio.create_task(sampled.sampler.run())
     samples: list[Sample] = []
     try:
         async for sample in take_samples(30, sampled.sampler.follow(0, "")):
@@ -298,7 +298,7 @@ async def test_samples_are_taken_each_second_with_increasing_numbers(sampled: Sa
         else:
             raise AssertionError([(sample.t, sample.at) for sample in samples])
     finally:
-        running.cancel()
+        task.cancel()
     assert [sample.seq for sample in samples] == list(range(1, len(samples) + 1))
     assert all(one.t < other.t for one, other in pairwise(samples)), (
         "seconds are skipped if the machine stalls, but not repeated"
@@ -322,12 +322,12 @@ async def test_failed_sample_does_not_end_the_loop(sampled: SampledNode, monkeyp
         return [0.0] * len(NODE_FIELDS)
 
     monkeypatch.setattr(sampled.sampler._machine, "sample", fail_once)
-    running = asyncio.create_task(sampled.sampler.run())
+    task = asyncio.create_task(sampled.sampler.run())
     try:
         async with asyncio.timeout(30):
             assert [sample.seq async for sample in take_samples(1, sampled.sampler.follow(0, ""))] == [1]
     finally:
-        running.cancel()
+        task.cancel()
     assert len(attempts) >= 2
 
 
@@ -364,16 +364,16 @@ async def test_reconnecting_client_gets_missed_samples(full_ring: Sampler) -> No
 
 
 async def test_client_without_missed_samples_waits_for_the_next(full_ring: Sampler) -> None:
-    following = without_pulses(full_ring.follow(125, full_ring._boot))
-    waiting = [
-        asyncio.ensure_future(anext(following)),
+    stream = without_pulses(full_ring.follow(125, full_ring._boot))
+    tasks = [
+        asyncio.ensure_future(anext(stream)),
         asyncio.ensure_future(sample_numbers(full_ring, 125, full_ring._boot, 1)),
     ]
     await asyncio.sleep(0)
-    assert not any(task.done() for task in waiting)
+    assert not any(task.done() for task in tasks)
     await full_ring._beat(int(time.time()))
-    assert (await waiting[0]).seq == 126
-    assert await waiting[1] == [126]
+    assert (await tasks[0]).seq == 126
+    assert await tasks[1] == [126]
 
 
 def line(noticed: int) -> dict[str, object]:
@@ -388,15 +388,15 @@ async def test_first_sample_of_a_stream_contains_all_kept_outages(full_ring: Sam
     await full_ring._beat(int(time.time()))
 
     async def outages_of_stream(after: int, count: int) -> list[list[int]]:
-        following = take_samples(count, full_ring.follow(after, full_ring._boot))
-        return [[outage.noticed_ms for outage in sample.outages] async for sample in following]
+        stream = take_samples(count, full_ring.follow(after, full_ring._boot))
+        return [[outage.noticed_ms for outage in sample.outages] async for sample in stream]
 
     assert await outages_of_stream(125, 2) == [[1, 2], [2]]
     assert await outages_of_stream(0, 3) == [[1, 2], [], []], "outages of samples that are no longer kept are included"
-    following = take_samples(1, full_ring.follow(127, full_ring._boot))
-    waiting = asyncio.ensure_future(anext(following))
+    stream = take_samples(1, full_ring.follow(127, full_ring._boot))
+    task = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)
     await full_ring._beat(int(time.time()))
-    assert [outage.noticed_ms for outage in (await waiting).outages] == [1, 2], (
+    assert [outage.noticed_ms for outage in (await task).outages] == [1, 2], (
         "outages are sent again to a client that failed after it received their sample"
     )

@@ -94,14 +94,14 @@ class Engine:
         return "OK"
 
     def _poll_jobs(self) -> list[dict[str, str]]:
-        listed = [dict(job) for job in self.jobs]
+        job_list = [dict(job) for job in self.jobs]
         for job in self.jobs:
             if job["state"] not in native_slot_migration.FINAL_STATES and not self.never_ends:
                 job["state"], job["message"] = ("failed", self.failure) if self.failure else ("success", "")
                 if not self.failure and self.other is not None:
                     self.slots -= set(self.requested[-1])
                     self.other.slots |= set(self.requested[-1])
-        return listed
+        return job_list
 
 
 def _packed(reply: Any) -> bytes:
@@ -141,10 +141,10 @@ async def run_migration(directory: Path, source: Engine, target: Engine) -> Asyn
 async def test_slots_move_in_jobs_of_limited_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_slot_migration, "MAX_SLOTS_PER_JOB", 512)
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set(range(1300, 16384)))
-    async with run_migration(tmp_path, source, target) as (movers, request):
-        moved = await movers.move(request)
-    assert (moved.count, moved.keys, moved.reason) == (1200, 0, "")
-    assert moved.rest > 0, "clients that noticed the job get a pause"
+    async with run_migration(tmp_path, source, target) as (jobs, request):
+        result = await jobs.move(request)
+    assert (result.count, result.keys, result.reason) == (1200, 0, "")
+    assert result.pause > 0, "clients that noticed the job get a pause"
     assert [len(slots) for slots in source.requested] == [512, 512, 176]
     assert source.slots == set(range(100, 200))
     assert target.slots == set(range(16384)) - source.slots
@@ -153,34 +153,34 @@ async def test_slots_move_in_jobs_of_limited_size(tmp_path: Path, monkeypatch: p
 async def test_jobs_have_a_limited_number_of_keys(tmp_path: Path) -> None:
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set(range(1300, 16384)))
     source.keys = 1300 * JOB_KEYS // 400
-    async with run_migration(tmp_path, source, target) as (movers, request):
-        await movers.move(request)
+    async with run_migration(tmp_path, source, target) as (jobs, request):
+        await jobs.move(request)
     assert [len(slots) for slots in source.requested] == [400, 400, 400]
 
 
 async def test_slots_moved_before_are_counted_and_not_requested_again(tmp_path: Path) -> None:
     source, target = Engine(SOURCE, set(range(50, 1300))), Engine(TARGET, set(range(50)))
-    async with run_migration(tmp_path, source, target) as (movers, request):
-        assert (await movers.move(request)).count == 1200
+    async with run_migration(tmp_path, source, target) as (jobs, request):
+        assert (await jobs.move(request)).count == 1200
     assert source.requested[0][0] == 50
 
 
 async def test_failed_job_is_reported(tmp_path: Path) -> None:
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set())
     source.failure = "Connection lost to target"
-    async with run_migration(tmp_path, source, target) as (movers, request):
-        moved = await movers.move(request)
-    assert (moved.count, moved.reason) == (0, "slot 0 did not move: Connection lost to target")
+    async with run_migration(tmp_path, source, target) as (jobs, request):
+        result = await jobs.move(request)
+    assert (result.count, result.reason) == (0, "slot 0 did not move: Connection lost to target")
 
 
 async def test_leftover_job_that_does_not_end_is_cancelled(tmp_path: Path) -> None:
     source, target = Engine(SOURCE, set(range(1300))), Engine(TARGET, set())
     source.jobs = [{"name": "old", "operation": "EXPORT", "state": "connecting", "message": ""}]
     source.never_ends = True
-    async with run_migration(tmp_path, source, target) as (movers, request):
-        moved = await movers.move(request.model_copy(update={"seconds": 0.05}))
+    async with run_migration(tmp_path, source, target) as (jobs, request):
+        result = await jobs.move(request.model_copy(update={"seconds": 0.05}))
     assert source.jobs[0]["state"] == "cancelled"
-    assert moved.count == 0
+    assert result.count == 0
 
 
 @pytest.mark.parametrize(("version", "open_"), [("8.1.3", ""), ("9.0.0", f" [5->-{TARGET}]")])
@@ -189,6 +189,6 @@ async def test_older_engines_and_open_slots_do_not_use_native_migration(
 ) -> None:
     source, target = Engine(SOURCE, set(range(1300)), version), Engine(TARGET, set())
     source.open = open_
-    async with run_migration(tmp_path, source, target) as (movers, request):
-        await movers.move(request)
+    async with run_migration(tmp_path, source, target) as (jobs, request):
+        await jobs.move(request)
     assert source.requested == []

@@ -60,11 +60,11 @@ class TwoPrimaries:
         """Return the slot map when all four shards agree on it."""
 
         async def agreed_map() -> slot_map.SlotMap | None:
-            found = await slot_map.read_slot_map(self.nodes, self.shards, self.shards)
-            return None if found.disagreeing or found.open else found
+            slot_view = await slot_map.read_slot_map(self.nodes, self.shards, self.shards)
+            return None if slot_view.disagreeing or slot_view.open else slot_view
 
-        found: slot_map.SlotMap = await wait_until(agreed_map)
-        return found
+        agreed: slot_map.SlotMap = await wait_until(agreed_map)
+        return agreed
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ async def test_keys_of_all_types_move_with_their_slots(
     await pair.execute(FIRST, "SET", f"{{{TAG}}}:soon", "gone", "EX", "1000")
     await pair.execute(FIRST, "EVAL", "return redis.call('SET', KEYS[1]..'\\255\\0', 'raw')", "1", f"{{{TAG}}}")
     await pair.execute(FIRST, "HSET", f"{{{TAG}}}:large", *[f"{n}" * 50 for n in range(2000)])
-    moved = await pair.move((SLOT, SLOT))
-    assert moved == SlotsMoved(count=1, keys=303, rest=moved.rest)
+    result = await pair.move((SLOT, SLOT))
+    assert result == SlotsMoved(count=1, keys=303, pause=result.pause)
     assert await pair.execute(FIRST, "DBSIZE") == 0
     assert await pair.execute(SECOND, "DBSIZE") == 303
     assert await pair.execute(SECOND, "GET", f"{{{TAG}}}:299") == "x" * 299
@@ -108,9 +108,9 @@ async def test_keys_of_all_types_move_with_their_slots(
         await pair.execute(SECOND, "EVAL", "return redis.call('GET', KEYS[1]..'\\255\\0')", "1", f"{{{TAG}}}") == "raw"
     )
     assert await pair.execute(SECOND, "FCALL", "twice", "0", "21") == 42
-    seen = await pair.wait_for_agreement()
-    assert SLOT not in slots.each(seen.held[0])
-    assert SLOT in slots.each(seen.held[1])
+    agreed = await pair.wait_for_agreement()
+    assert SLOT not in slots.each(agreed.slots_by_pair[0])
+    assert SLOT in slots.each(agreed.slots_by_pair[1])
     await wait_until(lambda: _size(pair, 2, 0))  # the replica of the source is in sync
 
 
@@ -120,15 +120,15 @@ async def test_open_slots_are_completed_and_the_source_copy_wins(pair: TwoPrimar
         await pair.execute(FIRST, "SET", f"{{{TAG}}}:{name}", "source")
     await pair.execute(SECOND, "CLUSTER", "SETSLOT", str(SLOT), "IMPORTING", source.engine_id)
     await pair.execute(FIRST, "CLUSTER", "SETSLOT", str(SLOT), "MIGRATING", target.engine_id)
-    where = (target.node.addr, str(target.port), "", "0", "1000")
+    target_arguments = (target.node.addr, str(target.port), "", "0", "1000")
     login = ("AUTH2", "shardboard", PASSWORD)
-    await pair.execute(FIRST, "MIGRATE", *where, *login, "KEYS", f"{{{TAG}}}:sent")
-    await pair.execute(FIRST, "MIGRATE", *where, "COPY", *login, "KEYS", f"{{{TAG}}}:both")
+    await pair.execute(FIRST, "MIGRATE", *target_arguments, *login, "KEYS", f"{{{TAG}}}:sent")
+    await pair.execute(FIRST, "MIGRATE", *target_arguments, "COPY", *login, "KEYS", f"{{{TAG}}}:both")
     await pair.execute(FIRST, "SET", f"{{{TAG}}}:both", "newer")
-    seen = await slot_map.read_slot_map(pair.nodes, pair.shards, pair.shards[:2])
-    assert list(seen.open) == [slot_map.OpenSlot(SLOT, 0, 1)]
-    moved = await pair.move((SLOT, SLOT))
-    assert (moved.count, moved.keys, moved.reason) == (1, 2, "")
+    slot_view = await slot_map.read_slot_map(pair.nodes, pair.shards, pair.shards[:2])
+    assert list(slot_view.open) == [slot_map.OpenSlot(SLOT, 0, 1)]
+    result = await pair.move((SLOT, SLOT))
+    assert (result.count, result.keys, result.reason) == (1, 2, "")
     assert [await pair.execute(SECOND, "GET", f"{{{TAG}}}:{name}") for name in ("kept", "sent", "both")] == [
         "source",
         "source",
@@ -141,19 +141,19 @@ async def test_slots_that_the_target_already_owns_count_as_moved(pair: TwoPrimar
     assert (await pair.move((0, 99))).count == 100
     repeated = await pair.move((50, 149))
     assert (repeated.count, repeated.reason) == (100, "")
-    assert (await pair.wait_for_agreement()).held == {0: ((150, 8191),), 1: ((0, 149), (8192, 16383))}
+    assert (await pair.wait_for_agreement()).slots_by_pair == {0: ((150, 8191),), 1: ((0, 149), (8192, 16383))}
 
 
 @pytest.mark.usefixtures("by_migrate")
 async def test_next_request_continues_with_a_large_slot(pair: TwoPrimaries) -> None:
     await pair.execute(FIRST, "EVAL", "for i=1,20000 do redis.call('SET', KEYS[1]..i, i) end", "1", f"{{{TAG}}}")
-    moved = [await pair.move((SLOT, SLOT), seconds=0.001)]
-    assert moved[0].count == 0
+    results = [await pair.move((SLOT, SLOT), seconds=0.001)]
+    assert results[0].count == 0
     assert await pair.execute(FIRST, "DBSIZE") > 0
-    while not moved[-1].count:
-        moved.append(await pair.move((SLOT, SLOT), seconds=1))
-        assert not moved[-1].reason
-    assert sum(each.keys for each in moved) == 20000
+    while not results[-1].count:
+        results.append(await pair.move((SLOT, SLOT), seconds=1))
+        assert not results[-1].reason
+    assert sum(each.keys for each in results) == 20000
     assert await pair.execute(SECOND, "DBSIZE") == 20000
 
 
@@ -189,9 +189,9 @@ async def test_replaced_source_is_not_treated_as_empty(pair: TwoPrimaries, monke
         return []
 
     monkeypatch.setattr(slot_transfer.SlotTransfer, "_filled", replace_source)
-    moved = await pair.move((SLOT, SLOT))
-    assert (moved.count, moved.keys) == (0, 0)
-    assert "replaced during the move" in moved.reason
+    result = await pair.move((SLOT, SLOT))
+    assert (result.count, result.keys) == (0, 0)
+    assert "replaced during the move" in result.reason
     assert await pair.execute(2, "DBSIZE") == 100
     assert await pair.execute(2, "GET", f"{{{TAG}}}:99") == "x"
 

@@ -5,16 +5,16 @@ import pytest
 from shardboard.agent.placement import throttle
 from shardboard.agent.placement.throttle import MAX_GROUP, TransferThrottle
 
-CALM, LATE = 0.0002, 0.05
+CALM_SECONDS, LATE_SECONDS = 0.0002, 0.05
 EMPTY = [0] * MAX_GROUP
 
 
 @pytest.fixture
 def calm_pace() -> TransferThrottle:
     """Return the throttle of shards that answer quickly."""
-    made = TransferThrottle()
-    made._calm.extend([CALM] * throttle.CALM_PINGS)
-    return made
+    calm_throttle = TransferThrottle()
+    calm_throttle._calm.extend([CALM_SECONDS] * throttle.CALM_PINGS)
+    return calm_throttle
 
 
 def group_size_after(transfer_pace: TransferThrottle, counts: list[int], groups: int, answer: float) -> int:
@@ -30,13 +30,13 @@ def test_first_group_has_one_slot(calm_pace: TransferThrottle) -> None:
 
 
 def test_groups_of_empty_slots_grow_while_latency_is_low(calm_pace: TransferThrottle) -> None:
-    assert group_size_after(calm_pace, EMPTY, 20, CALM) == MAX_GROUP
-    assert group_size_after(calm_pace, EMPTY, 2, LATE) < MAX_GROUP
-    assert group_size_after(calm_pace, EMPTY, 20, LATE) == 1
+    assert group_size_after(calm_pace, EMPTY, 20, CALM_SECONDS) == MAX_GROUP
+    assert group_size_after(calm_pace, EMPTY, 2, LATE_SECONDS) < MAX_GROUP
+    assert group_size_after(calm_pace, EMPTY, 20, LATE_SECONDS) == 1
 
 
 def test_groups_are_limited_by_their_number_of_keys(calm_pace: TransferThrottle) -> None:
-    assert group_size_after(calm_pace, EMPTY, 20, CALM) == MAX_GROUP
+    assert group_size_after(calm_pace, EMPTY, 20, CALM_SECONDS) == MAX_GROUP
     assert calm_pace.group([throttle.GROUP_KEYS // 2] * MAX_GROUP, fast=False) == 2
     assert calm_pace.group([10_000] * MAX_GROUP, fast=False) == 1
     assert calm_pace.group([0, 0, 10_000, 0], fast=False) == 2
@@ -53,10 +53,10 @@ def test_empty_slots_move_in_few_groups_even_on_slow_disks(
     calm_pace: TransferThrottle, closing: float, most: int
 ) -> None:
     """One PING of each group coincides with the end of the group and is delayed."""
-    left, groups = 8192, 0
-    while left:
-        left -= calm_pace.group([0] * min(left, MAX_GROUP), fast=False)
-        calm_pace._group_answers.extend([closing, CALM])
+    slots_left, groups = 8192, 0
+    while slots_left:
+        slots_left -= calm_pace.group([0] * min(slots_left, MAX_GROUP), fast=False)
+        calm_pace._group_answers.extend([closing, CALM_SECONDS])
         groups += 1
     assert groups <= most
     assert (groups > 2000) == (closing == 0.05), "if shards are delayed for long, slots move one at a time"
@@ -68,13 +68,13 @@ def test_mostly_empty_slots_are_limited_by_keys_not_by_slots(calm_pace: Transfer
     groups = 0
     while counts:
         counts = counts[calm_pace.group(counts[:MAX_GROUP], fast=False) :]
-        calm_pace._group_answers.extend([0.003, CALM])
+        calm_pace._group_answers.extend([0.003, CALM_SECONDS])
         groups += 1
     assert groups <= 220
 
 
 def test_last_slot_moves_alone(calm_pace: TransferThrottle) -> None:
-    group_size_after(calm_pace, EMPTY, 20, CALM)
+    group_size_after(calm_pace, EMPTY, 20, CALM_SECONDS)
     assert calm_pace.group([0], fast=False) == 1
 
 
@@ -83,7 +83,7 @@ def pause_after_job(
 ) -> float:
     """Return the pause in seconds after a job of one second in which `late` of 100 answers were late."""
     transfer_pace.job_slots(1, 0, fast=False)
-    transfer_pace._job_answers.extend([LATE] * late + [CALM] * (100 - late))
+    transfer_pace._job_answers.extend([LATE_SECONDS] * late + [CALM_SECONDS] * (100 - late))
     return transfer_pace.job_pause(1.0, slots, keys, size)
 
 

@@ -23,8 +23,8 @@ from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 
 pytestmark = pytest.mark.store
-COLUMNS = "time, username, proof, source, method, path, outcome, code, detail, link"
-INSERTED = f"INSERT INTO audit_lines SELECT 9, {COLUMNS} FROM audit_lines WHERE uid = 3"  # noqa: S608 - no input
+COLUMNS = "time, username, auth_method, source, method, path, outcome, code, detail, link"
+INSERT_LINE = f"INSERT INTO audit_lines SELECT 9, {COLUMNS} FROM audit_lines WHERE uid = 3"  # noqa: S608 - no input
 ACL = {"name": "readers", "acl": "+@read ~*"}
 
 
@@ -133,11 +133,16 @@ async def test_requests_refused_because_of_the_role_are_recorded(console: Consol
         assert (await other.get("/v1/audit")).status_code == 403
         assert (await other.get("/v1/audit/check")).status_code == 403
         assert (await other.get("/v1/audit/export")).status_code == 403
-    found = (await lines(client))[-4:]
-    assert {(line["username"], line["source"], line["outcome"], line["code"]) for line in found} == {
+    audit_lines = (await lines(client))[-4:]
+    assert {(line["username"], line["source"], line["outcome"], line["code"]) for line in audit_lines} == {
         ("db_viewer@example.org", "198.51.100.7", "refused", "unauthorized_action")
     }
-    assert [line["path"] for line in found] == ["/v1/redis_acls", "/v1/audit", "/v1/audit/check", "/v1/audit/export"]
+    assert [line["path"] for line in audit_lines] == [
+        "/v1/redis_acls",
+        "/v1/audit",
+        "/v1/audit/check",
+        "/v1/audit/export",
+    ]
 
 
 @pytest.mark.parametrize("role", ["cluster_member", "cluster_viewer", "db_member", "user_manager"])
@@ -169,8 +174,8 @@ async def test_reads_with_wrong_credentials_are_recorded(console: Console, clien
     async with client_for(console) as other:
         assert (await other.get("/v1/nodes")).status_code == 401  # without credentials
         assert (await other.get("/v1/nodes", auth=("nobody\n", "x"))).status_code == 401
-        for sent in ("Bearer sbt_unknown", "JWT a.b.c", "Basic !", "Digest x"):
-            assert (await other.get("/v1/nodes", headers={"Authorization": sent})).status_code == 401
+        for credentials in ("Bearer sbt_unknown", "JWT a.b.c", "Basic !", "Digest x"):
+            assert (await other.get("/v1/nodes", headers={"Authorization": credentials})).status_code == 401
     recorded = [(line["username"], line["outcome"], line["code"]) for line in (await lines(client))[1:]]
     assert recorded == [
         ("nobody?", "refused", "invalid_credentials"),
@@ -218,12 +223,12 @@ async def test_reads_of_secrets_are_recorded(
     before = len(await lines(client))
     await client.get("/v1/bdbs")
     await client.get("/v1/bdbs/1")
-    found = await lines(client)
-    assert [(line["method"], line["path"], line["outcome"]) for line in found[before:]] == [
+    audit_lines = await lines(client)
+    assert [(line["method"], line["path"], line["outcome"]) for line in audit_lines[before:]] == [
         ("GET", "/v1/bdbs", "done"),
         ("GET", "/v1/bdbs/1", "done"),
     ]
-    assert "geheim" not in json.dumps(found)
+    assert "geheim" not in json.dumps(audit_lines)
 
 
 async def test_repeated_refusals_are_summarized(
@@ -246,9 +251,9 @@ async def test_anonymous_refusals_do_not_hide_those_of_users_at_the_same_address
     console: Console, client: httpx.AsyncClient
 ) -> None:
     viewer = await user(client, "db_viewer")
-    async with client_for(console) as stranger:
+    async with client_for(console) as anonymous:
         for _ in range(30):
-            await stranger.delete("/v1/bdbs/1")
+            await anonymous.delete("/v1/bdbs/1")
     async with client_for(console, auth=viewer) as other:
         assert (await other.post("/v1/redis_acls", json=ACL)).status_code == 403
     assert (await newest(client))["username"] == "db_viewer@example.org"
@@ -276,22 +281,21 @@ async def test_refusals_and_reads_of_secrets_in_dry_runs_are_recorded(
     before = len(await lines(client))
     async with client_for(console, headers={"X-Requested-With": "shardboard"}) as other:
         form = {"username": USER, "password": "wrong"}
-        assert (await other.post("/v1/session?dry_run=1", json=form)).status_code == 401
+        assert (await other.post("/v1/session?dry_run=1", json=form)).status_code == 400
         assert (await other.delete("/v1/users/1?dry_run=1")).status_code == 401
         assert (await other.post("/v1/bootstrap/join?dry_run=1", json={"token": "x"})).status_code == 400
-    assert (await client.get("/v1/bdbs?dry_run")).status_code == 200
+    assert (await client.get("/v1/bdbs")).status_code == 200
     assert (await client.put("/v1/bdbs/1?dry_run=1", json={})).status_code == 200
-    found = (await lines(client))[before:]
-    assert [(line["method"], line["path"], line["outcome"]) for line in found] == [
-        ("POST", "/v1/session", "refused"),
+    audit_lines = (await lines(client))[before:]
+    assert [(line["method"], line["path"], line["outcome"]) for line in audit_lines] == [
+        ("POST", "/v1/session", "failed"),
         ("DELETE", "/v1/users/1", "refused"),
         ("POST", "/v1/bootstrap/join", "failed"),
         ("GET", "/v1/bdbs", "done"),
         ("PUT", "/v1/bdbs/1", "done"),
     ]
-    assert found[0]["username"] == USER
-    shown = "The reply contained database passwords or backup locations with credentials."
-    assert found[4]["detail"] == found[3]["detail"] == shown
+    message = "The response contained database passwords or backup locations with credentials."
+    assert audit_lines[4]["detail"] == audit_lines[3]["detail"] == message
 
 
 async def test_actions_without_an_event_are_recorded_in_their_transaction(
@@ -304,11 +308,12 @@ async def test_actions_without_an_event_are_recorded_in_their_transaction(
     before = len(await lines(client))
     path = f"/v1/shards/{primary}/actions/failover"
     assert (await client.post(path, json={"dry_run": True})).status_code == 200
-    assert len(await lines(client)) == before
     assert (await client.post(f"{path}?dry_run=1", json={})).status_code == 200
+    assert len(await lines(client)) == before
+    assert (await client.post(path, json={})).status_code == 200
     (line,) = (await lines(client))[before:]
     assert line["outcome"] == "done"
-    assert line["detail"].startswith("Requested: Fail over 1 shard of ")
+    assert line["detail"].startswith("Requested: Switch over 1 shard of ")
 
 
 async def test_refusals_at_the_metrics_port_are_recorded(console: Console, client: httpx.AsyncClient) -> None:
@@ -342,7 +347,7 @@ async def test_concurrent_changes_form_one_chain(client: httpx.AsyncClient) -> N
         ("DELETE FROM audit_lines WHERE uid < 3", "Lines 1 to 2 are missing."),
         ("UPDATE audit_chain SET last = 4", "The stored positions of the first and last line were changed."),
         ("DELETE FROM audit_chain", "The stored positions of the first and last line were changed."),
-        (INSERTED, "Line 9 is from after the end of the audit log."),
+        (INSERT_LINE, "Line 9 is from after the end of the audit log."),
     ],
 )
 async def test_direct_changes_of_the_store_are_detected(
@@ -352,9 +357,9 @@ async def test_direct_changes_of_the_store_are_detected(
         await client.post("/v1/redis_acls", json={"name": f"list-{number}", "acl": "+@read ~*"})
     assert (await check(client))["whole"]
     await write_to_store(console, attack)
-    found = await check(client)
-    assert not found["whole"]
-    assert fault in found["faults"]
+    result = await check(client)
+    assert not result["whole"]
+    assert fault in result["faults"]
 
 
 @pytest.mark.parametrize("attack", ["DELETE FROM audit_chain", "DELETE FROM audit_chain; DELETE FROM audit_lines"])
@@ -397,8 +402,8 @@ async def test_lines_are_paged_and_filtered(console: Console, client: httpx.Asyn
     assert await lines(client, stime="2999-01-01T00:00:00Z") == []
     assert await lines(client, etime="2020-01-01T00:00:00Z") == []
     assert moment.endswith("Z")
-    for wrong in ("limit=0", "limit=x", "before=0", "outcome=x", "stime=x", f"text={'x' * 201}"):
-        assert (await client.get(f"/v1/audit?{wrong}")).status_code == 400, wrong
+    for query in ("limit=0", "limit=x", "before=0", "outcome=x", "stime=x", f"text={'x' * 201}"):
+        assert (await client.get(f"/v1/audit?{query}")).status_code == 400, query
     assert (await client.get("/v1/audit", params={"text": "\0", "username": "\0"})).status_code == 200
 
 
@@ -420,9 +425,9 @@ async def test_slowly_read_export_holds_no_database_connection(
 ) -> None:
     monkeypatch.setattr("shardboard.queries.access.audit.BATCH_SIZE", 1)
     await client.post("/v1/redis_acls", json=ACL)
-    pieces = audit_api._json_lines(console.store, None, None)
-    assert json.loads(await anext(pieces))["uid"] == 1
+    parts = audit_api._json_lines(console.store, None, None)
+    assert json.loads(await anext(parts))["uid"] == 1
     pool = console.store.engine.pool
     assert isinstance(pool, QueuePool)
     assert pool.checkedout() == 0
-    assert [json.loads(piece)["uid"] async for piece in pieces] == [2]
+    assert [json.loads(part)["uid"] async for part in parts] == [2]

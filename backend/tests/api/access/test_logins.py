@@ -33,8 +33,8 @@ WEB_UI = {"X-Requested-With": "shardboard"}
 async def browser(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client that keeps cookies and is not signed in."""
     transport = httpx.ASGITransport(app_for(console), client=("192.0.2.9", 40000))
-    async with httpx.AsyncClient(transport=transport, base_url="https://console") as opened:
-        yield opened
+    async with httpx.AsyncClient(transport=transport, base_url="https://console") as browser:
+        yield browser
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def set_lockout(console: Console, time: timedelta) -> None:
     async with console.store.begin() as session:
         failures = await login_failures.get_failures(session, 1, "192.0.2.9")
         assert failures is not None
-        failures.waits_until = datetime.now(UTC) + time
+        failures.locked_until = datetime.now(UTC) + time
 
 
 async def test_session_from_sign_in_to_sign_out(
@@ -80,10 +80,10 @@ async def test_session_from_sign_in_to_sign_out(
         "shardboard.local",
     )
     assert (await browser.get("/v1/session")).json() == info
-    stolen = browser.cookies[credentials.COOKIE]
+    cookie = browser.cookies[credentials.COOKIE]
     assert (await browser.delete("/v1/session", headers=WEB_UI)).status_code == 200
     assert credentials.COOKIE not in browser.cookies
-    browser.cookies.set(credentials.COOKIE, stolen)
+    browser.cookies.set(credentials.COOKIE, cookie)
     assert (await browser.get("/v1/session")).status_code == 401
     assert [e.originator for e in await events_of(console, "login")] == [correct_login["username"]]
     assert [e.originator for e in await events_of(console, "logout")] == [correct_login["username"]]
@@ -93,12 +93,12 @@ async def test_restart_does_not_restore_ended_sessions(
     browser: httpx.AsyncClient, console: Console, correct_login: dict[str, str]
 ) -> None:
     await log_in(browser, correct_login)
-    ended = browser.cookies[credentials.COOKIE]
+    cookie = browser.cookies[credentials.COOKIE]
     await browser.delete("/v1/session", headers=WEB_UI)
     await log_in(browser, correct_login)
     del _login_states[console.store]
     assert (await browser.get("/v1/session")).status_code == 200, "other sessions of the user continue"
-    browser.cookies.set(credentials.COOKIE, ended)
+    browser.cookies.set(credentials.COOKIE, cookie)
     assert (await browser.get("/v1/session")).status_code == 401
 
 
@@ -200,8 +200,8 @@ async def test_unknown_users_get_the_same_reply(
     browser: httpx.AsyncClient, correct_login: dict[str, str], name: str
 ) -> None:
     unknown = await log_in(browser, {"username": name, "password": correct_login["password"]})
-    wrong = await log_in(browser, {**correct_login, "password": "wrong password"})
-    assert (unknown.status_code, unknown.json()) == (wrong.status_code, wrong.json())
+    wrong_reply = await log_in(browser, {**correct_login, "password": "wrong password"})
+    assert (unknown.status_code, unknown.json()) == (wrong_reply.status_code, wrong_reply.json())
     assert unknown.status_code == 401
 
 
@@ -210,21 +210,21 @@ async def test_sign_in_is_locked_out_after_five_failures(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     await log_in(browser, correct_login)
-    wrong = {**correct_login, "password": "wrong password"}
+    wrong_login = {**correct_login, "password": "wrong password"}
     async with console.store.begin() as session:
         (await cluster.load(session)).policy = {"login_lockout_threshold": 5, "login_lockout_duration": 3}
     for seconds in (None, None, None, None, 1, 2, 3):
-        started = datetime.now(UTC)
-        replies = [await log_in(browser, wrong)]
+        start = datetime.now(UTC)
+        replies = [await log_in(browser, wrong_login)]
         stored_failures = await failures_of(console)
         assert stored_failures is not None
         if seconds is None:
-            assert stored_failures.waits_until is None
+            assert stored_failures.locked_until is None
         else:
-            assert stored_failures.waits_until is not None
-            assert started <= stored_failures.waits_until - timedelta(seconds=seconds) <= datetime.now(UTC)
+            assert stored_failures.locked_until is not None
+            assert start <= stored_failures.locked_until - timedelta(seconds=seconds) <= datetime.now(UTC)
             await set_lockout(console, timedelta(hours=1))
-            replies += [await log_in(browser, credentials) for credentials in (correct_login, wrong)]
+            replies += [await log_in(browser, credentials) for credentials in (correct_login, wrong_login)]
             await set_lockout(console, timedelta(0))
         assert {(reply.status_code, reply.text) for reply in replies} == {(401, replies[0].text)}, (
             "correct credentials are refused as well"
@@ -238,7 +238,7 @@ async def test_sign_in_is_locked_out_after_five_failures(
     assert descriptions == [failures[4].description], "recorded only once"
     assert "192.0.2.9" in failures[0].description
     for text in (caplog.text, *(event.description for event in failures)):
-        assert "wrong password" not in text.replace("wrong user name or password", "")
+        assert "wrong password" not in text.replace("wrong username or password", "")
         assert correct_login["password"] not in text
 
 
@@ -257,18 +257,18 @@ async def test_other_networks_are_not_locked_out(
 async def test_old_failures_are_ignored(
     browser: httpx.AsyncClient, console: Console, correct_login: dict[str, str]
 ) -> None:
-    wrong = {**correct_login, "password": "wrong password"}
+    wrong_login = {**correct_login, "password": "wrong password"}
     for _ in range(4):
-        await log_in(browser, wrong)
+        await log_in(browser, wrong_login)
     async with console.store.begin() as session:
         failures = await login_failures.get_failures(session, 1, "192.0.2.9")
         assert failures is not None
         assert failures.count == 4
         failures.last_at = datetime.now(UTC) - timedelta(seconds=901)
-    await log_in(browser, wrong)
+    await log_in(browser, wrong_login)
     newest = await failures_of(console)
     assert newest is not None
-    assert (newest.count, newest.waits_until) == (1, None)
+    assert (newest.count, newest.locked_until) == (1, None)
 
 
 async def test_lockout_follows_the_policy(
@@ -279,8 +279,8 @@ async def test_lockout_follows_the_policy(
     await log_in(browser, {**correct_login, "password": "wrong password"})
     failures = await failures_of(console)
     assert failures is not None
-    assert failures.waits_until is not None
-    assert failures.waits_until.year == 9999
+    assert failures.locked_until is not None
+    assert failures.locked_until.year == 9999
 
 
 async def test_concurrent_guesses_are_limited(
@@ -337,8 +337,8 @@ async def test_many_sign_ins_from_one_network_do_not_block_others(
     transport = httpx.ASGITransport(app_for(console), client=("192.0.2.10", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console") as other_network:
         login = asyncio.create_task(log_in(other_network, correct_login))
-        waiting = get_login_state(console.store).verifier._turns._waiting
-        await wait_until(lambda: login.done() or waiting["192.0.2.10"])
+        queue = get_login_state(console.store).verifier._turns._waiting
+        await wait_until(lambda: login.done() or queue["192.0.2.10"])
         release.set()
         assert (await login).status_code == 200
     codes = Counter(reply.json()["error_code"] for reply in await asyncio.gather(*attempts))
@@ -348,10 +348,10 @@ async def test_many_sign_ins_from_one_network_do_not_block_others(
 async def test_repeated_failures_are_summarized_in_the_log(
     browser: httpx.AsyncClient, console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def wrong(*_: object) -> None:
+    async def fail_login(*_: object) -> None:
         return None
 
-    monkeypatch.setattr("shardboard.services.access.passwords.find_matching_hash", wrong)
+    monkeypatch.setattr("shardboard.services.access.passwords.find_matching_hash", fail_login)
     # With a stopped clock the test does not depend on the speed of the machine.
     monkeypatch.setattr(logins, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     for n in range(60):

@@ -1,24 +1,31 @@
 """Tests of permissions: every API operation, as every role, is compared with the table in docs/roles.md.
 
+`make test` compares the complete list of operations and sends a sample of them; `make test-all` sends all of them.
 `SHARDBOARD_WRITE_ROLES=1 pytest backend/tests/api/access/test_roles.py` updates the table. Review the differences afterwards.
 """
 
 import base64
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
 import pytest
 from backend.tests.support import active_database
 from backend.tests.support.app_factory import app_for
+from backend.tests.support.case_sampling import Sampling
+from fastapi import FastAPI
 
 from shardboard.console import Console
+from shardboard.domain.access.roles import includes
 from shardboard.driver.fake_agents import FakeAgents
 
 TABLE = Path(__file__).parents[4] / "docs" / "roles.md"
 ROLES = ("admin", "cluster_member", "cluster_viewer", "db_member", "db_viewer", "user_manager", "none")
 ANONYMOUS = "no login"
+SAMPLED_CALLS = 80
+"""Requests of each role in `make test`: a third of all."""
 PASSWORD = "correct horse"
 HEAD = """# Roles
 
@@ -32,10 +39,27 @@ reasons.
   [fewer permissions](guide/users.md#some-databases-only). `backend/tests/api/http/test_database_scope.py` checks them for each
   request.
 * Database passwords and backup locations are shown only to users who can change them.
-* `refresh_jwt` requires a token, and `bootstrap/join` requires a join token.
+* `refresh_jwt` requires a token, and `bootstrap/join` and `bootstrap/join_conflict` require a join token.
 * `/metrics` requires no login if the policy `metrics_auth` is off.
 
 """
+
+
+def test_roles_that_others_can_grant_have_fewer_permissions() -> None:
+    """Compare the roles that a user manager can grant with the table."""
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in TABLE.read_text().splitlines()
+        if line.startswith("| `")
+    ]
+    calls = {role: {row[0] for row in rows if row[number] == "●"} for number, role in enumerate(ROLES, 1)}
+    for role, others in (
+        ("user_manager", {"user_manager", "cluster_viewer", "db_viewer", "none"}),
+        ("admin", set(ROLES)),
+    ):
+        assert {other for other in ROLES if includes(role, other)} == others
+        assert all(calls[other] <= calls[role] for other in others), role
+    assert not calls["db_member"] <= calls["user_manager"]
 
 
 def header() -> list[str]:
@@ -51,34 +75,39 @@ async def is_allowed(opened: httpx.AsyncClient, login: dict[str, str], method: s
     url = re.sub(r"\{[^}]*\}", "999", path).replace("/users/999", "/users/2")
     body = None if method in ("GET", "DELETE") and "password" not in path else {}
     # A stream would not end. With an unknown topic it does not start.
-    wrong = {"topics": "none"} if path == "/v1/stream" else {}
-    reply = await opened.request(method, url, json=body, headers=login, params=wrong)
+    parameters = {"topics": "none"} if path == "/v1/stream" else {}
+    reply = await opened.request(method, url, json=body, headers=login, params=parameters)
     assert reply.status_code < 500 or reply.status_code == 503, (method, path, reply.text)
     if reply.status_code in (401, 403):
         assert reply.json()["error_code"], (method, path)
     return reply.status_code not in (401, 403)
 
 
-async def column(console: Console, client: httpx.AsyncClient, role: str) -> dict[str, str]:
-    """Send every API request as a user of this role, and return the cells of its column by request."""
+def calls_of(app: FastAPI) -> dict[str, tuple[str, str]]:
+    """Return the method and path of every API request, by the name of its row."""
+    return {
+        f"`{method.upper()} {path}`": (method.upper(), path)
+        for path, operations in sorted(app.openapi()["paths"].items())
+        for method in ("get", "post", "put", "delete")
+        if method in operations
+    }
+
+
+async def column(console: Console, client: httpx.AsyncClient, role: str, rows: Sequence[str]) -> dict[str, str]:
+    """Send the API requests of these rows as a user of this role, and return the cells of its column by row."""
     app = app_for(console)
+    calls = calls_of(app)
     login: dict[str, str] = {}
     for name, management in (("other", "db_viewer"), *([(role, role)] if role != ANONYMOUS else [])):
         user = {"email": name, "password": PASSWORD, "role": management}
         assert (await client.post("/v1/users", json=user)).status_code == 200
         if name == role:
             login = {"Authorization": f"Basic {base64.b64encode(f'{name}:{PASSWORD}'.encode()).decode()}"}
-    calls = [
-        (method.upper(), path)
-        for path, operations in sorted(app.openapi()["paths"].items())
-        for method in ("get", "post", "put", "delete")
-        if method in operations
-    ]
     cells = {}
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="https://console") as opened:
-        for method, path in calls:
-            cells[f"`{method} {path}`"] = "●" if await is_allowed(opened, login, method, path) else ""
-            opened.cookies.clear()
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="https://console") as anonymous:
+        for row in rows:
+            cells[row] = "●" if await is_allowed(anonymous, login, *calls[row]) else ""
+            anonymous.cookies.clear()
     return cells
 
 
@@ -91,14 +120,17 @@ def columns_of(table: str) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("role", [*ROLES, ANONYMOUS])
 @pytest.mark.usefixtures("nodes")
 async def test_permissions_of_each_role_match_the_table(
-    console: Console, client: httpx.AsyncClient, agents: FakeAgents, role: str
+    console: Console, client: httpx.AsyncClient, agents: FakeAgents, role: str, sampling: Sampling
 ) -> None:
     await active_database.create_active_database(console, agents)
-    cells = await column(console, client, role)
-    if os.environ.get("SHARDBOARD_WRITE_ROLES"):
+    every, writes = list(calls_of(app_for(console))), bool(os.environ.get("SHARDBOARD_WRITE_ROLES"))
+    cells = await column(console, client, role, sampling.choose(every, len(every) if writes else SAMPLED_CALLS))
+    if writes:
         columns = {**columns_of(TABLE.read_text()), role: cells}
         rows = [f"| {call} | {' | '.join(columns[name].get(call, '') for name in columns)} |" for call in cells]
         TABLE.write_text(HEAD + "\n".join([*header(), *rows]) + "\n")
     text = TABLE.read_text()
     assert text.startswith(HEAD + "\n".join(header()))
-    assert columns_of(text)[role] == cells
+    written = columns_of(text)[role]
+    assert list(written) == every
+    assert {row: written[row] for row in cells} == cells

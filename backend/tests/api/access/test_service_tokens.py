@@ -38,9 +38,9 @@ async def test_token_grants_access_by_its_role_until_it_is_removed(client: httpx
     assert [await status_of(client, auth_header(token, scheme)) for scheme in ("Bearer", "JWT")] == [200, 200]
     assert await status_of(client, auth_header(token), name="orders", memory_size=10**7) == 403
     assert await status_of(client, auth_header(token), "/v1/users") == 403
-    [listed] = (await client.get(PATH)).json()
-    assert listed["last_used_at"] is not None
-    assert "token" not in listed
+    [listed_token] = (await client.get(PATH)).json()
+    assert listed_token["last_used_at"] is not None
+    assert "token" not in listed_token
     assert (await client.delete(f"{PATH}/{token['uid']}")).json() == {}
     assert await status_of(client, auth_header(token)) == 401
     assert (await client.delete(f"{PATH}/{token['uid']}")).status_code == 404
@@ -78,11 +78,12 @@ async def test_token_expires(client: httpx.AsyncClient, console: Console) -> Non
 
 
 async def test_user_manager_cannot_create_a_more_powerful_token(client: httpx.AsyncClient) -> None:
-    powerful = await create(client, name="powerful", role="admin")
+    administrator = await create(client, name="powerful", role="admin")
     token = await create(client, name="manager", role="user_manager")
-    assert await status_of(client, auth_header(token), PATH, name="mine", role="admin") == 403
+    for role in ("admin", "cluster_member", "db_member"):
+        assert await status_of(client, auth_header(token), PATH, name="mine", role=role) == 403
     assert await status_of(client, auth_header(token), PATH, name="mine", role="cluster_viewer") == 200
-    reply = await client.delete(f"{PATH}/{powerful['uid']}", headers=auth_header(token), auth=None)
+    reply = await client.delete(f"{PATH}/{administrator['uid']}", headers=auth_header(token), auth=None)
     assert reply.status_code == 403
 
 
@@ -113,5 +114,5 @@ async def test_store_does_not_contain_the_token(client: httpx.AsyncClient, conso
     async with console.store.read() as session:
         rows = (await session.execute(text("SELECT * FROM service_tokens"))).all()
     assert token["token"] not in str(rows)
-    for wrong in (token["token"][:-1], token["token"].upper(), "sbt_", "sbt_" + "x" * 10_000):
-        assert await status_of(client, {"Authorization": f"Bearer {wrong}"}) == 401
+    for invalid_token in (token["token"][:-1], token["token"].upper(), "sbt_", "sbt_" + "x" * 10_000):
+        assert await status_of(client, {"Authorization": f"Bearer {invalid_token}"}) == 401

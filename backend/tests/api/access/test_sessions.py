@@ -45,11 +45,11 @@ class Browser:
 
 @pytest.fixture
 async def browsers(console: Console, ann: int) -> AsyncIterator[list[Browser]]:
-    opened = [Browser(console, f"192.0.2.{n}", f"Browser {n}") for n in range(1, 4)]
-    for each in opened:
+    browsers = [Browser(console, f"192.0.2.{n}", f"Browser {n}") for n in range(1, 4)]
+    for each in browsers:
         await each.log_in()
-    yield opened
-    for each in opened:
+    yield browsers
+    for each in browsers:
         await each.http.aclose()
 
 
@@ -64,16 +64,16 @@ async def test_users_can_list_and_end_their_sessions(
     client: httpx.AsyncClient, browsers: list[Browser], ann: int
 ) -> None:
     first, second, _ = browsers
-    listed = await list_sessions(first, ann)
-    assert [(each["address"], each["browser"], each["current"]) for each in listed] == [
+    session_list = await list_sessions(first, ann)
+    assert [(each["address"], each["browser"], each["current"]) for each in session_list] == [
         ("192.0.2.3", "Browser 3", False),
         ("192.0.2.2", "Browser 2", False),
         ("192.0.2.1", "Browser 1", True),
     ]
-    assert first.http.cookies[credentials.COOKIE] not in str(listed)
-    assert (await first.http.delete(f"/v1/users/{ann}/sessions/{listed[1]['uid']}")).json() == {}
+    assert first.http.cookies[credentials.COOKIE] not in str(session_list)
+    assert (await first.http.delete(f"/v1/users/{ann}/sessions/{session_list[1]['uid']}")).json() == {}
     assert [await each.is_signed_in() for each in browsers] == [True, False, True]
-    assert (await first.http.delete(f"/v1/users/{ann}/sessions/{listed[1]['uid']}")).status_code == 404
+    assert (await first.http.delete(f"/v1/users/{ann}/sessions/{session_list[1]['uid']}")).status_code == 404
     await second.log_in()
     assert (await first.http.delete(f"/v1/users/{ann}/sessions")).json() == {"ended": 2}
     assert [await each.is_signed_in() for each in browsers] == [True, False, False]
@@ -88,8 +88,8 @@ async def test_users_can_list_and_end_their_sessions(
 async def test_administrators_can_list_and_end_sessions_of_a_user(
     client: httpx.AsyncClient, browsers: list[Browser], ann: int
 ) -> None:
-    listed = (await client.get(f"/v1/users/{ann}/sessions")).json()
-    assert [each["current"] for each in listed] == [False] * 3
+    session_list = (await client.get(f"/v1/users/{ann}/sessions")).json()
+    assert [each["current"] for each in session_list] == [False] * 3
     assert (await client.delete(f"/v1/users/{ann}/sessions")).json() == {"ended": 3}
     assert [await each.is_signed_in() for each in browsers] == [False] * 3
     assert (await client.delete(f"/v1/users/{ann}/sessions")).json() == {"ended": 0}
@@ -103,8 +103,10 @@ async def test_sessions_of_other_users_are_not_accessible(
     for method, path in (("GET", ""), ("DELETE", ""), ("DELETE", "/1")):
         reply = await http.request(method, f"/v1/users/{admin}/sessions{path}")
         assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
-    own = (await list_sessions(browsers[0], ann))[0]["uid"]
-    assert (await client.delete(f"/v1/users/{admin}/sessions/{own}")).status_code == 404, "the session belongs to ann"
+    session_uid = (await list_sessions(browsers[0], ann))[0]["uid"]
+    assert (await client.delete(f"/v1/users/{admin}/sessions/{session_uid}")).status_code == 404, (
+        "the session belongs to ann"
+    )
     assert await browsers[2].is_signed_in()
     for path in ("/v1/users/999/sessions", f"/v1/users/{ann}/sessions/{2**31 - 1}"):
         assert (await client.request("DELETE", path)).status_code == 404
@@ -163,6 +165,6 @@ async def test_oldest_session_ends_above_the_limit(
 async def test_user_agent_is_shortened_and_printable(console: Console, ann: int) -> None:
     browser = Browser(console, "192.0.2.1", "\x7f" + "x" * 5000)
     await browser.log_in()
-    [only] = await list_sessions(browser, ann)
-    assert only["browser"] == "?" + "x" * 199
+    [single_session] = await list_sessions(browser, ann)
+    assert single_session["browser"] == "?" + "x" * 199
     await browser.http.aclose()

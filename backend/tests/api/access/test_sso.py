@@ -55,9 +55,9 @@ async def test_reply_to_another_attempt_is_refused(browser: httpx.AsyncClient, p
         assert error_code_of(await browser.get(BACK, params=params)) == "too_late"
     start = await browser.get(START)
     cookie, state = start.cookies[COOKIE], provider.authorization_query(start.headers["location"])["state"]
-    for wrong in ("", "x", state + "x"):
+    for invalid_state in ("", "x", state + "x"):
         browser.cookies.set(COOKIE, cookie, domain="console.local")
-        reply = await browser.get(BACK, params={"code": "c", "state": wrong})
+        reply = await browser.get(BACK, params={"code": "c", "state": invalid_state})
         assert reply.request.headers["cookie"] == f"{COOKIE}={cookie}"
         assert error_code_of(reply) == "too_late"
     browser.cookies.clear()
@@ -69,10 +69,25 @@ async def test_reply_to_another_attempt_is_refused(browser: httpx.AsyncClient, p
     assert (reply.status_code, reply.headers["location"]) == (303, "/")
 
 
+async def test_sign_in_that_was_started_before_an_upgrade_is_completed(
+    console: Console, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    start = await browser.get(START, params={"next": "/nodes"})
+    async with console.store.read() as session:
+        secret = (await cluster.load(session)).jwt_secret
+    attempt = dict(tokens.read_content(secret, "sso", browser.cookies[COOKIE]) or {})
+    attempt["then"] = attempt.pop("return_path")
+    browser.cookies.clear()
+    browser.cookies.set(COOKIE, tokens.sign_content(secret, "sso", attempt, 60), domain="console.local")
+    state = provider.authorization_query(start.headers["location"])["state"]
+    reply = await browser.get(BACK, params={"code": "c", "state": state})
+    assert (reply.status_code, reply.headers["location"]) == (303, "/nodes")
+
+
 async def test_other_sealed_cookies_are_refused(
     console: Console, client: httpx.AsyncClient, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:
-    attempt = {"redirect_uri": "https://console", "then": "/", "state": "s", "nonce": "n", "verifier": "v"}
+    attempt = {"redirect_uri": "https://console", "return_path": "/", "state": "s", "nonce": "n", "verifier": "v"}
     async with console.store.read() as session:
         secret = (await cluster.load(session)).jwt_secret
     token = (await client.post("/v1/users/authorize", json={})).json()["access_token"]
@@ -219,8 +234,8 @@ async def test_sso_users_have_no_password(
         ):
             reply = await caller.request(method, path, json=body, headers=headers)
             assert (reply.status_code, reply.json()["error_code"]) == (406, "no_password"), (method, path)
-    old = {"username": "ann@example.org", "old_password": new}
-    assert (await client.request("DELETE", "/v1/users/password", json=old)).status_code == 406
+    credentials = {"username": "ann@example.org", "old_password": new}
+    assert (await client.request("DELETE", "/v1/users/password", json=credentials)).status_code == 406
     body = {"secret": "A" * 32, "code": "123456", "password": new}
     for method, payload in (("POST", None), ("PUT", body), ("DELETE", {"password": new})):
         reply = await browser.request(method, "/v1/users/second_factor", json=payload, headers=from_web_ui)
@@ -271,7 +286,8 @@ async def test_last_administrator_with_a_password_is_kept(
     async with console.store.begin() as session:
         await user_service.set_admin(session, "ann@example.org", "correct horse battery")
     assert await refused_sign_in(browser, provider) == "local_user", "converted on the console's machine"
-    assert (await client.put("/v1/users/1", json={"role": "db_viewer"})).status_code == 200
+    ann = ("ann@example.org", "correct horse battery")
+    assert (await client.put("/v1/users/1", json={"role": "db_viewer"}, auth=ann)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -363,6 +379,8 @@ async def test_concurrent_first_sign_ins_create_one_user(
         ("/nodes?x=1", "/nodes?x=1"),
         ("//evil.example.org", "/"),
         ("/\\evil.example.org", "/"),
+        ("/\t/evil.example.org", "/"),
+        ("/\n/evil.example.org", "/"),
         ("https://evil", "/"),
         ("", "/"),
         ("/" + "x" * 600, "/"),

@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+import gzip
 import hashlib
+import re
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -104,19 +106,74 @@ async def test_token_with_a_wrong_signature_is_refused(browser: httpx.AsyncClien
         assert await refused_sign_in(browser, provider) == "provider_fault"
 
 
-async def test_changed_keys_are_fetched_but_not_repeatedly(
+async def test_changed_keys_are_fetched(
     browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "RETRY_SECONDS", 0.0)
-    provider.signer = SigningKey("k2")
-    provider.keys = [*provider.keys, provider.signer.public()]
-    assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
-    monkeypatch.setattr(driver, "RETRY_SECONDS", 1000.0)
-    provider.signer = SigningKey("k3")
+    monkeypatch.setattr(driver, "KEYS_RETRY_SECONDS", 0.1)
+    for kid in ("k2", "k3"):  # immediately one after the other
+        provider.signer = SigningKey(kid)
+        provider.keys = [*provider.keys, provider.signer.public()]
+        assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
+        await sign_out(browser)
+    provider.signer = SigningKey("k4")
     count = len(provider.requests)
-    await sign_out(browser)
     assert await refused_sign_in(browser, provider) == "provider_fault"
-    assert [each.url.path for each in provider.requests[count:]] == ["/token"]
+    assert [each.url.path for each in provider.requests[count:]] == ["/token", "/keys"]
+
+
+async def test_replaced_key_with_the_same_id_is_fetched(
+    browser: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "KEYS_RETRY_SECONDS", 0.1)
+    assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
+    await sign_out(browser)
+    provider.signer = SigningKey()
+    provider.keys = [provider.signer.public()]
+    assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
+
+
+@pytest.mark.parametrize("seconds", [90, -90])
+async def test_clock_difference_of_ninety_seconds_is_accepted(
+    browser: httpx.AsyncClient, provider: FakeProvider, seconds: int
+) -> None:
+    now = int(time.time()) + seconds
+    provider.token = lambda: provider.id_token(iat=now, nbf=now, exp=now + 60)
+    assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
+
+
+@pytest.mark.parametrize("seconds", [200, -200])
+async def test_larger_clock_difference_is_explained(
+    browser: httpx.AsyncClient, provider: FakeProvider, client: httpx.AsyncClient, seconds: int
+) -> None:
+    now = int(time.time()) + seconds
+    provider.token = lambda: provider.id_token(iat=now, exp=now + 60)
+    assert await refused_sign_in(browser, provider) == "provider_fault"
+    [event] = (await client.get("/v1/logs?order=desc&limit=1")).json()
+    assert "Synchronize the clocks of both machines" in event["description"]
+    sign_text = r"\+" if seconds > 0 else "-"
+    assert re.search(rf"issued it at {sign_text}(199|200|201) s", event["description"])
+
+
+async def test_missing_role_is_recorded_with_claim_groups_and_mapping(
+    browser: httpx.AsyncClient, provider: FakeProvider, client: httpx.AsyncClient
+) -> None:
+    provider.claims["groups"] = ["/shop", "dev"]
+    assert await refused_sign_in(browser, provider) == "no_role"
+    [event] = (await client.get("/v1/logs?order=desc&limit=1")).json()
+    expected = "The claim groups contains '/shop', 'dev'. Groups with a role: 'admins', 'shop'."
+    assert event["description"].endswith(expected)
+    [line] = (await client.get("/v1/audit?outcome=refused&limit=1")).json()
+    assert expected in line["detail"]
+
+
+async def test_group_overage_is_recorded(
+    browser: httpx.AsyncClient, provider: FakeProvider, client: httpx.AsyncClient
+) -> None:
+    del provider.claims["groups"]
+    provider.claims |= {"_claim_names": {"groups": "src1"}}
+    assert await refused_sign_in(browser, provider) == "too_many_groups"
+    [event] = (await client.get("/v1/logs?order=desc&limit=1")).json()
+    assert "belongs to more groups than fit into a token" in event["description"]
 
 
 async def test_issuer_in_the_callback_is_checked(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
@@ -144,6 +201,14 @@ async def test_invalid_replies_of_the_provider_are_refused(
 ) -> None:
     provider.claims.pop("groups")
     provider.answers[path] = lambda _: response
+    assert await refused_sign_in(browser, provider) == "provider_fault"
+
+
+async def test_compressed_reply_is_refused(browser: httpx.AsyncClient, provider: FakeProvider) -> None:
+    body = gzip.compress(b"{}" + b" " * 1_000_000)
+    provider.answers["/token"] = lambda _: httpx.Response(
+        200, headers={"Content-Encoding": "gzip"}, stream=httpx.ByteStream(body)
+    )
     assert await refused_sign_in(browser, provider) == "provider_fault"
 
 
@@ -178,9 +243,9 @@ async def test_client_secret_is_stored_and_never_returned(
     assert SECRET not in settings_reply.text
     assert settings_reply.json()["has_client_secret"] is True
     assert settings_reply.json()["redirect_uri"].endswith("/v1/session/sso/callback")
-    without = {name: value for name, value in SETTINGS.items() if name != "client_secret"}
+    without_secret = {name: value for name, value in SETTINGS.items() if name != "client_secret"}
     for change, has_secret in (({}, True), ({"client_id": "other"}, False)):
-        reply = await client.put("/v1/cluster/oidc", json={**without, **change})
+        reply = await client.put("/v1/cluster/oidc", json={**without_secret, **change})
         assert reply.json()["has_client_secret"] is has_secret, "the secret is not used with another client or issuer"
     async with console.store.read() as session:
         lines = await audit.list_after(session, 0, 1000)
@@ -273,11 +338,11 @@ async def test_keys_without_use_and_algorithm_are_accepted(
     assert (await client.put("/v1/cluster/oidc", json=SETTINGS)).status_code == 200
     original = provider.id_token
 
-    def signed() -> str:
+    def signed_token() -> str:
         claims = jwt.decode(original(), options={"verify_signature": False})
         return jwt.encode(claims, key, algorithm, headers={"kid": "rsa"})
 
-    provider.token = signed
+    provider.token = signed_token
     assert (await sign_in_with_provider(browser, provider)).headers["location"] == "/databases"
 
 

@@ -1,4 +1,4 @@
-"""Tests of signing in with a second factor, and with an expired password."""
+"""Tests of signing in with two-factor authentication, and with an expired password."""
 
 import asyncio
 import base64
@@ -42,18 +42,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def stopped_lockout_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stop the clock of lockouts, because the first one lasts only one second."""
     start = datetime.now(UTC)
-    stopped_clock = SimpleNamespace(now=lambda _zone: start, fromtimestamp=datetime.fromtimestamp)
-    monkeypatch.setattr(logins, "datetime", stopped_clock)
+    stopped = SimpleNamespace(now=lambda _zone: start, fromtimestamp=datetime.fromtimestamp)
+    monkeypatch.setattr(logins, "datetime", stopped)
 
 
 @pytest.fixture
 async def browser(console: Console, ann: int) -> AsyncIterator[httpx.AsyncClient]:
-    async with browser_of(console) as opened:
-        yield opened
+    async with browser_of(console) as client:
+        yield client
 
 
 async def enable(browser: httpx.AsyncClient, clock: SimpleNamespace) -> tuple[str, list[str]]:
-    """Enable the second factor, and return the secret and the recovery codes."""
+    """Enable two-factor authentication, and return the secret and the recovery codes."""
     assert await log_in(browser) == (200, "")
     secret = (await browser.post("/v1/users/second_factor")).json()["secret"]
     body = {"password": ANN["password"], "secret": secret, "code": code_of(secret, clock.now)}
@@ -71,8 +71,10 @@ async def test_second_factor_is_enabled_used_and_disabled(
     assert (await client.get(f"/v1/users/{ann}")).json()["second_factor"] is True
     assert secret not in (await client.get("/v1/users")).text
     assert await log_in(browser) == (401, "second_factor_required")
-    used = code_of(secret, clock.now)
-    assert await log_in(browser, code=used) == (401, "wrong_code"), "the code used to enable the second factor"
+    used_code = code_of(secret, clock.now)
+    assert await log_in(browser, code=used_code) == (401, "wrong_code"), (
+        "the code used to enable two-factor authentication"
+    )
     clock.now += 30
     now = code_of(secret, clock.now)
     assert await log_in(browser, code=f"{now[:3]} {now[3:]}") == (200, "")
@@ -92,7 +94,7 @@ async def test_second_factor_is_enabled_used_and_disabled(
         "User ann@example.org was changed: two-factor authentication was enabled.",
         "User ann@example.org was changed: two-factor authentication was disabled.",
     ]
-    assert 'Login as "ann@example.org" from 192.0.2.9 failed: wrong code of the second factor.' in log
+    assert 'Sign-in as "ann@example.org" from 192.0.2.9 failed: wrong authentication code.' in log
 
 
 @pytest.mark.parametrize(("drift", "status"), [(-61, 401), (-30, 200), (0, 200), (30, 200), (61, 401)])
@@ -226,8 +228,8 @@ async def test_administrators_can_disable_the_second_factor_of_a_user(
 
 async def test_own_second_factor_cannot_be_disabled_without_the_password(client: httpx.AsyncClient) -> None:
     """Otherwise anyone with access to an open browser of an administrator could disable it."""
-    own = (await client.get("/v1/session")).json()["uid"]
-    reply = await client.delete(f"/v1/users/{own}/second_factor")
+    user_uid = (await client.get("/v1/session")).json()["uid"]
+    reply = await client.delete(f"/v1/users/{user_uid}/second_factor")
     assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
 
 
@@ -256,8 +258,8 @@ async def test_replacing_the_second_factor_needs_a_present_code(
     other = (await browser.post("/v1/users/second_factor")).json()["secret"]
     body = {"password": ANN["password"], "secret": other, "code": code_of(other, clock.now)}
 
-    async def replace(**more: str) -> tuple[int, str, str]:
-        reply = await browser.put("/v1/users/second_factor", json={**body, **more})
+    async def replace(**overrides: str) -> tuple[int, str, str]:
+        reply = await browser.put("/v1/users/second_factor", json={**body, **overrides})
         result = reply.json()
         return reply.status_code, result.get("error_code", ""), result.get("field", "")
 

@@ -1,4 +1,4 @@
-"""Tests of the policy that requires a second factor from all users with a local password."""
+"""Tests of the policy that requires two-factor authentication from all users with a local password."""
 
 import asyncio
 import base64
@@ -26,13 +26,13 @@ async def ann(client: httpx.AsyncClient) -> int:
 
 @pytest.fixture
 async def browser(console: Console, ann: int) -> AsyncIterator[httpx.AsyncClient]:
-    async with browser_of(console) as opened:
-        yield opened
+    async with browser_of(console) as client:
+        yield client
 
 
 @pytest.fixture
 async def program(client: httpx.AsyncClient) -> httpx.AsyncClient:
-    """A client with an administrator's service token, which needs no second factor."""
+    """A client with an administrator's service token, which needs no two-factor authentication."""
     created = (await client.post("/v1/service_tokens", json={"name": "ci", "role": "admin"})).json()
     client.auth = None  # type: ignore[assignment]
     client.headers["Authorization"] = f"Bearer {created['token']}"
@@ -104,15 +104,15 @@ async def test_earlier_sessions_and_tokens_end_when_the_second_factor_is_enabled
     program: httpx.AsyncClient, browser: httpx.AsyncClient
 ) -> None:
     token = (await browser.post("/v1/users/authorize", json=FORM)).json()["access_token"]
-    async with httpx.AsyncClient(transport=browser._transport, base_url="https://console") as thief:
-        assert await log_in(thief) == (200, "")
+    async with httpx.AsyncClient(transport=browser._transport, base_url="https://console") as stolen_session:
+        assert await log_in(stolen_session) == (200, "")
         assert await require(program) == 200
         secret = await propose(browser)
         assert await log_in(browser, secret=secret, code=code_of(secret, time.time())) == (200, "")
         assert (await browser.get("/v1/bdbs")).status_code == 200
-        assert (await thief.get("/v1/bdbs")).json()["error_code"] == "token_expired"
-        thief.cookies.clear()
-        assert (await thief.get("/v1/bdbs", headers={"Authorization": f"JWT {token}"})).status_code == 401
+        assert (await stolen_session.get("/v1/bdbs")).json()["error_code"] == "token_expired"
+        stolen_session.cookies.clear()
+        assert (await stolen_session.get("/v1/bdbs", headers={"Authorization": f"JWT {token}"})).status_code == 401
 
 
 async def test_sign_in_does_not_reveal_other_passwords_of_the_user(
@@ -120,8 +120,8 @@ async def test_sign_in_does_not_reveal_other_passwords_of_the_user(
 ) -> None:
     body = {"username": ANN["email"], "new_password": "another horse"}
     assert (await program.post("/v1/users/password", json=body)).status_code == 200
-    for guess in ("another horse", "any other horse"):
-        assert await log_in(browser, new_password=guess, secret="AAAA") == (406, "config_error")
+    for attempt in ("another horse", "any other horse"):
+        assert await log_in(browser, new_password=attempt, secret="AAAA") == (406, "config_error")
 
 
 async def test_password_replaced_during_the_sign_in_is_refused(
@@ -166,7 +166,7 @@ async def test_invalid_sign_ins_do_not_enable_the_second_factor(
 
 
 async def test_secret_is_refused_if_the_policy_does_not_require_one(browser: httpx.AsyncClient) -> None:
-    """Without the policy, users enable a second factor in the user menu."""
+    """Without the policy, users enable two-factor authentication in the user menu."""
     secret = base64.b32encode(b"x" * 20).decode()
     assert await log_in(browser, secret=secret, code=code_of(secret, time.time())) == (406, "config_error")
     assert await log_in(browser) == (200, "")
@@ -199,9 +199,9 @@ async def test_only_one_of_two_concurrent_sign_ins_enables_it(browser: httpx.Asy
 async def test_expired_password_is_replaced_in_the_same_request(
     console: Console, browser: httpx.AsyncClient, ann: int, required: None
 ) -> None:
-    async with console.store.begin() as opened:
-        (await cluster.load(opened)).config = {"password_expiration_duration": 30}
-        user = await opened.get(users.User, ann)
+    async with console.store.begin() as transaction:
+        (await cluster.load(transaction)).config = {"password_expiration_duration": 30}
+        user = await transaction.get(users.User, ann)
         assert user is not None
         user.password_issued = int(time.time()) - 31 * 86_400
     assert await log_in(browser) == (401, "password_expired")
@@ -231,8 +231,8 @@ async def test_only_another_administrator_can_disable_a_required_second_factor(
 async def test_policy_does_not_apply_to_sso_and_ldap_users(
     console: Console, ann: int, required: None, auth_method: str
 ) -> None:
-    async with console.store.read() as opened:
-        user, cluster_row = await opened.get(users.User, ann), await cluster.load(opened)
+    async with console.store.read() as transaction:
+        user, cluster_row = await transaction.get(users.User, ann), await cluster.load(transaction)
     assert user is not None
     assert logins.lacks_second_factor(user, cluster_row.rules)
     user.auth_method = auth_method

@@ -19,8 +19,8 @@ ANN = {"email": "ann@example.org", "name": "Ann", "password": "a long password",
 
 @asynccontextmanager
 async def as_user(console: Console, email: str, password: str) -> Any:
-    async with caller(console, "192.0.2.1", auth=(email, password)) as opened:
-        yield opened
+    async with caller(console, "192.0.2.1", auth=(email, password)) as user_client:
+        yield user_client
 
 
 async def add(client: httpx.AsyncClient, **more: Any) -> dict[str, Any]:
@@ -115,9 +115,9 @@ async def test_invalid_users_are_refused(
 
 
 async def test_missing_and_superfluous_passwords_are_refused(client: httpx.AsyncClient) -> None:
-    without = {name: value for name, value in ANN.items() if name != "password"}
+    without_password = {name: value for name, value in ANN.items() if name != "password"}
     missing, superfluous = "password is missing.", "password must be omitted for users of single sign-on."
-    for body, description in ((without, missing), ({**ANN, "auth_method": "sso"}, superfluous)):
+    for body, description in ((without_password, missing), ({**ANN, "auth_method": "sso"}, superfluous)):
         reply = await client.post("/v1/users", json=body)
         assert (reply.status_code, reply.json()["field"]) == (400, "password")
         assert reply.json()["description"] == description
@@ -191,8 +191,8 @@ async def test_changed_role_applies_to_the_next_request(client: httpx.AsyncClien
 
 async def test_user_can_be_sent_back_but_the_email_cannot_change(client: httpx.AsyncClient, console: Console) -> None:
     user = await add(client)
-    sent_back = await client.put(f"/v1/users/{user['uid']}", json={**user, "name": "Anna"})
-    assert (sent_back.status_code, sent_back.json()) == (200, {**user, "name": "Anna"})
+    update_reply = await client.put(f"/v1/users/{user['uid']}", json={**user, "name": "Anna"})
+    assert (update_reply.status_code, update_reply.json()) == (200, {**user, "name": "Anna"})
     other = await client.put(f"/v1/users/{user['uid']}", json={"email": "bob@example.org"})
     assert (other.status_code, other.json()["error_code"]) == (406, "config_error")
     assert (await client.put(f"/v1/users/{user['uid']}", json={"auth_method": "certificate"})).status_code == 400
@@ -214,11 +214,59 @@ async def test_user_manager_cannot_create_or_change_administrators(client: httpx
     await add(client, email="manager", role="user_manager")
     async with as_user(console, "manager", ANN["password"]) as manager:
         assert (await manager.post("/v1/users", json={**ANN, "role": "admin"})).status_code == 403
-        uid = (await add(manager))["uid"]
+        uid = (await add(manager, role="db_viewer"))["uid"]
         assert (await manager.put(f"/v1/users/{uid}", json={"role": "admin"})).status_code == 403
         assert (await manager.put("/v1/users/1", json={"password": "a stolen account"})).status_code == 403
         assert (await manager.delete("/v1/users/1")).status_code == 403
         assert (await manager.delete(f"/v1/users/{uid}")).status_code == 200
+
+
+@pytest.mark.parametrize("role", ["admin", "cluster_member", "db_member"])
+async def test_user_manager_cannot_grant_permissions_of_other_roles(
+    client: httpx.AsyncClient, console: Console, role: str
+) -> None:
+    own_user = await add(client, email="manager", role="user_manager")
+    privileged = await add(client, role=role)
+    async with as_user(console, "manager", ANN["password"]) as manager:
+        viewer = await add(manager, email="viewer", role="db_viewer")
+        for method, path, body in (
+            ("POST", "/v1/users", {**ANN, "email": "b", "role": role}),
+            ("PUT", f"/v1/users/{viewer['uid']}", {"role": role}),
+            ("PUT", f"/v1/users/{own_user['uid']}", {"role": role}),
+            ("PUT", f"/v1/users/{privileged['uid']}", {"password": "a stolen account"}),
+            ("PUT", f"/v1/users/{privileged['uid']}", {"role": "none", "password": "a stolen account"}),
+            ("PUT", f"/v1/users/{privileged['uid']}", {"auth_method": "sso"}),
+            ("DELETE", f"/v1/users/{privileged['uid']}/second_factor", None),
+            ("POST", "/v1/service_tokens", {"name": "mine", "role": role}),
+            ("POST", "/v1/roles", {"name": "mine", "management": role}),
+        ):
+            reply = await manager.request(method, path, json=body)
+            assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action"), (method, path)
+        if role != "admin":
+            assert (await manager.put(f"/v1/users/{privileged['uid']}", json={"role": "db_viewer"})).status_code == 200
+    assert (await client.get("/v1/service_tokens")).json() == []
+
+
+async def test_user_manager_can_grant_permissions_that_user_managers_have(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    await add(client, email="manager", role="user_manager")
+    async with as_user(console, "manager", ANN["password"]) as manager:
+        for role in ("user_manager", "cluster_viewer", "db_viewer", "none"):
+            uid = (await add(manager, email=role, role=role))["uid"]
+            changes = {"password": "another long password", "name": "B"}
+            assert (await manager.put(f"/v1/users/{uid}", json=changes)).status_code == 200
+
+
+@pytest.mark.parametrize("role", ["admin", "user_manager"])
+async def test_users_cannot_change_their_own_role(client: httpx.AsyncClient, console: Console, role: str) -> None:
+    user = await add(client, role=role)
+    async with as_user(console, ANN["email"], ANN["password"]) as user_client:
+        for body in ({"role": "db_viewer"}, {"role_uids": [6]}):
+            reply = await user_client.put(f"/v1/users/{user['uid']}", json=body)
+            assert (reply.status_code, reply.json()["error_code"]) == (403, "unauthorized_action")
+        assert (await user_client.put(f"/v1/users/{user['uid']}", json={"role": role, "name": "A"})).status_code == 200
+    assert (await client.put(f"/v1/users/{user['uid']}", json={"role": "db_viewer"})).status_code == 200
 
 
 async def test_last_administrator_is_kept(client: httpx.AsyncClient, console: Console) -> None:
@@ -255,8 +303,8 @@ async def test_unknown_users_are_not_found(client: httpx.AsyncClient, method: st
 async def test_new_password_unlocks_the_user(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client))["uid"]
     for _ in range(5):
-        async with as_user(console, ANN["email"], "a wrong password") as wrong:
-            await wrong.get("/v1/bdbs")
+        async with as_user(console, ANN["email"], "a wrong password") as wrong_client:
+            await wrong_client.get("/v1/bdbs")
     assert (await client.get(f"/v1/users/{uid}")).json()["status"] == "locked"
     assert (await client.put(f"/v1/users/{uid}", json={"password": "another password"})).json()["status"] == "active"
     async with as_user(console, ANN["email"], "another password") as ann:
@@ -268,7 +316,7 @@ async def test_new_password_unlocks_the_user(client: httpx.AsyncClient, console:
     [
         ("users", "uid,email", {"uid": 1, "email": "admin@example.org"}),
         ("roles", "name", {"name": "Admin"}),
-        ("redis_acls", "uid, name,nothing", {"uid": 1, "name": "Full Access"}),
+        ("redis_acls", "uid, name", {"uid": 1, "name": "Full Access"}),
     ],
 )
 async def test_only_requested_fields_are_returned(

@@ -24,14 +24,14 @@ async def refusal(reply: httpx.Response) -> tuple[int, str]:
 
 
 async def can_sign_in(console: Console, password: str) -> bool:
-    async with as_user(console, ANN["email"], password) as opened:
-        status: int = (await opened.get("/v1/bdbs")).status_code
+    async with as_user(console, ANN["email"], password) as user_client:
+        status: int = (await user_client.get("/v1/bdbs")).status_code
         return status == 200
 
 
 async def token_of(console: Console, password: str) -> dict[str, str]:
-    async with as_user(console, ANN["email"], password) as opened:
-        reply = await opened.post("/v1/users/authorize")
+    async with as_user(console, ANN["email"], password) as user_client:
+        reply = await user_client.post("/v1/users/authorize")
         assert reply.status_code == 200
         return {"Authorization": f"JWT {reply.json()['access_token']}"}
 
@@ -61,7 +61,7 @@ async def test_password_is_replaced_without_interruption(client: httpx.AsyncClie
         assert (await send(ann, "DELETE", old_password=OLD)).json() == {}
     assert (await can_sign_in(console, OLD), await can_sign_in(console, NEW)) == (False, True)
     assert [await is_valid(client, each) for each in (by_old, by_new, by_renewed)] == [False, True, True]
-    assert [sentence for _, sentence, _ in await user_events(console)][1:] == [
+    assert [message for _, message, _ in await user_events(console)][1:] == [
         "User ann@example.org was changed: a password was added.",
         "User ann@example.org was changed: a password was removed.",
     ]
@@ -124,8 +124,8 @@ async def test_removing_a_password_keeps_failures(client: httpx.AsyncClient, con
     uid = (await add(client))["uid"]
     by_old = await token_of(console, OLD)
     for number in range(2):
-        for guess in range(2):
-            await client.request("DELETE", PATH, json={"old_password": f"guess {guess}"}, headers=by_old, auth=None)
+        for attempt in range(2):
+            await client.request("DELETE", PATH, json={"old_password": f"guess {attempt}"}, headers=by_old, auth=None)
         await client.post(PATH, json={"new_password": f"one of mine {number}"}, headers=by_old, auth=None)
         removed = await client.request(
             "DELETE", PATH, json={"old_password": f"one of mine {number}"}, headers=by_old, auth=None
@@ -138,34 +138,34 @@ async def test_removing_a_password_keeps_failures(client: httpx.AsyncClient, con
 
 async def test_tokens_stay_invalid_if_the_password_is_added_again(client: httpx.AsyncClient, console: Console) -> None:
     await add(client)
-    mine = {"username": ANN["email"]}
-    await send(client, "POST", **mine, new_password=NEW)
+    credentials = {"username": ANN["email"]}
+    await send(client, "POST", **credentials, new_password=NEW)
     by_new = await token_of(console, NEW)
-    assert (await send(client, "DELETE", **mine, old_password=NEW)).status_code == 200
-    await send(client, "POST", **mine, new_password=NEW)
+    assert (await send(client, "DELETE", **credentials, old_password=NEW)).status_code == 200
+    await send(client, "POST", **credentials, new_password=NEW)
     assert await can_sign_in(console, NEW)
     assert not await is_valid(client, by_new)
 
 
 async def test_adding_an_existing_password_is_not_limited(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client))["uid"]
-    mine = {"username": ANN["email"]}
+    credentials = {"username": ANN["email"]}
     for number in range(4):
-        await send(client, "POST", **mine, new_password=f"password {number}")
-    assert (await send(client, "POST", **mine, new_password="password 3")).status_code == 200
+        await send(client, "POST", **credentials, new_password=f"password {number}")
+    assert (await send(client, "POST", **credentials, new_password="password 3")).status_code == 200
     assert (await client.get(f"/v1/users/{uid}")).json()["passwords_count"] == 5
 
 
 async def test_dry_runs_do_not_change_passwords(client: httpx.AsyncClient, console: Console) -> None:
     uid = (await add(client))["uid"]
-    mine = {"username": ANN["email"]}
-    await send(client, "POST", **mine, new_password=NEW)
+    credentials = {"username": ANN["email"]}
+    await send(client, "POST", **credentials, new_password=NEW)
     for method, body in (
         ("POST", {"new_password": "a third one"}),
         ("PUT", {"new_password": "a third one"}),
         ("DELETE", {"old_password": NEW}),
     ):
-        reply = await client.request(method, f"{PATH}?dry_run", json=mine | body)
+        reply = await client.request(method, f"{PATH}?dry_run", json=credentials | body)
         assert (reply.status_code, reply.json()) == (200, {})
     assert [await can_sign_in(console, each) for each in (OLD, NEW, "a third one")] == [True, True, False]
     assert (await client.get(f"/v1/users/{uid}")).json()["passwords_count"] == 2
@@ -196,16 +196,16 @@ async def test_storing_a_data_hash_does_not_restore_a_removed_password(
             else:
                 await acl_users.delete_idle_hashes(session)
 
-    storing = None
+    store_task = None
     async with console.store.begin() as session:
         user = await session.get_one(User, uid, with_for_update=True)
         first, _, last = user.passwords
         user.set_passwords([first, last])
         await session.flush()
         if console.store.engine.dialect.name == "postgresql":  # SQLite has only one writer at a time
-            storing = asyncio.create_task(store_hash())
+            store_task = asyncio.create_task(store_hash())
             await has_read.wait()
-    await (storing or store_hash())
+    await (store_task or store_hash())
     assert [await can_sign_in(console, each) for each in (OLD, NEW, "known to engines")] == [True, False, True]
 
 

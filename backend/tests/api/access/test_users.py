@@ -25,8 +25,8 @@ VIEWER = ("viewer@example.org", "a viewer's password")
 
 @pytest.fixture
 async def anonymous(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_for(console)), base_url="https://console") as opened:
-        yield opened
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_for(console)), base_url="https://console") as client:
+        yield client
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from shardboard.schemas.alerting.alerts import Alert
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import shards
 
-OFF = {"bdb_backup_delayed": {"enabled": False, "threshold": "1"}}
+DISABLED = {"bdb_backup_delayed": {"enabled": False, "threshold": "1"}}
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,10 @@ async def evaluate(collector: AlarmCollector, monkeypatch: pytest.MonkeyPatch, n
     """Evaluate the alerts as if `latest` were the newest second of the database or of node 1."""
     topic = "nodes" if "available_memory" in latest else "bdbs"
     monkeypatch.setattr(
-        collector._live, "latest", lambda asked, uid: latest if (asked, uid) == (topic, "1") else {}, raising=True
+        collector._live,
+        "latest_known",
+        lambda queried, uid: latest if (queried, uid) == (topic, "1") else {},
+        raising=True,
     )
     await collector.read_store()
     await collector.evaluate(now)
@@ -59,7 +62,7 @@ async def test_database_alerts_are_configured_raised_and_ended(
         assert (each["enabled"], each["state"], each["change_value"]) == (False, False, {"state": False})
     await evaluate(collector, monkeypatch, 0, used_memory=9.5e8)
     assert await fetch(client, "/bdbs/alerts/1") == before, "the alert is disabled"
-    alert_settings = {"bdb_size": {"enabled": True, "threshold": "90"}, **OFF}
+    alert_settings = {"bdb_size": {"enabled": True, "threshold": "90"}, **DISABLED}
     reply = await client.post("/v1/bdbs/alerts/1", json=alert_settings)
     assert (reply.status_code, reply.json()["bdb_size"]["threshold"]) == (200, "90")
     assert reply.json() == await fetch(client, "/bdbs/alerts/1")
@@ -83,11 +86,11 @@ async def test_database_alerts_are_configured_raised_and_ended(
 async def test_partial_update_keeps_other_settings(client: httpx.AsyncClient) -> None:
     await client.post("/v1/bdbs/alerts/1", json={"bdb_size": {"threshold": "55.5"}})
     await client.post("/v1/bdbs/alerts/1", json={"bdb_size": {"enabled": True}})
-    found = await fetch(client, "/bdbs/alerts/1/bdb_size")
-    assert (found["enabled"], found["threshold"]) == (True, "55.5")
+    alert = await fetch(client, "/bdbs/alerts/1/bdb_size")
+    assert (alert["enabled"], alert["threshold"]) == (True, "55.5")
     dry = await client.post("/v1/bdbs/alerts/1?dry_run", json={"bdb_size": {"enabled": False}})
     assert dry.status_code == 200
-    assert (await fetch(client, "/bdbs/alerts/1/bdb_size")) == found
+    assert (await fetch(client, "/bdbs/alerts/1/bdb_size")) == alert
 
 
 @pytest.mark.store_in_all
@@ -126,14 +129,14 @@ async def test_node_alerts_use_the_settings_of_the_cluster(
     settings = {"node_memory": {"enabled": True, "threshold": "60"}, "cluster_even_node_count": True}
     assert (await client.put("/v1/cluster", json={"alert_settings": settings})).status_code == 200
     await evaluate(collector, monkeypatch, 0, available_memory=1.0)
-    every = await fetch(client, "/nodes/alerts")
-    assert set(every) == {"1", "2", "3"}
-    assert set(every["1"]) == {name for name in CLUSTER.rules if name.startswith("node_")}
-    assert every["1"]["node_memory"]["change_value"] == {"state": True, "global_threshold": "60"}
-    assert every["2"]["node_memory"]["state"] is False
-    assert await fetch(client, "/nodes/alerts/1") == every["1"]
-    assert await fetch(client, "/nodes/alerts/1/node_memory") == every["1"]["node_memory"]
-    assert await fetch(client, "/nodes/alerts/1?ignore_settings=true") == every["1"]
+    alerts = await fetch(client, "/nodes/alerts")
+    assert set(alerts) == {"1", "2", "3"}
+    assert set(alerts["1"]) == {name for name in CLUSTER.rules if name.startswith("node_")}
+    assert alerts["1"]["node_memory"]["change_value"] == {"state": True, "global_threshold": "60"}
+    assert alerts["2"]["node_memory"]["state"] is False
+    assert await fetch(client, "/nodes/alerts/1") == alerts["1"]
+    assert await fetch(client, "/nodes/alerts/1/node_memory") == alerts["1"]["node_memory"]
+    assert await fetch(client, "/nodes/alerts/1?ignore_settings=true") == alerts["1"]
     assert (await fetch(client, "/cluster/alerts/cluster_even_node_count"))["state"] is False
     async with console.store.begin() as session:
         await session.delete(await session.get(Node, 3))

@@ -79,11 +79,11 @@ async def test_test_message_reports_the_error(
     console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uid = (await create(client))["uid"]
-    sent: list[bytes] = []
+    bodies: list[bytes] = []
 
     async def send(_url: str, body: bytes, _headers: object, _ca: str = "") -> None:
-        sent.append(body)
-        if len(sent) > 1:
+        bodies.append(body)
+        if len(bodies) > 1:
             raise DeliveryFailed("It answered 404 Not Found.")
 
     monkeypatch.setattr(console.notifier._courier._hooks, "send", send)
@@ -114,6 +114,11 @@ async def test_webhooks_require_an_administrator(console: Console, client: httpx
         ({"kind": "email", "url": "https://hooks.example.org/a"}, "invalid_url"),
         ({"kind": "email", "url": "mailto:ann@example.org?bcc=eve@example.org"}, "invalid_url"),
         ({"kind": "webhook", "url": "mailto:ann@example.org"}, "invalid_url"),
+        ({"kind": "email", "url": "mailto:ann@example..org"}, "invalid_url"),
+        ({"kind": "webhook", "url": "http://xn--/"}, "invalid_url"),
+        ({"kind": "webhook", "url": "https://hooks..example.org/"}, "invalid_url"),
+        ({"kind": "alertmanager", "url": "http://999.1.1.1:9093"}, "invalid_url"),
+        ({"kind": "syslog", "url": "syslog+tcp://logs..example.org"}, "invalid_url"),
         ({"kind": "alertmanager", "url": "http://127.0.0.1:9093", "events": "all"}, "invalid_events"),
     ],
 )
@@ -131,8 +136,8 @@ async def test_email_webhook_can_be_muted(client: httpx.AsyncClient) -> None:
     muted = (await client.put(path, json={"silent_minutes": 60})).json()
     assert muted["silent_until"] > webhook["created_time"]
     assert (await client.put(path, json={"silent_minutes": 0})).json()["silent_until"] is None
-    for wrong in ({"silent_minutes": -1}, {"silent_minutes": 10**6}, {"kind": "webhook"}):
-        assert (await client.put(path, json=wrong)).status_code == 400
+    for invalid in ({"silent_minutes": -1}, {"silent_minutes": 10**6}, {"kind": "webhook"}):
+        assert (await client.put(path, json=invalid)).status_code == 400
     assert (await client.put(path, json={"url": "https://example.org"})).status_code == 406
     failed = await client.post(f"{path}/test")
     assert (failed.status_code, "Set smtp_host" in failed.json()["description"]) == (503, True)
@@ -157,15 +162,15 @@ async def test_syslog_webhook_receives_the_audit_log(client: httpx.AsyncClient, 
     )
     path = f"{PATH}/{webhook['uid']}"
     assert (await client.put(path, json={"ca": ""})).json()["ca"] == ""
-    for wrong, code in (
+    for invalid, code in (
         ({"ca": "junk"}, "invalid_certificate"),
         ({"ca": ca.replace("A", "B")}, "invalid_certificate"),
         ({"ca": "x" * 70_000}, "invalid_certificate"),
         ({"silent_minutes": 5}, "invalid_silence"),
         ({"url": "https://siem.example.org"}, "invalid_url"),
     ):
-        reply = await client.put(path, json=wrong)
-        assert (reply.status_code, reply.json()["error_code"]) == (406, code), wrong
+        reply = await client.put(path, json=invalid)
+        assert (reply.status_code, reply.json()["error_code"]) == (406, code), invalid
     assert (await client.put(path, json={"events": "alarms", "silent_minutes": 5})).status_code == 200
 
 

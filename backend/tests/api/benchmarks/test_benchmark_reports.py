@@ -36,8 +36,8 @@ async def add_completed_run(
                     repetition=repetition,
                     node_uid=1,
                     status="ended",
-                    began=fake_load_generator.begin_line(now.timestamp()),
-                    ended=last,
+                    first_line=fake_load_generator.begin_line(now.timestamp()),
+                    last_line=last,
                 )
             )
             await benchmark_runs.add_seconds(
@@ -87,7 +87,7 @@ async def report(client: httpx.AsyncClient, kind: str) -> httpx.Response:
 async def test_report_formats(client: httpx.AsyncClient, console: Console) -> None:
     await add_completed_run(console, 1, [1000, 1010])
     text = (await report(client, "markdown")).text
-    assert "# Benchmark 1: run <b> \\| x" in text
+    assert "# Benchmark 1: run &lt;b&gt; \\| x" in text
     assert "| 1 ms average latency | 1,010 | 0.2 | 0.2 |" in text
     assert "| p99_ms | 1 | 0.2 | yes |" in text
     rows = list(csv.DictReader(io.StringIO((await report(client, "csv")).text)))
@@ -115,8 +115,8 @@ async def test_runs_are_compared(client: httpx.AsyncClient, console: Console) ->
     assert [[point["percentile"] for point in run["percentiles"]][-1] for run in comparison["runs"]] == [100, 100]
     [difference] = next(each for each in comparison["figures"] if each["name"] == "ops_per_second")["differences"]
     assert (difference["ratio"], difference["stands_out"]) == (1.5, True)
-    for wrong, status in (("1", 400), ("1,x", 400), ("1,2,3,4,5,6,7", 400), ("1,9", 404)):
-        assert (await client.get("/v1/benchmarks/compare", params={"uids": wrong})).status_code == status
+    for invalid, status in (("1", 400), ("1,x", 400), ("1,2,3,4,5,6,7", 400), ("1,9", 404)):
+        assert (await client.get("/v1/benchmarks/compare", params={"uids": invalid})).status_code == status
 
 
 async def test_cluster_data_of_a_run(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:

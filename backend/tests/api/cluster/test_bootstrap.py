@@ -52,8 +52,8 @@ async def test_administrator_creates_the_cluster_once(console: Console, path: st
         assert reply.status_code == 200, reply.text
         assert reply.json()["bootstrap_status"]["state"] == "completed"
         remote.auth = ("first@example.org", "a long password")
-        again = await remote.post(path, json=BODY)
-        assert (again.status_code, again.json()["error_code"]) == (409, "cluster_exists")
+        repeated = await remote.post(path, json=BODY)
+        assert (repeated.status_code, repeated.json()["error_code"]) == (409, "cluster_exists")
         assert (await remote.get("/v1/cluster")).json()["name"] == "bench.example.org"
 
 
@@ -175,8 +175,8 @@ async def test_invalid_bootstrap_requests_are_refused(
 async def test_validation_stores_nothing(client: httpx.AsyncClient) -> None:
     assert (await client.post(VALIDATE, json=BODY)).status_code == 200
     assert await state_of(client) == "idle"
-    for wrong in ({"cluster": {"name": "no_host"}}, {"credentials": {"username": "a:b", "password": "a long one"}}):
-        assert (await client.post(VALIDATE, json={**BODY, **wrong})).status_code == 406
+    for invalid in ({"cluster": {"name": "no_host"}}, {"credentials": {"username": "a:b", "password": "a long one"}}):
+        assert (await client.post(VALIDATE, json={**BODY, **invalid})).status_code == 406
     reply = await client.post("/v1/bootstrap/validate/join_cluster", json=BODY)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "config_error")
     assert (await client.post(CREATE, json=BODY)).status_code == 200

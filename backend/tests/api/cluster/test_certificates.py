@@ -23,8 +23,8 @@ async def test_certificates_are_returned_without_keys(client: httpx.AsyncClient)
     assert bdb_certificate["uid"] == uid
     certificate = x509.load_pem_x509_certificate(bdb_certificate["certificate"].encode())
     assert f"{certificate.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}" == bdb_certificate["valid_until"]
-    own = x509.load_pem_x509_certificate(certificates["api_cert"].encode())
-    own.verify_directly_issued_by(x509.load_pem_x509_certificate(certificates["ca_cert"].encode()))
+    api_certificate = x509.load_pem_x509_certificate(certificates["api_cert"].encode())
+    api_certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(certificates["ca_cert"].encode()))
 
 
 @pytest.mark.parametrize("body", [None, {}, {"name": "data_internode_encryption"}])
@@ -48,8 +48,8 @@ async def test_database_cas_are_replaced_in_steps(client: httpx.AsyncClient) -> 
     [after] = (await client.get("/v1/cluster/certificates")).json()["data_internode_encryption"]
     assert (before["replacing"], after["replacing"]) == ("", "announced")
     assert before["authority"] == after["authority"], "until all shards trust the next CA as well"
-    authority = x509.load_pem_x509_certificate(before["certificate"].encode()).issuer.rfc4514_string()
-    assert "Shardboard database" in authority
+    issuer = x509.load_pem_x509_certificate(before["certificate"].encode()).issuer.rfc4514_string()
+    assert "Shardboard database" in issuer
     assert len(before["authority"]) == 64
     logs = (await client.get("/v1/logs")).json()
     assert [event["description"] for event in logs if event["type"] == "certificates_rotated"] == [
@@ -63,15 +63,15 @@ async def test_other_certificates_cannot_be_rotated(client: httpx.AsyncClient) -
 
 
 async def test_database_is_encrypted_unless_disabled_by_it_or_the_policy(client: httpx.AsyncClient) -> None:
-    async def encrypted(**fields: object) -> bool:
+    async def is_encrypted(**fields: object) -> bool:
         bdb = (await client.post("/v1/bdbs", params={"dry_run": "true"}, json=GOOD | fields)).json()
         return bool(bdb["data_internode_encryption"])
 
-    assert await encrypted()
-    assert not await encrypted(data_internode_encryption=False)
+    assert await is_encrypted()
+    assert not await is_encrypted(data_internode_encryption=False)
     await client.put("/v1/cluster/policy", json={"data_internode_encryption": False})
-    assert not await encrypted()
-    assert await encrypted(data_internode_encryption=True)
+    assert not await is_encrypted()
+    assert await is_encrypted(data_internode_encryption=True)
 
 
 async def test_encryption_cannot_be_changed_after_creation(client: httpx.AsyncClient) -> None:
@@ -102,8 +102,8 @@ async def test_custom_console_certificate_is_installed_and_removed(client: httpx
     assert "console.example.com" in event.description
     assert (await client.delete("/v1/cluster/certificates/api")).status_code == 200
     assert (await client.get("/v1/cluster/certificates")).json()["console"]["source"] == "own"
-    again = await client.delete("/v1/cluster/certificates/api")
-    assert (again.status_code, again.json()["error_code"]) == (403, "required_certificate")
+    repeated = await client.delete("/v1/cluster/certificates/api")
+    assert (repeated.status_code, repeated.json()["error_code"]) == (403, "required_certificate")
     assert (await client.delete("/v1/cluster/certificates/nobody")).status_code == 404
 
 
@@ -126,12 +126,12 @@ async def test_unsupported_certificate_names_are_refused(
 
 async def test_invalid_certificates_are_refused_without_changes(client: httpx.AsyncClient, console: Console) -> None:
     signed, other = sign("mine"), sign("other")
-    good = {"name": "api", "certificate": signed.pem, "key": signed.key_pem}
+    valid = {"name": "api", "certificate": signed.pem, "key": signed.key_pem}
     for certificates, status in (
         ([], 400),
-        ([good | {"key": other.key_pem}], 400),
-        ([good, {"name": "cm", "certificate": other.pem, "key": other.key_pem}], 400),
-        ([good | {"certificate": "x" * 70_000}], 400),
+        ([valid | {"key": other.key_pem}], 400),
+        ([valid, {"name": "cm", "certificate": other.pem, "key": other.key_pem}], 400),
+        ([valid | {"certificate": "x" * 70_000}], 400),
     ):
         reply = await client.put("/v1/cluster/certificates", json={"certificates": certificates})
         assert (reply.status_code, console.certificate.source) == (status, "own")

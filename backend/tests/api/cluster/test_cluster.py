@@ -44,7 +44,8 @@ async def test_cluster_is_updated(client: httpx.AsyncClient) -> None:
     assert dry.status_code == 200
     assert (await client.get("/v1/cluster")).json() == before
     reply = await client.put("/v1/cluster", json={**before, **changed, "name": "other", "unknown": 1})
-    assert reply.json() == {**before, **changed}
+    warnings = [{"field": "unknown", "message": 'unknown field "unknown"'}]
+    assert reply.json() == {**before, **changed, "warnings": warnings}
     assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["type"] == "cluster_updated"
 
 
@@ -55,6 +56,11 @@ async def test_cluster_is_updated(client: httpx.AsyncClient) -> None:
         {"reserved_ports": ["x"]},
         {"reserved_ports": [-12669]},
         {"email_from": "\0"},
+        {"email_from": "a,b@example.org"},
+        {"email_from": "ann@example..org"},
+        {"smtp_host": "mail..example.org"},
+        {"smtp_host": "-mail.example.org"},
+        {"smtp_host": "a" * 64},
         {"smtp_port": True},
         {"cm_port": 70000},
         {"cm_session_timeout_minutes": -1},
@@ -79,16 +85,16 @@ async def test_health_lists_active_alarms(client: httpx.AsyncClient, console: Co
     assert (await client.get("/v1/cluster/health")).json() == {"status": "ok", "alarms": []}
     common = {"source": "node", "originator": "system", "description": "It was so."}
     async with console.store.begin() as session:
-        for type_, severity, open_ in (
+        for type_, severity, is_open in (
             ("alarm_clock", "WARNING", True),
             ("alarm_storage_full", "ERROR", True),
             ("alarm_two_primaries", "ERROR", False),
             ("node_failed", "ERROR", True),
         ):
             moment = datetime.now(UTC)
-            ended = None if open_ else moment
-            details = {"open": open_}
-            session.add(Event(type=type_, severity=severity, time=moment, ended_at=ended, details=details, **common))
+            ended_at = None if is_open else moment
+            details = {"open": is_open}
+            session.add(Event(type=type_, severity=severity, time=moment, ended_at=ended_at, details=details, **common))
     health = (await client.get("/v1/cluster/health")).json()
     assert health["status"] == "error"
     assert [alarm["type"] for alarm in health["alarms"]] == ["alarm_storage_full", "alarm_clock"]
@@ -124,8 +130,9 @@ async def test_policy_is_read_and_updated(client: httpx.AsyncClient) -> None:
     assert (policy["shards_overbooking"], policy["default_shards_placement"]) == (True, "dense")
     changes = {"default_shards_placement": "sparse", "failure_detection_sensitivity": "low", "max_slave_full_syncs": 2}
     reply = await client.put("/v1/cluster/policy", json={**changes, "unknown": 1})
-    assert reply.json() == {**policy, **changes}
-    for wrong in (
+    assert reply.json().pop("warnings") == [{"field": "unknown", "message": 'unknown field "unknown"'}]
+    assert (await client.get("/v1/cluster/policy")).json() == {**policy, **changes}
+    for invalid in (
         {"default_shards_placement": "here"},
         {"shards_overbooking": 1},
         {"default_sharded_proxy_policy": 1},
@@ -140,8 +147,8 @@ async def test_policy_is_read_and_updated(client: httpx.AsyncClient) -> None:
         {"redis_upgrade_policy": "minor"},
         {"default_provisioned_redis_version": "seven"},
     ):
-        refused = await client.put("/v1/cluster/policy", json=wrong)
-        assert (refused.status_code, refused.json()["field"]) == (400, next(iter(wrong)))
+        refused = await client.put("/v1/cluster/policy", json=invalid)
+        assert (refused.status_code, refused.json()["field"]) == (400, next(iter(invalid)))
     assert (await client.get("/v1/cluster/policy")).json() == {**policy, **changes}
 
 

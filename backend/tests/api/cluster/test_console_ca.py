@@ -1,4 +1,4 @@
-"""Tests of replacing the console's CA over HTTP, in two steps, also by a CA that an external CA has signed."""
+"""Tests of replacing the console CA over HTTP, in two steps, also by a CA that an external CA has signed."""
 
 from ipaddress import ip_network
 
@@ -49,14 +49,16 @@ async def test_ca_is_announced_and_switched(client: httpx.AsyncClient, console: 
     assert (state["step"], state["following"]) == ("announced", announced.json())
     assert (await client.get("/v1/ca/bundle")).text == before + after
     assert (await client.get("/v1/ca")).text == before, "joining agents receive the CA that their token refers to"
-    own = console.certificate.identity.fingerprint
+    own_fingerprint = console.certificate.identity.fingerprint
     switched = await client.post(f"{PATH}/switch")
     assert (switched.status_code, switched.json()["step"]) == (200, "shown")
     assert switched.json()["former"]["fingerprint"] == fingerprint(before)
     assert (await client.get("/v1/ca")).text == after
-    assert console.certificate.identity.fingerprint != own, "browsers receive a certificate of the present CA"
-    again = await client.post(f"{PATH}/announce")
-    assert (again.status_code, again.json()["error_code"]) == (409, "authority_is_replaced")
+    assert console.certificate.identity.fingerprint != own_fingerprint, (
+        "browsers receive a certificate of the present CA"
+    )
+    repeated = await client.post(f"{PATH}/announce")
+    assert (repeated.status_code, repeated.json()["error_code"]) == (409, "authority_is_replaced")
 
 
 async def test_ca_signed_by_an_external_ca_is_announced_and_switched(
@@ -82,8 +84,8 @@ async def test_ca_signed_by_an_external_ca_is_announced_and_switched(
     assert (await client.post(f"{PATH}/switch")).status_code == 200
     assert (await client.get("/v1/ca")).text + top.pem == chain
     assert chain in (await client.get("/v1/ca/bundle")).text
-    own = console.certificate.identity.chain
-    assert [each.issuer.rfc4514_string() for each in own] == ["CN=shardboard ca", "CN=corporate root"]
+    own_chain = console.certificate.identity.chain
+    assert [each.issuer.rfc4514_string() for each in own_chain] == ["CN=shardboard ca", "CN=corporate root"]
 
 
 @pytest.mark.parametrize(
@@ -116,8 +118,10 @@ async def test_unsuitable_certificate_keeps_the_request_open(client: httpx.Async
     assert (reply.status_code, reply.json()["field"]) == (400, "certificate")
     assert "does not match the key of the request" in reply.json()["description"]
     assert (await get_state(client))["request"] is not None, "another certificate can still be announced"
-    own = await client.post(f"{PATH}/announce")
-    assert (own.status_code, own.json()["error_code"]) == (409, "authority_requested"), "its key would be lost"
+    without_chain = await client.post(f"{PATH}/announce")
+    assert (without_chain.status_code, without_chain.json()["error_code"]) == (409, "authority_requested"), (
+        "its key would be lost"
+    )
 
 
 async def test_default_ca_names_are_unique(client: httpx.AsyncClient) -> None:
@@ -129,16 +133,19 @@ async def test_default_ca_names_are_unique(client: httpx.AsyncClient) -> None:
 
 
 async def test_request_and_announcement_can_be_withdrawn(client: httpx.AsyncClient) -> None:
-    nothing = await client.delete(f"{PATH}/next")
-    assert (nothing.status_code, nothing.json()["error_code"]) == (409, "authority_not_announced")
+    reply_to_withdrawal = await client.delete(f"{PATH}/next")
+    assert (reply_to_withdrawal.status_code, reply_to_withdrawal.json()["error_code"]) == (
+        409,
+        "authority_not_announced",
+    )
     before = await get_state(client)
     for step in ("request", "announce"):
         assert (await client.post(f"{PATH}/{step}")).status_code == 200
         assert (await client.delete(f"{PATH}/next")).status_code == 200
         assert await get_state(client) == before
     descriptions = [event["description"] for event in (await client.get("/v1/logs")).json()]
-    assert "The announcement of a new CA of the console was withdrawn." in descriptions
-    assert "The request for a CA of the console was withdrawn." in descriptions
+    assert "The announcement of a new console CA was withdrawn." in descriptions
+    assert "The request for a console CA was withdrawn." in descriptions
 
 
 @pytest.mark.usefixtures("nodes")
@@ -147,9 +154,9 @@ async def test_switch_is_refused_until_all_agents_trust_the_next_ca(
 ) -> None:
     """Agents are checked again before the switch, because a different agent may now use the address."""
     await client.post(f"{PATH}/announce")
-    waiting = (await get_state(client))["nodes"]
+    nodes_waiting = (await get_state(client))["nodes"]
     reason = "its agent does not trust the new CA yet"
-    assert waiting == [{"uid": uid, "addr": f"10.0.0.{uid}", "waits_for": reason} for uid in (1, 2, 3)]
+    assert nodes_waiting == [{"uid": uid, "addr": f"10.0.0.{uid}", "waits_for": reason} for uid in (1, 2, 3)]
     await console.trust.update()
     assert {node["waits_for"] for node in (await get_state(client))["nodes"]} == {""}  # type: ignore[attr-defined]
     agents.unreachable = {2}
@@ -200,7 +207,7 @@ async def test_agent_that_joins_again_does_not_trust_the_next_ca_yet(
 ) -> None:
     await client.post(f"{PATH}/announce")
     await console.trust.update()
-    token = (await client.post("/v1/join_tokens")).json()["token"]
+    token = (await client.post("/v1/join_tokens", json={"address": "10.0.0.2"})).json()["token"]
     body = {
         "token": token,
         "csr": key_generation.generate()[1],
@@ -209,8 +216,8 @@ async def test_agent_that_joins_again_does_not_trust_the_next_ca_yet(
         "facts": FACTS.model_dump(),
     }
     assert (await client.post("/v1/bootstrap/join", json=body)).json()["node_uid"] == 2
-    waiting = {node["uid"]: node["waits_for"] for node in (await get_state(client))["nodes"]}  # type: ignore[attr-defined]
-    assert waiting == {1: "", 2: "its agent does not trust the new CA yet", 3: ""}
+    reasons = {node["uid"]: node["waits_for"] for node in (await get_state(client))["nodes"]}  # type: ignore[attr-defined]
+    assert reasons == {1: "", 2: "its agent does not trust the new CA yet", 3: ""}
 
 
 async def test_join_from_an_address_that_the_ca_excludes_is_refused(

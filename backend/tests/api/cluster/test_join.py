@@ -29,8 +29,8 @@ pytestmark = pytest.mark.store_in_all
 @pytest.fixture
 async def agent(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client without credentials."""
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_for(console)), base_url="https://console") as opened:
-        yield opened
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app_for(console)), base_url="https://console") as client:
+        yield client
 
 
 def body(token: str) -> dict[str, Any]:
@@ -46,8 +46,9 @@ def body(token: str) -> dict[str, Any]:
     }
 
 
-async def token_of(client: httpx.AsyncClient) -> str:
-    return str((await client.post("/v1/join_tokens")).json()["token"])
+async def token_of(client: httpx.AsyncClient, address: str | None = None) -> str:
+    payload = {"address": address} if address is not None else None
+    return str((await client.post("/v1/join_tokens", json=payload)).json()["token"])
 
 
 async def test_node_joins_with_a_token(
@@ -71,7 +72,8 @@ async def test_issued_certificates_are_recorded(
     client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console
 ) -> None:
     for _ in range(2):  # join twice
-        reply = await agent.post("/v1/bootstrap/join", json=body(await token_of(client)))
+        token = await token_of(client, body("")["addr"])
+        reply = await agent.post("/v1/bootstrap/join", json=body(token))
         async with console.store.begin() as session:
             assert await agent_certificates.is_known(session, serial_of(reply.json()["certificate"]))
     async with console.store.begin() as session:
@@ -93,8 +95,8 @@ async def test_agent_that_renews_its_certificate_gets_a_short_lived_one(
     client: httpx.AsyncClient, agent: httpx.AsyncClient
 ) -> None:
     reply = await agent.post("/v1/bootstrap/join", json=body(await token_of(client)) | {"renews": True})
-    ends = x509.load_pem_x509_certificate(reply.json()["certificate"].encode()).not_valid_after_utc
-    assert ends < datetime.now(UTC) + timedelta(days=PEER_DAYS + 1)
+    expiry = x509.load_pem_x509_certificate(reply.json()["certificate"].encode()).not_valid_after_utc
+    assert expiry < datetime.now(UTC) + timedelta(days=PEER_DAYS + 1)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ async def test_tokens_require_an_administrator(
         ({"token": "sb1.wrong.00"}, 401, "access_denied"),
         ({"token": 5}, 400, "bad_request"),
         ({"csr": "garbage"}, 406, "invalid_certificate"),
-        ({"csr": "x" * 20000}, 400, "bad_request"),
+        ({"csr": "x" * 20000}, 413, "body_too_large"),
         ({"addr": "0.0.0.0"}, 406, "config_error"),  # noqa: S104
         ({"agent_port": 80}, 400, "bad_request"),
         ({"agent_port": 70000}, 400, "bad_request"),
@@ -216,3 +218,17 @@ async def test_agent_can_be_only_one_release_newer(client: httpx.AsyncClient, ag
         "/v1/bootstrap/join", json=join_body, headers={protocol.HEADER: str(protocol.PROTOCOL + 1)}
     )
     assert reply.status_code == 200, reply.text
+
+
+async def test_agent_of_another_console_is_reported(
+    client: httpx.AsyncClient, agent: httpx.AsyncClient, console: Console
+) -> None:
+    token = await token_of(client, "127.0.1.1")
+    for request in ({"token": token, "addr": "127.0.1.2"}, {"token": "sb1.unknown.0", "addr": "127.0.1.1"}):
+        assert (await agent.post("/v1/bootstrap/join_conflict", json=request)).status_code == 401
+    reply = await agent.post("/v1/bootstrap/join_conflict", json={"token": token, "addr": "127.0.1.1"})
+    assert (reply.status_code, reply.json()) == (200, {})
+    reported = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "node_join_conflict"]
+    assert [each["severity"] for each in reported] == ["WARNING"]
+    assert reported[0]["description"].startswith("The agent of 127.0.1.1 did not join: it belongs to another console")
+    assert (await agent.post("/v1/bootstrap/join", json=body(token))).status_code == 200, "the token is still valid"

@@ -29,7 +29,7 @@ async def newest_moves(console: Console) -> list[tuple[int | None, ...]]:
     """Return the moves of the newest action: removed shard, target node, and shard that becomes primary."""
     async with console.store.read() as session:
         newest = (await actions.list_recent(session))[0]
-    return [(each["leaves"], each["to"], each["leads"]) for each in newest.params["moves"]]
+    return [(each["removed"], each["to"], each["promote"]) for each in newest.params["moves"]]
 
 
 async def refused(client: httpx.AsyncClient, path: str, **body: Any) -> tuple[int, str]:
@@ -59,8 +59,8 @@ async def test_maintenance_moves_all_shards(client: httpx.AsyncClient, console: 
     [snapshot] = (await client.get("/v1/nodes/2/snapshots")).json()
     assert snapshot["shards"] == 2
     assert (await client.get("/v1/nodes/2/status")).json()["maintenance_snapshot"]["name"] == snapshot["name"]
-    again = await client.post("/v1/nodes/2/actions/maintenance_on")
-    assert (again.status_code, again.json()["error_code"]) == (409, "busy")
+    repeated = await client.post("/v1/nodes/2/actions/maintenance_on")
+    assert (repeated.status_code, repeated.json()["error_code"]) == (409, "busy")
     assert (await client.delete(f"/v1/nodes/2/snapshots/{snapshot['name']}")).status_code == 403
     steps = (await client.get(f"/v2/actions/{reply.json()['task_id']}")).json()["additional_info"]["steps"]
     assert [step["name"] for step in steps] == [

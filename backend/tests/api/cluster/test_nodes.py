@@ -13,11 +13,11 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 async def test_nodes_are_listed(client: httpx.AsyncClient) -> None:
     await client.post("/v1/bdbs", json={"name": "db", "memory_size": 2**30, "replication": True})
-    listed = (await client.get("/v1/nodes")).json()
-    assert [node["uid"] for node in listed] == [1, 2, 3]
-    for node in listed:
+    node_list = (await client.get("/v1/nodes")).json()
+    assert [node["uid"] for node in node_list] == [1, 2, 3]
+    for node in node_list:
         NodeShape.model_validate(node, strict=True)
-    first = listed[0]
+    first = node_list[0]
     assert isinstance(first["persistent_storage_size"], float)
     assert (first["status"], first["max_redis_forks"], first["shard_list"]) == ("active", -1, [1])
     assert first["supported_database_versions"][0]["db_type"] == "redis"
@@ -100,3 +100,25 @@ async def test_host_checks_are_returned(client: httpx.AsyncClient, console: Cons
     assert (await client.get("/v1/nodes/1/host")).json() == [check]
     assert (await client.get("/v1/nodes/2/host")).json() == []
     assert (await client.get("/v1/nodes/9/host")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("report", "shown"),
+    [
+        (None, {}),
+        ({"state": "active", "detail": ""}, {"firewall": "active"}),
+        ({"state": "unavailable", "detail": "no nft"}, {"firewall": "unavailable", "firewall_detail": "no nft"}),
+    ],
+)
+async def test_state_of_the_firewall_is_returned(
+    client: httpx.AsyncClient,
+    console: Console,
+    nodes: list[Node],
+    report: dict[str, str] | None,
+    shown: dict[str, str],
+) -> None:
+    async with console.store.begin() as session:
+        row = await session.get_one(Node, 1)
+        row.facts = {**row.facts, "firewall": report}
+    reply = (await client.get("/v1/nodes/1")).json()
+    assert {name: reply[name] for name in reply if name.startswith("firewall")} == shown

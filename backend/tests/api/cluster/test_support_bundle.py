@@ -36,11 +36,11 @@ def files(reply: httpx.Response) -> dict[str, str]:
     with tarfile.open(fileobj=io.BytesIO(reply.content), mode="r:gz") as archive:
         content = {}
         for entry in archive.getmembers():
-            opened = archive.extractfile(entry)
-            assert opened is not None
+            extracted = archive.extractfile(entry)
+            assert extracted is not None
             directory, _, path = entry.name.partition("/")
             assert reply.headers["content-disposition"] == f'attachment; filename="{directory}.tar.gz"'
-            content[path] = opened.read().decode()
+            content[path] = extracted.read().decode()
         return content
 
 
@@ -110,11 +110,11 @@ async def test_bundle_contains_no_secrets(
     )
     agents.logged[1] = NodeLogs(agent=log_text + "postgresql://me:word@store/db\n", shards={1: log_text})
     reply = await client.get(CLUSTER_BUNDLE)
-    everything = "\n".join(files(reply).values())
+    content = "\n".join(files(reply).values())
     for secret in ("sesame", "ten-words", "wJalrXUtnFEMI", "of-the-agents", "hush-hush", "T0001", "MIIE", "me:word"):
-        assert secret not in everything
+        assert secret not in content
     assert files(reply)["logs/node-1/agent.log"] == 'AUTH *** "***" *** *** *** *** *** *** postgresql://***@store/db\n'
-    assert "shelf" not in everything  # backup locations are returned only to editors
+    assert "shelf" not in content  # backup locations are returned only to editors
 
 
 async def test_passwords_equal_to_common_words_do_not_damage_the_bundle(
@@ -181,11 +181,11 @@ async def test_bundle_of_one_node_or_database(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
     await active_database.create_active_database(console, agents, pairs=1)  # on nodes 1 and 2
-    of_node = files(await client.get("/v1/nodes/3/debuginfo"))
-    assert {path.split("/")[1] for path in of_node if path.startswith("logs/node")} == {"node-3"}
+    node_files = files(await client.get("/v1/nodes/3/debuginfo"))
+    assert {path.split("/")[1] for path in node_files if path.startswith("logs/node")} == {"node-3"}
     for path in ("/v1/bdbs/1/debuginfo", "/v1/debuginfo/all/bdb/1", "/v1/debuginfo/node/bdb/1"):
-        of_bdb = files(await client.get(path))
-        assert {path.split("/")[1] for path in of_bdb if path.startswith("logs/node")} == {"node-1", "node-2"}
+        bdb_files = files(await client.get(path))
+        assert {path.split("/")[1] for path in bdb_files if path.startswith("logs/node")} == {"node-1", "node-2"}
     for path in ("/v1/nodes/9/debuginfo", "/v1/bdbs/9/debuginfo", "/v1/debuginfo/all/bdb/9"):
         assert (await client.get(path)).status_code == 404
     for path in ("/v1/nodes/debuginfo", "/v1/bdbs/debuginfo", "/v1/debuginfo/all", "/v1/debuginfo/node"):

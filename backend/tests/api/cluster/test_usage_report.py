@@ -22,8 +22,8 @@ async def test_report_has_a_line_per_database_and_a_checksum(
     [usage] = [json.loads(line) for line in lines]
     assert (usage["bdb_uid"], usage["type"], usage["master_shards_count"]) == ("1", "core", 3)
     assert usage["license"]["ram_shards_in_use"] == 6
-    again = json.loads((await client.get("/v1/usage_report")).content.splitlines()[0])
-    assert again["cluster_uuid"] == usage["cluster_uuid"]
+    repeated = json.loads((await client.get("/v1/usage_report")).content.splitlines()[0])
+    assert repeated["cluster_uuid"] == usage["cluster_uuid"]
 
 
 async def test_report_without_databases_has_only_the_checksum(client: httpx.AsyncClient) -> None:

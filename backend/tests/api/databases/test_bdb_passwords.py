@@ -78,8 +78,8 @@ async def test_invalid_password_changes_are_refused(client: httpx.AsyncClient, c
 
     assert await code("DELETE", "alpha-one") == (406, "last_password")
     assert await code("DELETE", "unknown") == (404, "password_not_found")
-    for wrong, status in (("", 406), ("two words", 400), ("ä", 400), (7, 400), ("x" * 513, 400)):
-        assert (await code("POST", wrong))[0] == (await code("PUT", wrong))[0] == status
+    for invalid, status in (("", 406), ("two words", 400), ("ä", 400), (7, 400), ("x" * 513, 400)):
+        assert (await code("POST", invalid))[0] == (await code("PUT", invalid))[0] == status
     for number in range(2, 11):
         await change_password(client, console, "POST", f"password-{number}")
     assert await code("POST", "one too many") == (400, "bad_request")
@@ -134,5 +134,5 @@ async def test_internal_password_is_reset(client: httpx.AsyncClient, console: Co
     output = reply.text + (await client.get("/v1/logs")).text + (await client.get("/v1/actions")).text
     assert not any(each in output for each in (current, next_password))
     assert (await client.put("/v1/bdbs/77/reset_admin_pass")).json()["error_code"] == "db_not_found"
-    wrong = (await client.put("/v1/bdbs/1/reset")).json()["description"]
-    assert wrong == "Databases do not have the action reset. Use flush or reset_admin_pass."
+    message = (await client.put("/v1/bdbs/1/reset")).json()["description"]
+    assert message == "Databases do not have the action reset. Use flush or reset_admin_pass."

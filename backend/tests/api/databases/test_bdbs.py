@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
 async def create(client: httpx.AsyncClient, **changes: Any) -> dict[str, Any]:
-    reply = await client.post("/v1/bdbs", json={**GOOD, **changes})
+    reply = await client.post("/v1/bdbs?allow_duplicate_name", json={**GOOD, **changes})
     assert reply.status_code == 200, reply.text
     body: dict[str, Any] = reply.json()
     return body
@@ -85,7 +85,9 @@ async def test_memory_is_limited_without_overbooking(client: httpx.AsyncClient) 
     assert (reply.status_code, reply.json()["error_code"]) == (406, "insufficient_resources")
     assert "GiB" in reply.json()["description"]
     await create(client, memory_size=8 * 2**30)
-    assert (await client.post("/v1/bdbs", json={**GOOD, "memory_size": 8 * 2**30 + 1})).status_code == 406
+    assert (
+        await client.post("/v1/bdbs", json={**GOOD, "name": "larger", "memory_size": 8 * 2**30 + 1})
+    ).status_code == 406
 
 
 async def test_fields_without_effect_are_stored_and_returned(client: httpx.AsyncClient) -> None:
@@ -98,10 +100,10 @@ async def test_fields_without_effect_are_stored_and_returned(client: httpx.Async
 
 async def test_database_can_be_created_from_the_object_of_another(client: httpx.AsyncClient) -> None:
     first = await create(client, sharding=True, shards_count=3, replication=True)
-    again = await client.post("/v1/bdbs", json={**first, "uid": 0, "name": "copy"})
-    assert again.status_code == 200, again.text
-    assert again.json()["uid"] == 2
-    assert again.json()["endpoints"][0]["port"] == 12001
+    repeated = await client.post("/v1/bdbs", json={**first, "uid": 0, "name": "copy"})
+    assert repeated.status_code == 200, repeated.text
+    assert repeated.json()["uid"] == 2
+    assert repeated.json()["endpoints"][0]["port"] == 12001
 
 
 @pytest.mark.parametrize("flag", ["?dry_run", "?dry_run=true", "?dry_run=1"])
@@ -118,7 +120,13 @@ async def test_dry_run_stores_nothing(client: httpx.AsyncClient, flag: str) -> N
 async def test_fields_parameter_selects_fields(client: httpx.AsyncClient) -> None:
     await create(client)
     assert (await client.get("/v1/bdbs?fields=uid,name")).json() == [{"uid": 1, "name": "db"}]
-    assert (await client.get("/v1/bdbs/1?fields=uid, status, nothing")).json() == {"uid": 1, "status": "pending"}
+    assert (await client.get("/v1/bdbs/1?fields=uid, status")).json() == {"uid": 1, "status": "pending"}
+    assert (await client.get("/v1/bdbs/1?fields=uid&fields=status")).json() == {"uid": 1, "status": "pending"}
+    for path in ("/v1/bdbs", "/v1/bdbs/1"):
+        reply = await client.get(f"{path}?fields=uid,nothing")
+        assert (reply.status_code, reply.json()["field"]) == (400, "fields")
+        assert "nothing does not exist" in reply.json()["description"]
+        assert "memory_size" in reply.json()["description"]
 
 
 async def test_explicit_uid_is_used(client: httpx.AsyncClient) -> None:
@@ -127,25 +135,25 @@ async def test_explicit_uid_is_used(client: httpx.AsyncClient) -> None:
 
 
 async def test_largest_uid_does_not_prevent_further_databases(client: httpx.AsyncClient) -> None:
-    greatest = 10**9 - 1
-    assert (await client.post("/v1/bdbs", json={**GOOD, "uid": greatest + 1})).status_code == 400
-    assert [(await create(client, uid=uid))["uid"] for uid in (greatest, 1)] == [greatest, 1]
+    max_uid = 10**9 - 1
+    assert (await client.post("/v1/bdbs", json={**GOOD, "uid": max_uid + 1})).status_code == 400
+    assert [(await create(client, uid=uid))["uid"] for uid in (max_uid, 1)] == [max_uid, 1]
     assert (await create(client))["uid"] == 2
-    assert (await create(client, uid=greatest - 1))["uid"] == greatest - 1
+    assert (await create(client, uid=max_uid - 1))["uid"] == max_uid - 1
     assert (await create(client))["uid"] == 3
-    assert (await client.get(f"/v1/history?topic=shards:{greatest}&metrics=total_req&from=0")).status_code == 200
+    assert (await client.get(f"/v1/history?topic=shards:{max_uid}&metrics=total_req&from=0")).status_code == 200
 
 
 async def test_persistence_is_an_alias_of_data_persistence(client: httpx.AsyncClient, console: Console) -> None:
     bdb = await create(client, persistence="aof")
     assert (bdb["data_persistence"], "persistence" in bdb) == ("aof", False)
     assert (await create(client, persistence="aof", data_persistence="aof"))["data_persistence"] == "aof"
-    for wrong, status, field in (
+    for invalid, status, field in (
         ({"persistence": "aof", "data_persistence": "disabled"}, 400, "persistence"),
         ({"persistence": "aof-every-second"}, 406, "data_persistence"),
         ({"persistence": True}, 400, "data_persistence"),
     ):
-        refused = await client.post("/v1/bdbs", json={**GOOD, **wrong})
+        refused = await client.post("/v1/bdbs", json={**GOOD, **invalid})
         assert (refused.status_code, refused.json()["field"]) == (status, field)
     await activate(console, 1)
     assert (await client.put("/v1/bdbs/1", json={"persistence": "aof"})).status_code == 200
@@ -198,7 +206,7 @@ async def test_ram_of_a_database_on_flash_can_be_changed(client: httpx.AsyncClie
         node = await session.get_one(Node, 1)
         node.facts = {**node.facts, "flash_size": 10 * 2**30, "flash_path": "/mnt/flash"}
     bdb = (await client.post("/v1/bdbs", json={"name": "db", "memory_size": 2**30, "bigstore": True})).json()
-    assert bdb["bigstore_ram_size"] == -(-(2**30) // 10), "10 % by default"
+    assert bdb["bigstore_ram_size"] == -(-(2**30) // 10), "10% by default"
     await activate(console, 1)
     for path in ("/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"):
         for size, code in ((2**20, "replication_size_violation"), (2**31, "bad_request")):
@@ -206,8 +214,8 @@ async def test_ram_of_a_database_on_flash_can_be_changed(client: httpx.AsyncClie
             assert (refused.status_code, refused.json()["error_code"]) == (406, code)
     too_large = await client.put("/v1/bdbs/1", json={"memory_size": 20 * 2**30, "bigstore_ram_size": 2 * 2**30})
     assert "more bytes of flash" in too_large.json()["description"]
-    immutable = await client.put("/v1/bdbs/1", json={"bigstore": False})
-    assert immutable.json()["description"].startswith("bigstore of an existing database cannot be changed")
+    immutable_reply = await client.put("/v1/bdbs/1", json={"bigstore": False})
+    assert immutable_reply.json()["description"].startswith("bigstore of an existing database cannot be changed")
     changed = await client.put("/v1/bdbs/1", json={"bigstore_ram_size": 2**29})
     assert changed.status_code == 200, changed.text
     action = (await client.get(f"/v2/actions/{changed.json()['action_uid']}")).json()
@@ -334,7 +342,9 @@ async def test_access_depends_on_the_role(
         return
     assert reply.json()["authentication_redis_pass"] == ("s3cret" if may_edit else "")
     assert reply.json()["authentication"] is True
-    assert (await client.post("/v1/bdbs?dry_run", json=GOOD)).status_code == (200 if may_edit else 403)
+    assert (await client.post("/v1/bdbs?dry_run", json={**GOOD, "name": "other"})).status_code == (
+        200 if may_edit else 403
+    )
     assert (await client.get("/v1/logs")).status_code == (200 if may_edit else 403)
     assert (await client.put("/v1/cluster", json={})).status_code == 403
 
@@ -349,6 +359,6 @@ async def test_concurrent_creations_get_distinct_uids_and_ports(client: httpx.As
 async def test_disabled_commands_are_stored_as_written(client: httpx.AsyncClient) -> None:
     bdb = await create(client, disabled_commands="FLUSHALL, keys")
     assert bdb["disabled_commands"] == "FLUSHALL, keys"
-    for wrong in ("nosuch", "HELLO", "@all"):
-        reply = await client.post("/v1/bdbs", json={**GOOD, "disabled_commands": wrong})
+    for invalid in ("nosuch", "HELLO", "@all"):
+        reply = await client.post("/v1/bdbs", json={**GOOD, "disabled_commands": invalid})
         assert (reply.status_code, reply.json()["field"]) == (406, "disabled_commands")

@@ -66,11 +66,11 @@ async def test_clients_are_returned(client: httpx.AsyncClient, agents: FakeAgent
 async def test_unavailable_diagnostics_are_reported_with_the_reason(
     client: httpx.AsyncClient, agents: FakeAgents
 ) -> None:
-    agents.replies[1, "INFO everything"] = "-no answer within 5 s"
+    agents.replies[1, "INFO everything"] = "-no reply within 5 s"
     reply = await client.get("/v1/shards/1/info")
     assert (reply.status_code, reply.json()["description"]) == (
         409,
-        "Shard redis:1 does not respond: no answer within 5 s.",
+        "Shard redis:1 does not respond: no reply within 5 s.",
     )
     agents.replies[1, "SLOWLOG GET 32"] = "what?"
     assert (await client.get("/v1/shards/1/slowlog")).status_code == 409

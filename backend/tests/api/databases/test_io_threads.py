@@ -58,11 +58,13 @@ async def test_default_depends_on_cores_per_shard(client: httpx.AsyncClient, con
     first = (await client.post("/v1/bdbs", json=GOOD)).json()
     assert first["io_threads"] == 2, "the first shard has all four cores"
     assert (await client.post("/v1/bdbs", json={**first, "uid": 0, "name": "copy"})).json()["io_threads"] == 2
-    assert (await client.post("/v1/bdbs", json={**GOOD, "io_threads": 0, "use_nodes": ["1"]})).json()["io_threads"] == 1
+    assert (await client.post("/v1/bdbs", json={**GOOD, "name": "third", "io_threads": 0, "use_nodes": ["1"]})).json()[
+        "io_threads"
+    ] == 1
     await set_facts(console, cores=16, machine_id="one")
-    assert (await client.post("/v1/bdbs", json={**GOOD, "use_nodes": ["3"]})).json()["io_threads"] == 2, (
-        "the machine has four shards"
-    )
+    assert (await client.post("/v1/bdbs", json={**GOOD, "name": "fourth", "use_nodes": ["3"]})).json()[
+        "io_threads"
+    ] == 2, "the machine has four shards"
 
 
 async def test_requested_number_is_used(client: httpx.AsyncClient, console: Console) -> None:
@@ -117,7 +119,7 @@ async def test_shards_of_valkey_8_are_replaced_one_by_one(client: httpx.AsyncCli
     assert (plan.status_code, await newest(console)) == (200, None)
     assert (await client.put("/v1/bdbs/1", json={"io_threads": 3})).status_code == 200
     action = await newest(console)
-    assert [(move["leaves"], move["to"]) for move in action.params["moves"]] == [
+    assert [(move["removed"], move["to"]) for move in action.params["moves"]] == [
         *[(4, 2), (1, 1), (5, 3)],
         *[(2, 2), (6, 1), (3, 3)],
     ]

@@ -58,8 +58,8 @@ async def test_dry_run_returns_the_placement_and_stores_nothing(
     assert sorted(each["nodes"][0]["node_uid"] for each in blueprint) == ["1", "1", "2", "2", "3", "3"]
     assert (await client.get("/v2/actions")).json() == []
     assert len(await rows(console)) == 6
-    again = await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})
-    assert (again.json()["shards_count"], again.json()["status"]) == (6, "active-change-pending")
+    repeated = await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})
+    assert (repeated.json()["shards_count"], repeated.json()["status"]) == (6, "active-change-pending")
     assert (await client.get("/v1/bdbs/1")).json()["status"] == "active"
 
 
@@ -80,8 +80,8 @@ async def test_dry_run_estimates_the_costs_of_both_paces(
     assert " ms" in gentle["latency"]
     assert gentle["latency"] != fast["latency"]
     samples["no_of_keys"] = 30_000_000.0
-    more = (await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})).json()["reshard_preview"]
-    assert more["estimates"][0]["seconds"] > 10 * gentle["seconds"]
+    preview = (await client.put("/v1/bdbs/1?dry_run", json={"shards_count": 6})).json()["reshard_preview"]
+    assert preview["estimates"][0]["seconds"] > 10 * gentle["seconds"]
 
 
 async def test_dry_run_without_samples_has_no_estimates(
@@ -93,8 +93,8 @@ async def test_dry_run_without_samples_has_no_estimates(
     assert all("seconds" not in each and "unknown" in each["time"] for each in cost["estimates"])
     unrelated = await client.put("/v1/bdbs/1?dry_run", json={"name": "other"})
     assert "reshard_preview" not in unrelated.json()
-    started = await client.put("/v1/bdbs/1", json={"shards_count": 6})
-    assert "reshard_preview" not in started.json()
+    reply = await client.put("/v1/bdbs/1", json={"shards_count": 6})
+    assert "reshard_preview" not in reply.json()
 
 
 @pytest.mark.parametrize("path", ["/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"])
@@ -156,7 +156,7 @@ async def test_other_fields_need_a_separate_request(client: httpx.AsyncClient, s
     assert refusal(reply) == (406, "not_supported")
     assert (
         reply.json()["description"]
-        == "shards_count and max_connections cannot be changed by one request; change one after the other."
+        == "shards_count and max_connections cannot be changed by one request. Send two requests."
     )
     assert (await client.put("/v1/bdbs/1", json={"shards_count": 4, "name": "mall"})).json()["name"] == "mall"
 

@@ -21,27 +21,27 @@ async def database(client: httpx.AsyncClient, nodes: list[Node]) -> None:
 
 
 async def test_fields_have_the_types_of_the_rest_api(client: httpx.AsyncClient) -> None:
-    listed = (await client.get("/v1/shards")).json()
-    for shard in listed:
+    shard_list = (await client.get("/v1/shards")).json()
+    for shard in shard_list:
         ShardShape.model_validate(shard, strict=True)
-    assert [shard["uid"] for shard in listed] == ["1", "2", "3", "4"]
-    assert listed[0]["bdb_uid"] == 1
-    assert isinstance(listed[0]["node_uid"], str)
-    assert [shard["node"] for shard in listed] == [int(shard["node_uid"]) for shard in listed]
-    assert [shard["assigned_slots"] for shard in listed] == ["0-8191", "8192-16383"] * 2
-    assert [shard["pair"] for shard in listed] == [0, 1, 0, 1]
-    assert "sync" not in listed[0]
-    assert listed[2]["sync"] == {"status": "in_progress", "progress": 0}
-    assert (await client.get("/v1/bdbs/1/shards")).json() == listed
-    assert (await client.get("/v1/shards/3")).json() == listed[2]
+    assert [shard["uid"] for shard in shard_list] == ["1", "2", "3", "4"]
+    assert shard_list[0]["bdb_uid"] == 1
+    assert isinstance(shard_list[0]["node_uid"], str)
+    assert [shard["node"] for shard in shard_list] == [int(shard["node_uid"]) for shard in shard_list]
+    assert [shard["assigned_slots"] for shard in shard_list] == ["0-8191", "8192-16383"] * 2
+    assert [shard["pair"] for shard in shard_list] == [0, 1, 0, 1]
+    assert "sync" not in shard_list[0]
+    assert shard_list[2]["sync"] == {"status": "in_progress", "progress": 0}
+    assert (await client.get("/v1/bdbs/1/shards")).json() == shard_list
+    assert (await client.get("/v1/shards/3")).json() == shard_list[2]
 
 
 async def test_observed_state_is_returned(client: httpx.AsyncClient, console: Console) -> None:
-    when = datetime(2025, 10, 14, 0, 1, 22, tzinfo=UTC)
+    observed_at = datetime(2025, 10, 14, 0, 1, 22, tzinfo=UTC)
     async with console.store.begin() as session:
         shard = await session.get_one(Shard, 3)
         shard.observed_status, shard.observed_role, shard.observed_link = "ok", "master", "idle"
-        shard.observed_pid, shard.observed_started_at, shard.observed_at = 77, when, when
+        shard.observed_pid, shard.observed_started_at, shard.observed_at = 77, observed_at, observed_at
     body = (await client.get("/v1/shards/3")).json()
     assert (body["status"], body["detailed_status"]) == ("active", "ok")
     assert (body["role"], body["actual_role"], body["pid"]) == ("master", "master", 77)

@@ -103,10 +103,16 @@ async def test_upgrade_replaces_each_shard_on_its_node(client: httpx.AsyncClient
     action = await newest(console)
     assert reply.status_code == 200
     assert (reply.json()["action_uid"], reply.json()["status"]) == (action.uid, "active-change-pending")
-    assert [(move["leaves"], move["to"]) for move in action.params["moves"]] == [(4, 2), (1, 1), (5, 3), (2, 2), (3, 3)]
-    assert action.params["pairs_at_once"] == 2
-    again = await client.post(PATH)
-    assert (again.status_code, again.json()["error_code"]) == (409, "db_busy")
+    assert [(move["removed"], move["to"]) for move in action.params["moves"]] == [
+        (4, 2),
+        (1, 1),
+        (5, 3),
+        (2, 2),
+        (3, 3),
+    ]
+    assert action.params["concurrent_pairs"] == 2
+    repeated = await client.post(PATH)
+    assert (repeated.status_code, repeated.json()["error_code"]) == (409, "db_busy")
 
 
 async def test_current_shards_are_kept_unless_forced(client: httpx.AsyncClient, console: Console) -> None:
@@ -172,12 +178,12 @@ class TestNodeUpgrade:
             ("cart", 2, ""),
         ]
         assert await newest(console) is None
-        started = (await client.post(self.PATH)).json()["databases"]
-        assert [{**each, "action_uid": ""} for each in started] == planned
+        databases = (await client.post(self.PATH)).json()["databases"]
+        assert [{**each, "action_uid": ""} for each in databases] == planned
         async with console.store.read() as session:
             by_uid = {action.uid: action for action in await actions.list_recent(session)}
-            uids = [move["newcomer"] for action in by_uid.values() for move in action.params["moves"]]
-        assert {each["action_uid"] for each in started} == set(by_uid)
+            uids = [move["new_shard"] for action in by_uid.values() for move in action.params["moves"]]
+        assert {each["action_uid"] for each in databases} == set(by_uid)
         assert len(set(uids)) == 7, "every new shard has a unique uid"
 
     async def test_refused_database_does_not_block_others(self, client: httpx.AsyncClient, console: Console) -> None:

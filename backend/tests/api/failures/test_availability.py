@@ -71,7 +71,10 @@ async def test_unsynchronized_replica_counts_only_in_the_lag_check(console: Cons
     await active_database.set_observed_state(console, 5, link="in_progress")
     assert await status_and_code(client, AVAILABLE) == (200, "")
     reply = await client.get(f"{AVAILABLE}?extend_check=lag&availability_lag_tolerance_ms=50")
-    assert (reply.status_code, reply.json()["description"]) == (503, "A replica of shard pair 1 is not in sync.")
+    assert (reply.status_code, reply.json()["description"]) == (
+        503,
+        "The replica of replication pair 1 is not in sync.",
+    )
     assert (await client.get(f"{AVAILABLE}?extend_check=nothing")).status_code == 400
 
 

@@ -62,8 +62,8 @@ async def test_invalid_drills_are_refused(client: httpx.AsyncClient, console: Co
     assert await refused(client, console, shard_uid=shards[2]) == (400, "bad_request"), (
         "a reboot affects the complete node"
     )
-    for wrong in ({"kind": "explode"}, {"seconds": 0.5}, {"seconds": 121}, {"shard_uid": "-1"}, {"shard_uid": 1}):
-        assert (await refused(client, console, **wrong))[0] == 400
+    for invalid in ({"kind": "explode"}, {"seconds": 0.5}, {"seconds": 121}, {"shard_uid": "-1"}, {"shard_uid": 1}):
+        assert (await refused(client, console, **invalid))[0] == 400
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 2)
         assert node is not None

@@ -39,7 +39,7 @@ async def refused(
 async def test_failover_of_one_shard(client: httpx.AsyncClient, console: Console) -> None:
     reply = await client.post("/v1/shards/1/actions/failover")
     assert reply.status_code == 200, reply.text
-    assert reply.json()["description"] == "Fail over 1 shard of shop"
+    assert reply.json()["description"] == "Switch over 1 shard of shop"
     assert await requested_failovers(console) == [{"shards": [1], "force": False}]
     action = (await client.get(f"/v2/actions/{reply.json()['action_uid']}")).json()
     assert action["status"] == "queued"

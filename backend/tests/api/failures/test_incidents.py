@@ -26,8 +26,8 @@ def minutes_ago(minutes: float) -> datetime:
 
 
 def node_failed(node: int, started: float, ended: float | None) -> Event:
-    lost = {"primaries": 1, "replicas": 0, "detected_ms": 300, "databases": [{"bdb_uid": 1, "slots": "0-5460"}]}
-    return event("node_failed", started, ended, node_uid=node, details={"open": ended is None, **lost})
+    details = {"primaries": 1, "replicas": 0, "detected_ms": 300, "databases": [{"bdb_uid": 1, "slots": "0-5460"}]}
+    return event("node_failed", started, ended, node_uid=node, details={"open": ended is None, **details})
 
 
 def event(type_: str, started: float, ended: float | None = None, **columns: Any) -> Event:
@@ -51,7 +51,7 @@ def outage(started: float, **columns: Any) -> outages.Outage:
     started_ms = round(1000 * minutes_ago(started).timestamp())
     defaults = {
         "bdb_uid": 1,
-        "seen_by": 1,
+        "reported_by": 1,
         "address": "10.0.0.2",
         "port": 20000,
         "node_uid": 2,
@@ -107,7 +107,7 @@ async def test_users_who_can_read_the_log_can_read_incidents(
 
 
 async def test_incident_with_all_details(client: httpx.AsyncClient, console: Console) -> None:
-    failover_details = {"pair": 0, "lost": 2, "heir": 3, "bytes_behind": 0, "method": "FORCE", "seconds": 0.2}
+    failover_details = {"pair": 0, "lost": 2, "promoted": 3, "bytes_behind": 0, "method": "FORCE", "seconds": 0.2}
     failover = event(
         "shard_failover", 29.99, bdb_uid=1, node_uid=2, shard_uid=3, source="shard", details=failover_details
     )
@@ -136,8 +136,28 @@ async def test_incident_with_all_details(client: httpx.AsyncClient, console: Con
     report = await client.get(f"/v1/incidents/{uid}/report")
     assert report.headers["content-type"].startswith("text/markdown")
     assert report.headers["content-disposition"] == f'attachment; filename="incident-{uid}.md"'
-    assert report.text.startswith("# Node 2 down, ")
+    assert report.text.startswith("# Node 2 was down for 1 min")
+    assert [(each["name"], each["ms"], each["events"]) for each in incident["figures"]] == [
+        ("down", 60_000, [uid]),
+        ("unserved", 630, [uid]),
+        ("promoted", 600, [promotion]),
+        ("in_sync", 60_000, []),
+    ]
+    assert (incident["figures"][2]["count"], incident["figures"][2]["total"]) == (1, 1)
     assert f"from https://console/timeline/incident/{uid}\n" in report.text
+
+
+async def test_events_of_earlier_releases_are_reported_with_current_names(
+    client: httpx.AsyncClient, console: Console
+) -> None:
+    details = {"pair": 0, "lost": 2, "heir": 3, "bytes_behind": 0, "method": "FORCE", "seconds": 0.2}
+    failover = event("shard_failover", 29.99, bdb_uid=1, node_uid=2, shard_uid=3, source="shard", details=details)
+    uid, _ = await add(console, node_failed(2, 30, 29), failover)
+    incident = (await client.get(f"/v1/incidents/{uid}")).json()
+    [renamed_event] = [each for each in (await client.get("/v1/logs")).json() if each["type"] == "shard_failover"]
+    for each in (renamed_event, incident["events"][1]):
+        assert (each["promoted"], "heir" in each) == (3, False)
+    assert "redis:2 → redis:3" in (await client.get(f"/v1/incidents/{uid}/report")).text
 
 
 async def test_active_incidents_come_first_regardless_of_the_query(
@@ -151,7 +171,7 @@ async def test_active_incidents_come_first_regardless_of_the_query(
         "port": 20000,
         "bus_port": 25000,
     }
-    lost = {
+    details = {
         "node_uid": 1,
         "shard_uid": 9,
         "bdb_uid": 1,
@@ -167,7 +187,7 @@ async def test_active_incidents_come_first_regardless_of_the_query(
     }
     single_shard, down, resyncing, _, old, new, _ = await add(
         console,
-        event("shard_down", 60 * 24 * 40, **lost),
+        event("shard_down", 60 * 24 * 40, **details),
         node_failed(2, 60 * 24 * 30, None),
         node_failed(3, 60 * 24 * 20, 60 * 24 * 20 - 1),
         event("resync", 60 * 24 * 20 - 1.2, **resync_columns),
@@ -182,30 +202,68 @@ async def test_active_incidents_come_first_regardless_of_the_query(
     assert {each["state"] for each in await list_incidents(client, limit=3)} == {"down", "resyncing"}
 
 
-async def test_incident_is_found_by_any_event_of_the_loss(client: httpx.AsyncClient, console: Console) -> None:
-    lost = {"node_uid": 2, "bdb_uid": 1, "source": "shard", "details": {"role": "master", "slots": "0-5460"}}
-    first, node, later, replica, alone = await add(
+async def test_incident_continues_while_a_lost_pair_is_out_of_sync(
+    client: httpx.AsyncClient, console: Console, nodes: list[Node]
+) -> None:
+    failed = node_failed(1, 30, 29)
+    failed.details = {**failed.details, "lost_shards": [{"uid": 9, "bdb_uid": 1, "pair": 0, "role": "master"}]}
+    pair: dict[str, Any] = {"bdb_uid": 1, "pair": 0, "slots": "0-5460", "observed_status": "ok"}
+    uid, *_ = await add(
         console,
-        event("shard_down", 30.05, shard_uid=2, **lost),
+        failed,
+        Shard(
+            uid=9,
+            node_uid=1,
+            engine_id="9" * 40,
+            role="slave",
+            observed_link="link-down",
+            port=20000,
+            bus_port=25000,
+            **pair,
+        ),
+        Shard(
+            uid=10,
+            node_uid=2,
+            engine_id="a" * 40,
+            role="master",
+            observed_link="none",
+            port=20001,
+            bus_port=25001,
+            **pair,
+        ),
+    )
+    window = {"from": minutes_ago(10).isoformat()}
+    assert [(each["uid"], each["state"]) for each in await list_incidents(client, **window)] == [(uid, "resyncing")]
+    async with console.store.begin() as session:
+        (await session.get_one(Shard, 9)).observed_link = "idle"
+    assert await list_incidents(client, **window) == []
+    assert (await client.get(f"/v1/incidents/{uid}")).json()["state"] == "over"
+
+
+async def test_incident_is_found_by_any_event_of_the_loss(client: httpx.AsyncClient, console: Console) -> None:
+    details = {"node_uid": 2, "bdb_uid": 1, "source": "shard", "details": {"role": "master", "slots": "0-5460"}}
+    first, node, later, replica, single = await add(
+        console,
+        event("shard_down", 30.05, shard_uid=2, **details),
         node_failed(2, 30, 29),
-        event("shard_down", 29.9, shard_uid=5, **lost),
+        event("shard_down", 29.9, shard_uid=5, **details),
         event("shard_down", 20, shard_uid=7, node_uid=2, details={"role": "slave"}),
-        event("shard_down", 10, shard_uid=2, **lost),
+        event("shard_down", 10, shard_uid=2, **details),
     )
     for uid in (first, node, later):
         incident = (await client.get(f"/v1/incidents/{uid}")).json()
         assert (incident["uid"], incident["event_uid"]) == (first, node)
     assert (await client.get(f"/v1/incidents/{replica}")).status_code == 404
-    assert (await client.get(f"/v1/incidents/{alone}")).json()["kind"] == "shard_down"
-    assert [each["uid"] for each in await list_incidents(client)] == [alone, first]
+    assert (await client.get(f"/v1/incidents/{single}")).json()["kind"] == "shard_down"
+    assert [each["uid"] for each in await list_incidents(client)] == [single, first]
 
 
 async def test_number_of_incidents_is_limited(client: httpx.AsyncClient, console: Console) -> None:
     uids = await add(console, *(node_failed(2, minutes, minutes - 0.5) for minutes in range(120, 60, -1)))
     assert [each["uid"] for each in await list_incidents(client)] == uids[:-21:-1]
     assert len(await list_incidents(client, limit=100)) == 60
-    for wrong in (0, 101, "x"):
-        assert (await client.get("/v1/incidents", params={"limit": wrong})).status_code == 400
+    for invalid in (0, 101, "x"):
+        assert (await client.get("/v1/incidents", params={"limit": invalid})).status_code == 400
     assert (await client.get("/v1/incidents", params={"from": "yesterday"})).status_code == 400
 
 

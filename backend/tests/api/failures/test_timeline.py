@@ -31,7 +31,7 @@ async def history(console: Console) -> None:
             "bdb_uid": 1,
             "node_uid": 2,
             "shard_uid": 4,
-            "details": {"heir": 4},
+            "details": {"promoted": 4},
         },
         {"type": "node_up", "time": at(20), "node_uid": 2},
         {"type": "resync", "time": at(21), "ended_at": at(25), "bdb_uid": 1, "node_uid": 2, "shard_uid": 2},
@@ -89,10 +89,10 @@ async def test_open_spans_last_until_now(client: httpx.AsyncClient) -> None:
 
 async def test_events_are_filtered(client: httpx.AsyncClient) -> None:
     # Events of a node also concern its databases.
-    of_database = ["node_failed", "shard_failover", "node_up", "resync", "node_failed"]
-    assert await event_types(client, 0, 60, bdb_uid=1) == of_database
+    bdb_event_types = ["node_failed", "shard_failover", "node_up", "resync", "node_failed"]
+    assert await event_types(client, 0, 60, bdb_uid=1) == bdb_event_types
     assert await event_types(client, 0, 60, node_uid=3) == ["node_failed"]
-    assert await event_types(client, 0, 60, bdb_uid=1, node_uid=2) == of_database[:-1]
+    assert await event_types(client, 0, 60, bdb_uid=1, node_uid=2) == bdb_event_types[:-1]
     assert await event_types(client, 0, 60, node_uid=8) == []
 
 
@@ -118,8 +118,8 @@ async def test_event_shape_and_default_interval(client: httpx.AsyncClient, conso
                     details={},
                 )
             )
-    listed = (await client.get("/v1/timeline")).json()
-    recent = [event["description"] for event in listed if event["type"] == "node_joined"]
+    events = (await client.get("/v1/timeline")).json()
+    recent = [event["description"] for event in events if event["type"] == "node_joined"]
     assert recent == ["59 minutes ago.", "0 minutes ago."], "the last hour"
     reply = await client.get("/v1/timeline", params={"to": at(26).isoformat()})
     assert len(reply.json()) == 4, "the hour before `to`"

@@ -53,8 +53,8 @@ async def probe(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     assert password is not None
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     auth = (console.settings.admin_user, password.get_secret_value())
-    async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=auth) as opened:
-        yield opened
+    async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=auth) as client:
+        yield client
 
 
 async def count_events(console: Console) -> int:

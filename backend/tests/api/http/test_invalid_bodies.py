@@ -78,6 +78,7 @@ BODIES = [
     case(406, "port_unavailable", port=10050),
     case(406, "port_unavailable", port=12345),
     case(409, "uid_exists", uid=7),
+    case(409, "name_exists", name="occupied"),
     case(406, "invalid_sharding", sharding=True, shards_count=0),
     case(406, "invalid_sharding", sharding=True, shards_count=513),
     case(406, "invalid_sharding", shards_count=2),
@@ -116,7 +117,7 @@ async def post(client: httpx.AsyncClient, body: str | bytes) -> httpx.Response:
 @pytest.fixture
 async def occupied(client: httpx.AsyncClient, nodes: list[Node]) -> None:
     """A database that uses uid 7 and port 12345."""
-    reply = await client.post("/v1/bdbs", json={**GOOD, "uid": 7, "port": 12345})
+    reply = await client.post("/v1/bdbs", json={**GOOD, "name": "occupied", "uid": 7, "port": 12345})
     assert reply.status_code == 200
 
 

@@ -219,9 +219,9 @@ async def test_sign_in_fails_if_the_directory_is_removed_at_the_same_time(
     original = directory.authenticate
 
     async def authenticate(*arguments: Any) -> DirectoryUser | None:
-        person = await original(*arguments)
+        directory_user = await original(*arguments)
         assert (await client.delete("/v1/cluster/ldap")).status_code == 200
-        return person
+        return directory_user
 
     directory.authenticate = authenticate  # type: ignore[method-assign]
     assert (await sign_in(browser)).status_code == 403

@@ -46,11 +46,11 @@ async def browser(
     (page / "index.html").write_text(INDEX)
     (page / "color-scheme.js").write_text("")
     (page / "assets" / "app-1a2b.js").write_text("")
-    monkeypatch.setattr(console, "settings", console.settings.model_copy(update={"page_dir": page}))
+    monkeypatch.setattr(console, "settings", console.settings.model_copy(update={"web_ui_dir": page}))
     serve_assets(console, page / "assets", monkeypatch)
     transport = httpx.ASGITransport(app_for(console), client=("192.0.2.9", 40000))
-    async with httpx.AsyncClient(transport=transport, base_url="https://console.example") as opened:
-        yield opened
+    async with httpx.AsyncClient(transport=transport, base_url="https://console.example") as browser:
+        yield browser
 
 
 def serve_assets(console: Console, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

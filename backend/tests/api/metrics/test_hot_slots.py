@@ -71,7 +71,7 @@ async def test_slots_are_ranked_by_keys_without_rates(client: httpx.AsyncClient,
 
 
 async def test_engines_without_slot_statistics_are_named(client: httpx.AsyncClient, agents: FakeAgents) -> None:
-    reason = "Valkey 8.0.1 counts keys only; processor time and bytes need Valkey 9"
+    reason = "Valkey 8.0.1 counts keys only; CPU time and bytes need Valkey 9"
     agents.slot_counts[2] = SlotCounts(uid=2, reason=reason)
     partial = await get_hot_slots(client)
     assert partial["detail"] == f"2 of 3 primaries return data about slots. Shard redis:2: {reason}."

@@ -53,10 +53,10 @@ async def stored(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     await Archive(console.store, console.bus, console.live).restore()
     async with console.store.begin() as session:
         session.add_all(Bdb(uid=uid, name=f"d{uid}", port=12000 + uid, **common) for uid in (1, 2))
-        known = [t for t in SECONDS if t != UNKNOWN]
+        rates = [t for t in SECONDS if t != UNKNOWN]
         layout = (await metric_history.layouts(session))[TOPICS["endpoints"]]
-        await metric_history.write(session, [("endpoints", 1, layout, frame(t)) for t in known])
-        await latency.write(session, 1, [LatencyMeasurement(t, {}, MEASURED) for t in known if t != SILENT])
+        await metric_history.write(session, [("endpoints", 1, layout, frame(t)) for t in rates])
+        await latency.write(session, 1, [LatencyMeasurement(t, {}, MEASURED) for t in rates if t != SILENT])
 
 
 def frame(t: int) -> TopicFrame:

@@ -116,8 +116,8 @@ async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPa
             await session.delete(await session.get_one(Node, node.uid))
     console.live.set_members({11: ShardPlace(1, 0, 1)})
     for t in (now - 1, now):
-        grown = float(t - now + 100)
-        fields = dict.fromkeys(shard_fields(), grown)
+        counter = float(t - now + 100)
+        fields = dict.fromkeys(shard_fields(), counter)
         endpoint = EndpointReading(
             values=[float(index + 5) for index in range(len(ENDPOINT_FIELDS))],
             errors={"wrongtype": 1},
@@ -126,8 +126,8 @@ async def busy(console: Console, nodes: list[Node], monkeypatch: pytest.MonkeyPa
         console.live.ingest(
             1,
             Sample(
-                seq=t, boot=BOOT, t=t, at=t + 0.1, node=[grown] * len(NODE_FIELDS), missing={}, died={}, pings={1: [90, 200]},
-                shards={11: shard(**fields)}, tiers={11: [grown] * len(TIER_FIELDS)},
+                seq=t, boot=BOOT, t=t, at=t + 0.1, node=[counter] * len(NODE_FIELDS), missing={}, died={}, pings={1: [90, 200]},
+                shards={11: shard(**fields)}, tiers={11: [counter] * len(TIER_FIELDS)},
                 proxy=ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={1: endpoint}),
             ),
         )  # fmt: skip
@@ -195,7 +195,11 @@ PROMETHEUS = (
     *("namedprocess_namegroup_cpu_seconds_total", "namedprocess_namegroup_thread_cpu_seconds_total"),
     *("node_bigstore_free_bytes", "node_provisional_flash_bytes", "redis_server_used_ram", "redis_server_max_ram"),
     *("redis_server_used_disk", "redis_server_ram_overhead", "redis_server_disk_fragmentation_ratio"),
-    *(f"redis_server_ram_{kind}_hit_ratio_{place}" for kind in ("fetch", "write", "del") for place in ("ram", "flash")),
+    *(
+        f"redis_server_ram_{kind}_hit_ratio_{storage}"
+        for kind in ("fetch", "write", "del")
+        for storage in ("ram", "flash")
+    ),
     *("redis_server_bigdb_ram", "redis_server_bigdb_disk", "redis_server_big_io_reads", "redis_server_big_io_writes"),
     *("redis_server_big_io_reads_bytes", "redis_server_big_io_writes_bytes", "redis_server_ram_dirty_evictions"),
     *("redis_server_ram_clean_evictions", "redis_server_big_inst_avg_read_io_queue"),

@@ -104,14 +104,14 @@ async def test_latency_is_a_histogram_once_it_is_measured(console_with_data: Con
         )
     families = parsed((await scrape(console_with_data)).text)
     assert families[name].type == "histogram"
-    found = {
+    samples = {
         (sample.name.removeprefix(name), sample.labels.get("le")): sample.value
         for sample in families[name].samples
         if sample.labels["db"] == "1"
     }
-    assert (found["_bucket", "80"], found["_bucket", "100"], found["_bucket", "+Inf"]) == (0, 5, 10)
-    assert (found["_count", None], found["_sum", None]) == (10, 5 * 490)
-    assert len(families[name].samples) == len(found), "database 2 does not exist"
+    assert (samples["_bucket", "80"], samples["_bucket", "100"], samples["_bucket", "+Inf"]) == (0, 5, 10)
+    assert (samples["_count", None], samples["_sum", None]) == (10, 5 * 490)
+    assert len(families[name].samples) == len(samples), "database 2 does not exist"
 
 
 async def test_stale_seconds_are_not_exported(console_with_data: Console, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,8 +146,8 @@ def test_histograms_and_escaping() -> None:
     page.family("latency", "histogram", "A \\ and\na line.")
     page.add_histogram("latency", {"db": 'a"b\\c\nd'}, [(1.0, 2), (10.0, 4)], 5, 12.5)
     [family] = text_string_to_metric_families(page.render())
-    found = {(name, labels.get("le")): value for name, labels, value, *_ in family.samples}
-    assert found == {
+    samples = {(name, labels.get("le")): value for name, labels, value, *_ in family.samples}
+    assert samples == {
         ("latency_bucket", "1"): 2, ("latency_bucket", "10"): 4, ("latency_bucket", "+Inf"): 5,
         ("latency_sum", None): 12.5, ("latency_count", None): 5,
     }  # fmt: skip

@@ -53,7 +53,7 @@ async def test_shards_without_a_curve_are_named(client: httpx.AsyncClient, agent
     agents.replies[2, "TIER.CURVE"] = "-ERR unknown command 'TIER.CURVE'"
     curve = await get_curve(client)
     assert (curve["uses"], bool(curve["points"])) == (100_000, True)
-    assert curve["detail"].startswith("Shard redis:2: The shard runs a release of the flash tier that")
+    assert curve["detail"].startswith("Shard redis:2: The shard runs a release of the flash module that")
     agents.replies[2, "TIER.CURVE"] = "much"
     assert "in a format that this release does not support" in (await get_curve(client))["detail"]
     agents.unreachable.add(2)

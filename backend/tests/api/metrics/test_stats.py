@@ -114,7 +114,7 @@ async def test_statistics_of_one_object(
 
 async def test_statistics_of_all_nodes_shards_and_endpoints(stored: Console, client: httpx.AsyncClient) -> None:
     async def uids(path: str, **params: Any) -> list[Any]:
-        return [found["uid"] for found in (await client.get(path, params={"interval": "1sec", **params})).json()]
+        return [each["uid"] for each in (await client.get(path, params={"interval": "1sec", **params})).json()]
 
     assert await uids("/v1/nodes/stats") == [1, 2, 3]
     assert await uids("/v1/shards/stats") == ["11", "12"]
@@ -143,10 +143,10 @@ async def test_stime_is_inclusive_and_etime_exclusive(stored: Console, client: h
 
 async def test_newest_second_is_keyed_by_uid(stored: Console, client: httpx.AsyncClient) -> None:
     for path in ("/v1/bdbs/stats/last", "/v1/bdbs/stats/last/1"):
-        found = (await client.get(path)).json()
-        assert list(found) == ["1"]
-        assert found["1"]["total_req"] == 100.0
-        assert (found["1"]["stime"], found["1"]["etime"]) == (iso_time(NOW - 1), iso_time(NOW))
+        newest = (await client.get(path)).json()
+        assert list(newest) == ["1"]
+        assert newest["1"]["total_req"] == 100.0
+        assert (newest["1"]["stime"], newest["1"]["etime"]) == (iso_time(NOW - 1), iso_time(NOW))
     assert "stime" in (await client.get("/v1/cluster/stats/last")).json()
     assert (await client.get("/v1/shards/stats/last")).json() == {}
     assert set((await client.get("/v1/nodes/stats/last", params={"metrics": "cpu_user"})).json()) <= {"1", "2", "3"}
@@ -155,7 +155,7 @@ async def test_newest_second_is_keyed_by_uid(stored: Console, client: httpx.Asyn
 @pytest.mark.parametrize(
     "path",
     [
-        *(f"/v1/{noun}/stats{last}/99" for noun in ("bdbs", "nodes", "shards") for last in ("", "/last")),
+        *(f"/v1/{object_type}/stats{last}/99" for object_type in ("bdbs", "nodes", "shards") for last in ("", "/last")),
         "/v1/history?topic=shards:99&metrics=total_req&from=0",
     ],
 )
@@ -167,8 +167,8 @@ async def test_unknown_intervals_mean_all_and_abbreviations_are_accepted(
     stored: Console, client: httpx.AsyncClient
 ) -> None:
     async def kinds(interval: str) -> set[str]:
-        found = (await client.get("/v1/bdbs/stats/1", params={"interval": interval})).json()["intervals"]
-        return {entry["interval"] for entry in found}
+        interval_list = (await client.get("/v1/bdbs/stats/1", params={"interval": interval})).json()["intervals"]
+        return {entry["interval"] for entry in interval_list}
 
     assert await kinds("1h") == {"1hour"}
     assert len(await kinds("sometimes")) == 5
@@ -260,8 +260,8 @@ async def test_too_large_history_is_refused_with_a_suggestion_that_fits(
     query: dict[str, Any] = {"topic": "shards:1", "metrics": "total_req,used_memory", "from": NOW - 3000}
     reply = await client.get("/v1/history", params={**query, "max_points": 400})
     assert (reply.status_code, reply.json()["field"]) == (400, "max_points")
-    [fits] = re.findall(r"max_points=(\d+)", reply.json()["description"])
-    assert (await client.get("/v1/history", params={**query, "max_points": fits})).status_code == 200
+    [suggestion] = re.findall(r"max_points=(\d+)", reply.json()["description"])
+    assert (await client.get("/v1/history", params={**query, "max_points": suggestion})).status_code == 200
     monkeypatch.setattr(response_budget, "MAX_VALUES", 3)
     assert "fewer metrics" in (await client.get("/v1/history", params=query)).json()["description"]
 

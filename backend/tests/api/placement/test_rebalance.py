@@ -43,8 +43,8 @@ async def test_balanced_database_is_not_changed(client: httpx.AsyncClient, conso
 
 @pytest.mark.parametrize("query", ["", "?dry_run"])
 async def test_obstacles_are_reported(client: httpx.AsyncClient, console: Console, query: str) -> None:
-    for row, promoted in ((1, 4), (3, 6)):
-        await promote(console, promoted, row)  # nodes 1 and 2 have two primaries each, node 3 has none
+    for row, promoted_uid in ((1, 4), (3, 6)):
+        await promote(console, promoted_uid, row)  # nodes 1 and 2 have two primaries each, node 3 has none
     await active_database.set_node_columns(console, 3, health="down")
     async with console.store.begin() as session:
         (await session.get_one(Shard, 1)).observed_link = "down"
@@ -70,7 +70,7 @@ async def test_only_failovers_schedules_switchovers(client: httpx.AsyncClient, c
     reply = (await client.put(f"{PATH}?only_failovers")).json()
     assert reply["description"] == "Rebalance shop (sparse): 1 switchover, 0 shards to move"
     action = await newest(console)
-    assert [(each["leads"], each["to"]) for each in action.params["moves"]] == [(1, None)]
+    assert [(each["promote"], each["to"]) for each in action.params["moves"]] == [(1, None)]
     assert action.uid == reply["action_uid"]
     busy = await client.put(PATH)
     assert (busy.status_code, busy.json()["error_code"]) == (409, "db_busy")
@@ -97,7 +97,7 @@ async def test_replicas_are_removed_and_added(client: httpx.AsyncClient, console
     bdb = (await client.put("/v1/bdbs/1", json={"replication": False})).json()
     assert bdb["replication"] is False
     action = await newest(console)
-    assert [(each["leaves"], each["to"]) for each in action.params["moves"]] == [(4, None), (5, None), (6, None)]
+    assert [(each["removed"], each["to"]) for each in action.params["moves"]] == [(4, None), (5, None), (6, None)]
     assert action.cancellable is False
     async with console.store.begin() as session:
         (await actions.by_uid(session, action.uid)).status = "completed"  # type: ignore[union-attr]
@@ -107,7 +107,7 @@ async def test_replicas_are_removed_and_added(client: httpx.AsyncClient, console
             await session.delete(await session.get_one(Shard, uid))
     assert (await client.put("/v1/bdbs/1", json={"replication": True})).json()["replication"] is True
     added = (await newest(console)).params["moves"]
-    assert [(each["newcomer"], each["leaves"]) for each in added] == [(7, None), (8, None), (9, None)]
+    assert [(each["new_shard"], each["removed"]) for each in added] == [(7, None), (8, None), (9, None)]
     assert all(each["to"] != pair % 3 + 1 for pair, each in enumerate(added))
 
 

@@ -45,7 +45,7 @@ async def test_migration_of_one_shard(client: httpx.AsyncClient, console: Consol
     assert reply.status_code == 200, reply.text
     assert reply.json()["description"] == "Move primary redis:1 of shop from node 1 to node 3"
     [params] = await requested_migrations(console)
-    assert [(each["leaves"], each["newcomer"], each["to"]) for each in params["moves"]] == [(1, 7, 3)]
+    assert [(each["removed"], each["new_shard"], each["to"]) for each in params["moves"]] == [(1, 7, 3)]
     bdb = (await client.get("/v1/bdbs/1")).json()
     assert (bdb["status"], bdb["action_uid"]) == ("active-change-pending", reply.json()["action_uid"])
     action = (await client.get(f"/v2/actions/{reply.json()['action_uid']}")).json()
@@ -57,7 +57,7 @@ async def test_migration_of_multiple_shards(client: httpx.AsyncClient, console: 
     body = {"target_node_uid": 3, "shard_uids": ["1", "3", "1"]}
     reply = await client.post("/v1/shards/actions/migrate", json=body)
     assert reply.status_code == 200, reply.text
-    assert [each["leaves"] for each in (await requested_migrations(console))[0]["moves"]] == [1], (
+    assert [each["removed"] for each in (await requested_migrations(console))[0]["moves"]] == [1], (
         "shard 3 is already on this node"
     )
 
@@ -65,7 +65,7 @@ async def test_migration_of_multiple_shards(client: httpx.AsyncClient, console: 
 async def test_migration_accepts_field_names_of_other_clients(client: httpx.AsyncClient, console: Console) -> None:
     reply = await client.post("/v1/shards/actions/migrate", json={"target_node": 3, "shard_uids": [1, 3]})
     assert reply.status_code == 200, reply.text
-    assert [each["leaves"] for each in (await requested_migrations(console))[0]["moves"]] == [1]
+    assert [each["removed"] for each in (await requested_migrations(console))[0]["moves"]] == [1]
 
 
 @pytest.mark.parametrize("uid", [True, 1.0, None, {}])

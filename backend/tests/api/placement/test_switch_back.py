@@ -30,7 +30,7 @@ async def fail_over(console: Console, promoted: int, lost: int) -> None:
             row = await session.get_one(Shard, uid)
             row.role = row.observed_role = role
             row.observed_link = "" if role == "master" else "idle"
-            row.leads_again = role == "slave"
+            row.should_regain_primary = role == "slave"
 
 
 async def refusal(client: httpx.AsyncClient) -> tuple[int, str, str]:
@@ -54,7 +54,7 @@ async def test_primaries_are_switched_back(client: httpx.AsyncClient, console: C
             each for each in await events.page(session, newest_first=True) if each.type == "primaries_return_request"
         ]
     assert action.uid == reply["action_uid"] == event.action_uid
-    assert [(each["leads"], each["to"]) for each in action.params["moves"]] == [(1, None)]
+    assert [(each["promote"], each["to"]) for each in action.params["moves"]] == [(1, None)]
     assert event.originator == action.originator != "system"
     assert (await refusal(client))[:2] == (409, "db_busy")
 

@@ -43,8 +43,8 @@ async def test_changes_do_not_contain_the_password(
     with console.bus.listen("object") as messages:
         await change_feed.Feed(console)._publish([("bdb", 1)])
         [(_, frame)] = messages.drain()
-    sent = json.loads(frame.text.partition(b"data: ")[2])["object"]
-    assert (sent["authentication"], sent["authentication_redis_pass"]) == (True, "")
+    changed_object = json.loads(frame.text.partition(b"data: ")[2])["object"]
+    assert (changed_object["authentication"], changed_object["authentication_redis_pass"]) == (True, "")
 
 
 async def test_outage_is_sent_so_that_readers_fetch_incidents(console: Console) -> None:
@@ -54,7 +54,7 @@ async def test_outage_is_sent_so_that_readers_fetch_incidents(console: Console) 
             Outage(
                 uid=1,
                 bdb_uid=7,
-                seen_by=1,
+                reported_by=1,
                 node_uid=2,
                 address="10.0.0.2",
                 port=20000,
@@ -66,8 +66,8 @@ async def test_outage_is_sent_so_that_readers_fetch_incidents(console: Console) 
     with console.bus.listen("object") as messages:
         await change_feed.Feed(console)._publish([("outage", 1)])
         [(_, frame)] = messages.drain()
-    sent = json.loads(frame.text.partition(b"data: ")[2])
-    assert sent == {"kind": "outage", "uid": 1, "object": {"uid": 1, "bdb_uid": 7, "node_uid": 2}}
+    outage = json.loads(frame.text.partition(b"data: ")[2])
+    assert outage == {"kind": "outage", "uid": 1, "object": {"uid": 1, "bdb_uid": 7, "node_uid": 2}}
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError("no store"), RuntimeError("a bug")])

@@ -104,7 +104,7 @@ async def test_events_require_access_to_the_log(console: Console, open_stream: A
     for frames in (viewer, member):
         assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     async with console.store.begin() as session:
-        event = events.record(session, "login", "Login succeeded.", source="cluster")
+        event = events.record(session, "login", "Sign-in succeeded.", source="cluster")
         await session.flush()
         uid = event.uid
     viewer_change: asyncio.Task[Any] = asyncio.create_task(viewer.next_change())
@@ -114,7 +114,7 @@ async def test_events_require_access_to_the_log(console: Console, open_stream: A
     assert (await viewer_change)["kind"] == "cluster"
     assert (await member_change)["kind"] == "cluster"
     assert (await member.next_change())["kind"] == "outage"
-    assert (await member.next_change())["object"]["description"] == "Login succeeded."
+    assert (await member.next_change())["object"]["description"] == "Sign-in succeeded."
 
 
 async def test_stream_ends_with_its_session(console: Console, open_stream: Any) -> None:
@@ -123,13 +123,13 @@ async def test_stream_ends_with_its_session(console: Console, open_stream: Any) 
     for frames in (ending, staying):
         assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
     assert get_login_state(console.store).open_streams[USER] == 2
-    waiting = asyncio.create_task(ending.next())
+    task = asyncio.create_task(ending.next())
     change: asyncio.Task[Any] = asyncio.create_task(staying.next_change())
     await asyncio.sleep(0)
     async with console.store.begin() as session:
         await sessions.sign_out(session, (await sessions.get_session(session, token)).uid, Principal(USER, "admin"))
     recheck_logins(console.store)
-    assert await waiting is None
+    assert await task is None
     await Feed(console)._publish([("cluster", 1)])
     assert (await change)["kind"] == "cluster"
     assert get_login_state(console.store).open_streams[USER] == 1
@@ -143,18 +143,18 @@ async def test_stream_ends_when_the_permissions_of_its_reader_change(
     token = await create_session(console)
     frames = await open_stream(reader(console, token=token))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
-    waiting = asyncio.create_task(frames.next())
+    task = asyncio.create_task(frames.next())
     await asyncio.sleep(0)
     await Feed(console)._publish([("cluster", 1)])
-    assert (await waiting)[0] == "change"
+    assert (await task)[0] == "change"
     async with console.store.begin() as session:
         user = await users.by_email(session, USER)
         assert user is not None
         user.role = "cluster_viewer"
-    waiting = asyncio.create_task(frames.next())
+    task = asyncio.create_task(frames.next())
     await asyncio.sleep(0)
     await Feed(console)._publish([("cluster", 1)])
-    assert await waiting is None
+    assert await task is None
 
 
 @pytest.mark.parametrize(
@@ -175,11 +175,11 @@ async def test_stream_ends_immediately_when_its_user_is_changed_or_deleted(
     token = await create_session(console, ann["email"])
     frames = await open_stream(reader(console, "cluster_viewer", token, ann["email"]))
     assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
-    waiting = asyncio.create_task(frames.next())
+    task = asyncio.create_task(frames.next())
     await asyncio.sleep(0)
     assert (await client.request(method, f"/v1/users/{uid}", json=body)).status_code == 200
     async with asyncio.timeout(60):
-        assert await waiting is None
+        assert await task is None
 
 
 async def test_slow_reader_is_disconnected(console: Console, open_stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,15 +16,16 @@ from shardboard.console import Console
 from shardboard.contract import NODE_FIELDS, TIER_FIELDS
 from shardboard.domain.alerting import alarms
 from shardboard.driver.fake_agents import FakeAgents
-from shardboard.state.alerting import events
+from shardboard.state.alerting import events, webhooks
 from shardboard.state.alerting.events import Event
+from shardboard.state.alerting.webhooks import Webhook
 from shardboard.state.cluster import cluster
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 
 pytestmark = pytest.mark.store
 
-LONG = 100.0
+LONG_TIME = 100.0
 """A number of seconds after which every condition is an alarm."""
 
 
@@ -63,7 +64,9 @@ def publish_second(
     hub = console.live
     for node in (1, 2, 3):
         samples = {
-            uid: shard(**shard_values.get(uid, {})) for uid in hub._members if hub._members[uid].node_uid == node
+            uid: shard(**shard_values.get(uid, {}))
+            for uid in hub._reporters.members
+            if hub._reporters.members[uid].node_uid == node
         }
         node_sample = sample(now, samples, seq=now)
         node_sample.node[NODE_FIELDS.index("storage_avail")] = free
@@ -97,7 +100,7 @@ async def test_lost_slots_raise_an_alarm_until_they_are_served(
     [span] = await alarm_events(console)
     assert span.ended_at is not None
     assert span.details["open"] is False
-    await poll(collector, 4 + LONG)
+    await poll(collector, 4 + LONG_TIME)
     assert [each.type for each in await alarm_events(console)] == ["alarm_slots_uncovered", "alarm_no_replica"]
 
 
@@ -145,8 +148,8 @@ async def test_an_alarm_is_raised_once_the_store_is_available_again(
     async def store_unavailable(*_: object) -> None:
         raise ConnectionRefusedError("no store")
 
-    with monkeypatch.context() as broken:
-        broken.setattr(collector, "_write", store_unavailable)
+    with monkeypatch.context() as patch:
+        patch.setattr(collector, "_write", store_unavailable)
         with pytest.raises(ConnectionRefusedError):
             await poll(collector, 0)
     await collector.load_open_alarms()  # as the restarted loop does
@@ -182,11 +185,11 @@ async def test_a_replica_that_lags_raises_an_alarm(console: Console, pulses: Pul
     ahead, replica = {"repl_offset": 9000.0}, {"is_primary": 0.0}
     publish_second(console, shard_values={1: ahead, 4: {**replica, "repl_offset": 8000.0}, 5: replica, 6: replica})
     await poll(collector, 0)
-    await poll(collector, LONG)
+    await poll(collector, LONG_TIME)
     assert await alarm_events(console) == []
     publish_second(console, shard_values={1: ahead, 4: {**replica, "repl_offset": 7999.0}, 5: replica, 6: replica})
-    await poll(collector, 2 * LONG)
-    await poll(collector, 3 * LONG)
+    await poll(collector, 2 * LONG_TIME)
+    await poll(collector, 3 * LONG_TIME)
     [span] = await alarm_events(console)
     assert (span.type, span.shard_uid, span.details["threshold"]) == ("alarm_replication_lag", 4, 1000)
 
@@ -206,6 +209,32 @@ async def test_full_memory_raises_an_alarm_while_writes_are_refused(console: Con
     assert span.ended_at is not None
 
 
+@pytest.mark.parametrize(
+    ("values", "severity", "refused"),
+    [({"clients": 801.0}, "WARNING", []), ({"clients": 801.0, "rejected": 5.0}, "ERROR", [1])],
+)
+async def test_scarce_connections_raise_an_alarm(
+    console: Console, pulses: Pulses, values: dict[str, float], severity: str, refused: list[int]
+) -> None:
+    collector = make_collector(console, pulses)
+    few = {"clients": 800.0, "connection_limit": 1000.0, "rejected": 4.0}
+    for now in (0, 5):
+        publish_second(console, shard_values={1: few, 2: few})
+        await poll(collector, now)
+    assert await alarm_events(console) == [], "connections were refused before the first poll"
+    for now in (6, 8):
+        publish_second(console, shard_values={1: {**few, **values}, 2: few})
+        await poll(collector, now)
+    [span] = await alarm_events(console)
+    assert (span.type, span.bdb_uid, span.severity) == ("alarm_shard_connections", 1, severity)
+    assert (span.details["shards"], span.details["refused"]) == ([1], refused)
+    publish_second(console, shard_values={1: {**few, **values, "clients": 10.0}, 2: few})
+    await poll(collector, 9 + alarms.RECENT)
+    await poll(collector, 20 + alarms.RECENT)
+    [span] = await alarm_events(console)
+    assert span.ended_at is not None
+
+
 async def test_unreadable_values_on_flash_raise_an_alarm(console: Console, pulses: Pulses) -> None:
     async with console.store.begin() as session:
         [bdb] = await bdbs.list_all(session)
@@ -214,8 +243,8 @@ async def test_unreadable_values_on_flash_raise_an_alarm(console: Console, pulse
     for now, errors in enumerate(({}, {}, {"read_errors": 3.0}, {"read_errors": 3.0, "checksum_errors": 1.0})):
         publish_second(console, shard_values={1: {"started_at": 1000.0}}, flash={1: errors})
         await poll(collector, now)
-        found = [each for each in await alarm_events(console) if each.type == "alarm_flash_unreadable"]
-        assert [(each.shard_uid, each.severity) for each in found] == ([(1, "ERROR")] if now > 1 else [])
+        unreadable = [each for each in await alarm_events(console) if each.type == "alarm_flash_unreadable"]
+        assert [(each.shard_uid, each.severity) for each in unreadable] == ([(1, "ERROR")] if now > 1 else [])
     await poll(collector, 4 + alarms.RECENT)
     [span] = [each for each in await alarm_events(console) if each.type == "alarm_flash_unreadable"]
     assert span.ended_at is not None
@@ -225,19 +254,19 @@ async def test_a_clock_that_is_ahead_raises_an_alarm(console: Console, pulses: P
     pulses.clocks = {3: 3600.4}
     collector = make_collector(console, pulses)
     await poll(collector, 0)
-    await poll(collector, LONG)
+    await poll(collector, LONG_TIME)
     [span] = await alarm_events(console)
     assert (span.type, span.node_uid, span.source, span.details["seconds"]) == ("alarm_clock", 3, "node", 3600)
 
 
 async def test_certificates_that_expire_soon_raise_alarms(console: Console, agents: FakeAgents, pulses: Pulses) -> None:
-    soon = datetime.now(UTC) + timedelta(days=20)
-    agents.valid_until = {1: soon, 2: soon + timedelta(days=400)}
-    ends = {"server": soon, "ca": soon + timedelta(days=400)}
-    collector = AlarmCollector(console.store, console.bus, console.live, pulses, agents, lambda: ends)
+    expiry = datetime.now(UTC) + timedelta(days=20)
+    agents.valid_until = {1: expiry, 2: expiry + timedelta(days=400)}
+    expiries = {"server": expiry, "ca": expiry + timedelta(days=400)}
+    collector = AlarmCollector(console.store, console.bus, console.live, pulses, agents, lambda: expiries)
     await poll(collector, 100.0)
-    found = [(alarm.type, alarm.node_uid) for alarm in await alarm_events(console) if "certs" in alarm.type]
-    assert sorted(found, key=str) == [
+    alarm_types = [(alarm.type, alarm.node_uid) for alarm in await alarm_events(console) if "certs" in alarm.type]
+    assert sorted(alarm_types, key=str) == [
         ("alarm_cluster_certs_about_to_expire", None),
         ("alarm_node_internal_certs_about_to_expire", 1),
     ]
@@ -248,6 +277,28 @@ async def test_certificates_that_expire_soon_raise_alarms(console: Console, agen
     ] == [False]
 
 
+async def test_a_receiver_that_fails_repeatedly_raises_an_alarm(console: Console, pulses: Pulses) -> None:
+    collector = make_collector(console, pulses)
+    fields = {"kind": "webhook", "secret": "", "events": "all", "min_severity": "INFO", "last_sent_uid": 0}
+    async with console.store.begin() as session:
+        for name, failures, is_enabled in (("b", 5, True), ("a", 9, True), ("c", 4, True), ("d", 9, False)):
+            url = "https://hooks.example.org/secret"
+            created = datetime.now(UTC)
+            session.add(
+                Webhook(name=name, url=url, failures=failures, enabled=is_enabled, created_at=created, **fields)
+            )
+    await poll(collector, 0)
+    [span] = await alarm_events(console)
+    assert (span.type, span.source, span.details["receivers"]) == ("alarm_receiver_failed", "cluster", ["a", "b"])
+    assert span.description == "Notifications could not be delivered to a, b."
+    async with console.store.begin() as session:
+        for row in await webhooks.list_all(session):
+            row.failures = 0
+    await poll(collector, 1)
+    [span] = await alarm_events(console)
+    assert span.ended_at is not None
+
+
 async def test_a_nearly_full_disk_raises_alarms(console: Console, pulses: Pulses) -> None:
     collector = make_collector(console, pulses)
     publish_second(console, shard_values={}, free=1e9)
@@ -256,3 +307,18 @@ async def test_a_nearly_full_disk_raises_alarms(console: Console, pulses: Pulses
         *(("alarm_storage_full", "ERROR", uid) for uid in (1, 2, 3)),
         *(("alarm_node_persistent_storage", "WARNING", uid) for uid in (1, 2, 3)),
     ]
+
+
+async def test_a_cut_off_agent_raises_an_alarm_until_it_is_polled_again(
+    console: Console, agents: FakeAgents, pulses: Pulses
+) -> None:
+    collector = make_collector(console, pulses)
+    agents.cut_off = {2: "it sent a line of more than 1024 KiB"}
+    await poll(collector, 0)
+    [span] = await alarm_events(console)
+    assert (span.type, span.source, span.node_uid) == ("alarm_agent_cut_off", "node", 2)
+    agents.cut_off = {}
+    await poll(collector, 1)  # it may be cut off again at once
+    assert (await alarm_events(console))[0].ended_at is None
+    await poll(collector, 62)
+    assert (await alarm_events(console))[0].ended_at is not None

@@ -1,12 +1,14 @@
 """Webhooks get each event and each end of an alarm once and in order, even if they or the console are unavailable for a while."""
 
+import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 from typing import Any
 
 import pytest
+from backend.tests.support.real_shards import wait_until
 
 from shardboard.collectors.alerting.delivery import DeliveryClient
 from shardboard.collectors.alerting.notifier import Notifier
@@ -37,8 +39,14 @@ class FakeReceiver:
         self.broken: set[str] = set()
         self.alerts: list[tuple[str, list[dict[str, Any]]]] = []
         self.lines: list[int] = []
+        self.hanging: set[str] = set()
+        self.errors: dict[str, Exception] = {}
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str], ca: str = "") -> None:
+        if url in self.hanging:
+            await asyncio.Event().wait()
+        if url in self.errors:
+            raise self.errors[url]
         if url in self.broken:
             raise DeliveryFailed("It answered 500.")
         message = json.loads(body)
@@ -141,9 +149,9 @@ async def end_event(console: Console, uid: int) -> None:
 
 async def webhook_row(console: Console, uid: int) -> Webhook:
     async with console.store.read() as session:
-        found = await webhooks.by_uid(session, uid)
-    assert found is not None
-    return found
+        webhook = await webhooks.by_uid(session, uid)
+    assert webhook is not None
+    return webhook
 
 
 async def test_an_alarm_and_its_end_are_sent_once(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
@@ -185,8 +193,8 @@ async def test_a_failed_delivery_is_retried_later_without_losing_events(
     first, second = await record_event(console, "alarm_a"), await record_event(console, "alarm_b")
     await notifier.send_due()
     await notifier.send_due()
-    broken = await webhook_row(console, uid)
-    assert (broken.failures, broken.last_error) == (1, "It answered 500."), "it is not retried at once"
+    webhook = await webhook_row(console, uid)
+    assert (webhook.failures, webhook.last_error) == (1, "It answered 500."), "it is not retried at once"
     assert receiver.got == [("event", "alarm_a"), ("event", "alarm_b")], "the other webhook got both events"
     receiver.broken, receiver.got, receiver.deliveries = set(), [], []
     clock.ahead += timedelta(minutes=2)
@@ -194,7 +202,7 @@ async def test_a_failed_delivery_is_retried_later_without_losing_events(
     assert receiver.deliveries == [f"{uid}-{first}-event", f"{uid}-{second}-event"]
     recovered = await webhook_row(console, uid)
     assert (recovered.failures, recovered.last_error) == (0, "")
-    assert recovered.last_told_at is not None
+    assert recovered.last_sent_at is not None
     assert (await webhook_row(console, other)).failures == 0
 
 
@@ -220,7 +228,7 @@ async def test_old_events_are_not_sent(
     clock.ahead += timedelta(hours=25)
     await notifier.send_due()
     assert receiver.got == []
-    assert (await webhook_row(console, uid)).told_to > 0
+    assert (await webhook_row(console, uid)).last_sent_uid > 0
 
 
 async def test_events_while_a_webhook_is_disabled_are_not_sent(
@@ -261,13 +269,13 @@ async def test_a_test_message_is_sent_at_once(console: Console, notifier: Notifi
         await notifier.send_test(99, "ann")
 
 
-AM = {"kind": "alertmanager", "url": "http://127.0.0.1:9093"}
+ALERTMANAGER = {"kind": "alertmanager", "url": "http://127.0.0.1:9093"}
 
 
 async def test_alertmanager_gets_an_open_alarm_repeatedly(
     console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
 ) -> None:
-    await add_webhook(console, **AM)
+    await add_webhook(console, **ALERTMANAGER)
     alarm = await record_event(console, open=True)
     await notifier.send_due()
     [(url, [first])] = receiver.alerts
@@ -386,7 +394,7 @@ async def test_audit_lines_are_sent_in_order_and_complete(
     await add_audit_lines(console, "done")
     uid = await add_webhook(console, **SYSLOG, events="audit", min_severity=None)
     assert (await webhook_row(console, uid)).min_severity == "INFO"
-    first = (await webhook_row(console, uid)).told_to + 1
+    first = (await webhook_row(console, uid)).last_sent_uid + 1
     await add_audit_lines(console, "done", "refused", "failed")
     await record_event(console)  # not a line of the audit log
     syslog_server.broken = True
@@ -414,7 +422,9 @@ async def test_audit_lines_are_filtered_by_severity(
     assert len(syslog_server.got) == 2
     await notifier.send_due()
     assert len(syslog_server.got) == 2
-    assert (await webhook_row(console, uid)).told_to > syslog_server.uids[-1], "lines that do not match are passed"
+    assert (await webhook_row(console, uid)).last_sent_uid > syslog_server.uids[-1], (
+        "lines that do not match are passed"
+    )
 
 
 async def test_a_webhook_gets_audit_lines_as_json(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
@@ -446,3 +456,138 @@ async def test_a_webhook_that_changes_its_log_starts_with_new_entries(
     await notifier.send_due()
     assert receiver.got[-1] == ("event", "alarm_after")
     assert len(receiver.lines) == 1
+
+
+OTHER = "https://other.example.org/"
+
+
+async def run_until(notifier: Notifier, condition: Callable[[], bool]) -> None:
+    """Run the loop until a condition holds."""
+    task = asyncio.create_task(notifier.run())
+    try:
+        await wait_until(lambda: condition() or task.done())
+        assert condition()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardboard.collectors.alerting.notifier.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("shardboard.collectors.alerting.notifier.COMMIT_DELAY", timedelta(seconds=0.01))
+
+
+@pytest.mark.usefixtures("_fast")
+async def test_receiver_that_does_not_end_does_not_delay_others(
+    console: Console, notifier: Notifier, receiver: FakeReceiver
+) -> None:
+    receiver.hanging = {URL}
+    hanging = await add_webhook(console)
+    await add_webhook(console, url=OTHER)
+    await record_event(console, "alarm_a")
+    await run_until(notifier, lambda: receiver.got == [("event", "alarm_a")])
+
+    async def remove_and_record() -> None:
+        async with console.store.begin() as session:
+            await service.remove(session, hanging, ADMIN)
+        await record_event(console, "alarm_b")
+
+    await remove_and_record()
+    await run_until(notifier, lambda: receiver.got[-1:] == [("event", "alarm_b")] and hanging not in notifier._tasks)
+
+
+@pytest.mark.usefixtures("_fast")
+async def test_changed_receiver_is_used_at_once(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:
+    receiver.hanging = {URL}
+    uid = await add_webhook(console)
+    await record_event(console, "alarm_a")
+    task = asyncio.create_task(notifier.run())
+    await wait_until(lambda: len(notifier._tasks) > 0)
+    async with console.store.begin() as session:
+        await service.change(session, uid, {"url": OTHER}, ADMIN)
+    await wait_until(lambda: len(receiver.got) > 0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnicodeEncodeError("ascii", "ü", 0, 1, "ordinal not in range"),
+        ValueError("wrong"),
+        RuntimeError("wrong"),
+        ConnectionResetError("looks like a failure of the store"),
+    ],
+)
+async def test_unexpected_error_stays_with_its_receiver(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, error: Exception, clock: FakeClock
+) -> None:
+    receiver.errors = {URL: error}
+    uid = await add_webhook(console)
+    await add_webhook(console, url=OTHER)
+    await record_event(console, "alarm_a")
+    await notifier.send_due()
+    await notifier.send_due()
+    assert receiver.got == [("event", "alarm_a")]
+    row = await webhook_row(console, uid)
+    assert row.failures == 1, "it is not retried at once"
+    assert row.last_error == f"Internal error: {type(error).__name__}. See the log of the console."
+    with pytest.raises(Unavailable, match="Internal error"):
+        await notifier.send_test(uid, "ann")
+    receiver.errors = {}
+    clock.ahead += timedelta(seconds=3)
+    await notifier.send_due()
+    assert (await webhook_row(console, uid)).failures == 0
+
+
+async def test_unsuitable_row_stays_with_its_receiver(
+    console: Console, notifier: Notifier, receiver: FakeReceiver
+) -> None:
+    uid = await add_webhook(console)
+    await add_webhook(console, url=OTHER)
+    async with console.store.begin() as session:
+        (await session.get_one(Webhook, uid)).min_severity = "UNKNOWN"
+    await record_event(console, "alarm_a")
+    await notifier.send_due()
+    assert receiver.got == [("event", "alarm_a")]
+    assert (await webhook_row(console, uid)).last_error.startswith("Internal error: ValueError")
+
+
+async def test_error_of_a_receiver_is_shortened_and_printable(
+    console: Console, notifier: Notifier, receiver: FakeReceiver
+) -> None:
+    receiver.errors = {URL: DeliveryFailed("a\n" + "b" * 10_000)}
+    uid = await add_webhook(console)
+    await record_event(console, "alarm_a")
+    await notifier.send_due()
+    assert (await webhook_row(console, uid)).last_error == "a?" + "b" * 498
+
+
+async def test_alertmanager_gets_new_and_active_alarms_in_one_request(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
+) -> None:
+    uid = await add_webhook(console, **ALERTMANAGER)
+    active, over = await record_event(console, open=True), await record_event(console, open=True)
+    await notifier.send_due()
+    assert [len(alerts) for _, alerts in receiver.alerts] == [2]
+    await end_event(console, over)
+    new = [await record_event(console, f"alarm_{number}", open=True) for number in range(5)]
+    clock.ahead += timedelta(seconds=61)
+    await notifier.send_due()
+    [_, (_, alerts)] = receiver.alerts
+    assert [int(alert["labels"]["event"]) for alert in alerts] == [over, active, *new]
+    row = await webhook_row(console, uid)
+    assert (row.raised, row.failures) == ([active, *new], 0)
+
+
+async def test_lost_store_ends_the_loop(console: Console, notifier: Notifier, monkeypatch: pytest.MonkeyPatch) -> None:
+    await add_webhook(console)
+    await record_event(console, "alarm_a")
+
+    async def fail(*_: object, **__: object) -> None:
+        raise ConnectionResetError("the store is lost")
+
+    monkeypatch.setattr(notifier, "_record_position", fail)
+    with pytest.raises(ConnectionResetError):
+        await notifier.send_due()

@@ -1,4 +1,4 @@
-"""Old events, actions, outages and audit lines are deleted within the limits of the policy."""
+"""Old events, actions, outages and audit records are deleted within the limits of the policy."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -59,15 +59,15 @@ def days(number: float) -> timedelta:
 
 
 async def test_old_events_are_deleted_except_open_spans(store: Store, keeper: Housekeeping) -> None:
-    old, span, open_span, young = (
+    old_event, span, open_span, new_event = (
         await add_event(store, days(91)),
         await add_event(store, days(91), "resync", ended_at=NOW - days(90), details={"open": False}),
         await add_event(store, days(400), "node_failed", details={"open": True}),
         await add_event(store, days(89)),
     )
     assert not await keeper.delete_batch()
-    assert await event_uids(store) == [open_span, young]
-    assert old < span < open_span
+    assert await event_uids(store) == [open_span, new_event]
+    assert old_event < span < open_span
 
 
 async def test_the_newest_event_is_kept_at_any_age(store: Store, keeper: Housekeeping) -> None:
@@ -82,10 +82,10 @@ async def test_the_newest_event_is_kept_at_any_age(store: Store, keeper: Houseke
 async def test_the_number_of_events_per_type_is_limited(store: Store, keeper: Housekeeping) -> None:
     await set_policy(store, max_saved_events_per_type=3)
     many = [await add_event(store, days(30 - number), "shard_up") for number in range(8)]
-    few = [await add_event(store, days(40), "shard_down") for _ in range(3)]
-    flood = [await add_event(store, timedelta(hours=number), "logout") for number in range(12)]
+    events_kept = [await add_event(store, days(40), "shard_down") for _ in range(3)]
+    logouts = [await add_event(store, timedelta(hours=number), "logout") for number in range(12)]
     await keeper.delete_batch()
-    assert await event_uids(store) == [*many[-3:], *few, *flood], (
+    assert await event_uids(store) == [*many[-3:], *events_kept, *logouts], (
         "events of the last day are kept because sessions may depend on them"
     )
 
@@ -127,19 +127,21 @@ async def add_action(store: Store, age: timedelta, status: str = "completed") ->
 async def test_old_actions_are_deleted_except_open_ones(store: Store, keeper: Housekeeping) -> None:
     for status in ("completed", "failed"):
         await add_action(store, days(31), status)
-    kept = {
+    expected = {
         await add_action(store, days(29)),
         await add_action(store, days(365), "running"),
         await add_action(store, days(365), "queued"),
     }
     await keeper.delete_batch()
     async with store.read() as session:
-        assert {row.uid for row in await actions.list_recent(session)} == kept
+        assert {row.uid for row in await actions.list_recent(session)} == expected
 
 
 async def add_outage(store: Store, age: timedelta) -> int:
     async with store.begin() as session:
-        row = Outage(bdb_uid=1, seen_by=1, address="10.0.0.2", port=20000, slots="0-16383", waited=0, failed=0, lost=0)
+        row = Outage(
+            bdb_uid=1, reported_by=1, address="10.0.0.2", port=20000, slots="0-16383", waited=0, failed=0, lost=0
+        )
         row.noticed_at = NOW - age
         row.noticed_ms = round(1000 * row.noticed_at.timestamp())
         session.add(row)
@@ -150,15 +152,15 @@ async def add_outage(store: Store, age: timedelta) -> int:
 async def test_outages_are_deleted_by_the_limits_for_events(store: Store, keeper: Housekeeping) -> None:
     await add_outage(store, days(91))
     many = [await add_outage(store, days(10 - number)) for number in range(5)]
-    young = await add_outage(store, timedelta(hours=23))
+    new_outage = await add_outage(store, timedelta(hours=23))
     await keeper.delete_batch()
-    assert await outage_uids(store) == [*many, young]
+    assert await outage_uids(store) == [*many, new_outage]
     await set_policy(store, max_saved_events_per_type=3)
     await keeper.delete_batch()
-    assert await outage_uids(store) == [*many[-2:], young]
+    assert await outage_uids(store) == [*many[-2:], new_outage]
     await set_policy(store, max_saved_events_per_type=1, events_keep_days=1)
     await keeper.delete_batch()
-    assert await outage_uids(store) == [young]
+    assert await outage_uids(store) == [new_outage]
 
 
 async def outage_uids(store: Store) -> list[int]:

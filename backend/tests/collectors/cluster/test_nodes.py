@@ -16,8 +16,10 @@ from shardboard.collectors.cluster import nodes as collector
 from shardboard.collectors.cluster.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
+from shardboard.domain.databases.store_mismatch import StoreMismatch
 from shardboard.driver.fake_agents import FACTS, FakeAgents
 from shardboard.driver.interfaces import NodeRef
+from shardboard.kit.active_clock import ACTIVE
 from shardboard.schemas.databases import bdb_fields
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import Event
@@ -75,11 +77,11 @@ def pulses() -> Pulses:
 
 @pytest.fixture
 async def running(console: Console, nodes: list[Node], pulses: Pulses) -> AsyncIterator[NodeCollector]:
-    made = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
-    task = asyncio.create_task(made.run())
-    yield made
+    node_collector = NodeCollector(console.store, console.bus, console.agents, console.live, pulses)
+    task = asyncio.create_task(node_collector.run())
+    yield node_collector
     task.cancel()
-    await asyncio.gather(task, *made._followers.values(), return_exceptions=True)
+    await asyncio.gather(task, *node_collector._followers.values(), return_exceptions=True)
 
 
 async def deliver_second(agents: FakeAgents, t: int = NOW) -> None:
@@ -96,35 +98,35 @@ async def events_of_types(console: Console, *types: str) -> list[Event]:
 
 async def shard_row(console: Console, uid: int) -> Shard:
     async with console.store.read() as session:
-        found = await shards.by_uid(session, uid)
-    assert found is not None
-    return found
+        row = await shards.by_uid(session, uid)
+    assert row is not None
+    return row
 
 
 async def wait_for_status(console: Console, uid: int, status: str) -> Shard:
     """Wait until the shard has this observed status. Return its row."""
 
-    async def there() -> Shard | None:
-        found = await shard_row(console, uid)
-        return found if found.observed_status == status else None
+    async def find_shard() -> Shard | None:
+        row = await shard_row(console, uid)
+        return row if row.observed_status == status else None
 
-    found: Shard = await wait_until(there)
-    return found
+    row: Shard = await wait_until(find_shard)
+    return row
 
 
 async def agent_status_is(console: Console, expected: str) -> bool:
     """Return whether the agent of node 1 has this status in the store."""
     async with console.store.read() as session:
-        found = await nodes.by_uid(session, 1)
-    return found is not None and found.agent_status == expected
+        node = await nodes.by_uid(session, 1)
+    return node is not None and node.agent_status == expected
 
 
 async def unavailable_since(console: Console) -> datetime | None:
     """Return the time since when node 1 is unavailable."""
     async with console.store.read() as session:
-        found = await nodes.by_uid(session, 1)
-    assert found is not None
-    return found.unavailable_since
+        node = await nodes.by_uid(session, 1)
+    assert node is not None
+    return node.unavailable_since
 
 
 @pytest.mark.usefixtures("database", "running")
@@ -143,20 +145,22 @@ async def test_a_lost_agent_and_its_return_are_recorded_once(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collector, "LOST_AFTER", 3600)
-    started = datetime.now(UTC)
+    start = datetime.now(UTC)
     agents.sample(1, sample(NOW))
     await wait_until(lambda: console.live.resume_point(1)[1] == NOW)
     agents.unreachable = {1}
-    asked = agents.calls.count(("samples", 1))
+    call_count = agents.calls.count(("samples", 1))
     agents.sample(1, None)
-    await wait_until(lambda: agents.calls.count(("samples", 1)) > asked)  # the stream ended, and a new one was refused
+    await wait_until(
+        lambda: agents.calls.count(("samples", 1)) > call_count
+    )  # the stream ended, and a new one was refused
     monkeypatch.setattr(collector, "LOST_AFTER", 0)
     await wait_until(lambda: agent_status_is(console, "lost"))
     calls = len(agents.calls)
     await wait_until(lambda: len(agents.calls) > calls + 20)
-    gone = await unavailable_since(console)
-    assert gone is not None
-    assert started <= gone <= datetime.now(UTC)
+    lost_since = await unavailable_since(console)
+    assert lost_since is not None
+    assert start <= lost_since <= datetime.now(UTC)
     [lost] = await events_of_types(console, "node_agent_lost")
     assert (lost.severity, lost.source, lost.node_uid) == ("WARNING", "node", 1)
     assert lost.description == (
@@ -168,15 +172,15 @@ async def test_a_lost_agent_and_its_return_are_recorded_once(
     await wait_until(lambda: agent_status_is(console, "connected"))
     agents.sample(1, sample(NOW + 10))
     await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 10)
-    [back] = await events_of_types(console, "node_agent_connected")
-    assert back.description == "The agent of node 1 reconnected."
+    [connected] = await events_of_types(console, "node_agent_connected")
+    assert connected.description == "The agent of node 1 reconnected."
     assert await unavailable_since(console) is None
 
 
 async def test_an_agent_that_never_connected_is_lost(console: Console, agents: FakeAgents, nodes: list[Node]) -> None:
     agents.unreachable = {1, 2, 3}
-    made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
-    task = asyncio.create_task(made.run())
+    node_collector = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
+    task = asyncio.create_task(node_collector.run())
 
     async def three() -> bool:
         return len(await events_of_types(console, "node_agent_lost")) == 3
@@ -233,6 +237,23 @@ async def test_a_short_interruption_does_not_mark_an_agent_as_lost(
     assert agents.calls.count(("samples", 1)) == 2
 
 
+async def test_a_pause_of_the_console_does_not_mark_agents_as_lost(
+    console: Console, agents: FakeAgents, running: NodeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "LOST_AFTER", 0.5)
+    agents.sample(1, sample(NOW))
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW)
+    measuring = asyncio.create_task(ACTIVE.run())
+    await asyncio.sleep(0.05)
+    agents.sample(1, None)  # the timeout of the stream is the first thing that is noticed afterwards
+    agents.sample(1, sample(NOW + 1))
+    time.sleep(1.5)  # noqa: ASYNC251 - the pause
+    await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 1)
+    assert await events_of_types(console, "node_agent_lost") == []
+    measuring.cancel()
+    await asyncio.gather(measuring, return_exceptions=True)
+
+
 async def test_a_node_is_up_again_with_its_next_sample_on_the_same_stream(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
@@ -246,11 +267,11 @@ async def test_a_node_is_up_again_with_its_next_sample_on_the_same_stream(
     for t in (NOW + 1, NOW + 2):
         agents.sample(1, sample(t))
 
-    async def back() -> list[Event]:
+    async def recovery_events() -> list[Event]:
         return await events_of_types(console, "node_up")
 
-    [up] = await wait_until(back)
-    assert up.node_uid == 1
+    [event] = await wait_until(recovery_events)
+    assert event.node_uid == 1
     [outage] = await events_of_types(console, "node_failed")
     assert outage.ended_at is not None
     assert outage.details["open"] is False
@@ -277,24 +298,24 @@ async def test_a_node_marked_down_while_its_agent_is_recorded_is_up_again(
     agents.sample(1, sample(NOW + 1))
     await wait_until(lambda: console.live.resume_point(1)[1] == NOW + 1)
 
-    async def back() -> list[Event]:
+    async def recovery_events() -> list[Event]:
         return await events_of_types(console, "node_up")
 
-    assert len(await wait_until(back)) == 1
+    assert len(await wait_until(recovery_events)) == 1
 
 
 async def test_a_lost_agent_of_a_node_that_is_down_is_not_recorded(
     console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    started = datetime.now(UTC)
+    start = datetime.now(UTC)
     async with console.store.begin() as session:
         await observations.record_node_down(session, 1, [], detected_ms=400)
         await observations.record_node_down(session, 1, [])
         await observations.record_agent_lost(session, 1, "it is gone")
     [lost] = await events_of_types(console, "node_failed", "node_agent_lost")
-    found = await unavailable_since(console)
-    assert found is not None
-    assert started <= found + timedelta(milliseconds=400) <= lost.time
+    node = await unavailable_since(console)
+    assert node is not None
+    assert start <= node + timedelta(milliseconds=400) <= lost.time
 
 
 async def test_facts_and_last_seen_are_written_when_a_stream_starts(
@@ -306,38 +327,38 @@ async def test_facts_and_last_seen_are_written_when_a_stream_starts(
         node.facts, node.last_seen = {}, datetime(2020, 1, 1, tzinfo=UTC)
     agents.sample(1, sample(NOW))
 
-    async def seen() -> Node | None:
+    async def node_row() -> Node | None:
         async with console.store.read() as session:
-            found = await nodes.by_uid(session, 1)
-        return found if found is not None and found.facts else None
+            node = await nodes.by_uid(session, 1)
+        return node if node is not None and node.facts else None
 
-    found = await wait_until(seen)
-    assert found.facts == FACTS.model_dump()
-    assert found.last_seen.year > 2020
+    seen_node = await wait_until(node_row)
+    assert seen_node.facts == FACTS.model_dump()
+    assert seen_node.last_seen.year > 2020
 
 
 @pytest.mark.usefixtures("database")
 async def test_nodes_are_followed_again_after_a_store_failure(
     console: Console, nodes: list[Node], agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
-    first = asyncio.create_task(made.run())
+    node_collector = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
+    first = asyncio.create_task(node_collector.run())
     await deliver_second(agents)
     await wait_for_status(console, 1, "ok")
 
     async def store_unavailable(_: object) -> None:
         raise ConnectionRefusedError("no store")
 
-    with monkeypatch.context() as broken:
-        broken.setattr(shards, "list_conditions", store_unavailable)
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "list_conditions", store_unavailable)
         console.bus.publish("change", ("shard", 1))
         with pytest.raises(ConnectionRefusedError):
             await first
-    again = asyncio.create_task(made.run())
+    task = asyncio.create_task(node_collector.run())
     agents.sample(1, sample(NOW + 1, died={1: "killed"}))
     await wait_for_status(console, 1, "down")
-    again.cancel()
-    await asyncio.gather(again, *made._followers.values(), return_exceptions=True)
+    task.cancel()
+    await asyncio.gather(task, *node_collector._followers.values(), return_exceptions=True)
 
 
 @pytest.mark.usefixtures("database")
@@ -357,19 +378,19 @@ async def test_a_newer_observation_of_a_loop_is_kept_until_the_next_second(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
     async with console.store.begin() as session:
-        seen = await shards.by_uid(session, 1)
-        assert seen is not None
-        seen.set_role("master", datetime.fromtimestamp(NOW + 0.5, UTC))
+        row = await shards.by_uid(session, 1)
+        assert row is not None
+        row.set_role("master", datetime.fromtimestamp(NOW + 0.5, UTC))
     await deliver_second(agents)
     await wait_for_status(console, 2, "ok")
     await wait_until(lambda: console.live.resume_point(1)[1] == NOW)
     assert (await shard_row(console, 1)).observed_pid is None
     await deliver_second(agents, NOW + 1)
 
-    async def complete() -> bool:  # the values are the same as in the previous second
+    async def is_complete() -> bool:  # the values are the same as in the previous second
         return (await shard_row(console, 1)).observed_pid == 4711
 
-    await wait_until(complete)
+    await wait_until(is_complete)
 
 
 @pytest.mark.usefixtures("database")
@@ -378,9 +399,9 @@ async def test_the_time_of_a_wrong_clock_is_not_used(
 ) -> None:
     monkeypatch.setattr(collector, "CLOCK_SKEW", 2.0)
     await deliver_second(agents)
-    seen = await wait_for_status(console, 1, "ok")
-    assert seen.observed_at is not None
-    assert abs((datetime.now(UTC) - seen.observed_at).total_seconds()) < 60
+    row = await wait_for_status(console, 1, "ok")
+    assert row.observed_at is not None
+    assert abs((datetime.now(UTC) - row.observed_at).total_seconds()) < 60
 
 
 @pytest.mark.usefixtures("database")
@@ -404,9 +425,9 @@ async def test_metrics_of_a_clock_that_is_far_ahead_are_ignored(
         return (await shard_row(console, 1)).observed_role == "slave"
 
     await wait_until(follows)
-    seen = (await shard_row(console, 1)).observed_at
-    assert seen is not None
-    assert seen <= datetime.now(UTC)
+    seen_at = (await shard_row(console, 1)).observed_at
+    assert seen_at is not None
+    assert seen_at <= datetime.now(UTC)
 
 
 @pytest.mark.usefixtures("database")
@@ -467,9 +488,9 @@ async def test_a_shard_that_does_not_answer_is_not_dead(
 ) -> None:
     await deliver_second(agents)
     await wait_for_status(console, 1, "ok")
-    agents.sample(1, sample(NOW + 1, missing={1: "it did not answer INFO within 0.8 s"}))
+    agents.sample(1, sample(NOW + 1, missing={1: "it did not reply to INFO within 0.8 s"}))
     busy = await wait_for_status(console, 1, "timeout")
-    assert busy.detail == "it did not answer INFO within 0.8 s"
+    assert busy.detail == "it did not reply to INFO within 0.8 s"
     agents.sample(1, sample(NOW + 2, {1: shard()}))
     assert (await wait_for_status(console, 1, "ok")).detail == ""
     assert await events_of_types(console, "shard_down", "shard_up", "shard_role_changed") == []
@@ -480,10 +501,13 @@ async def test_a_restarted_shard_is_recorded(console: Console, agents: FakeAgent
     agents.sample(1, sample(NOW, died={1: "killed"}))
     await wait_for_status(console, 1, "down")
     agents.sample(1, sample(NOW + 1, {1: shard(pid=4712.0, started_at=2000.0)}))
-    back = await wait_for_status(console, 1, "ok")
-    assert (back.observed_pid, back.observed_started_at) == (4712, datetime.fromtimestamp(2000, UTC))
-    [up] = await events_of_types(console, "shard_up")
-    assert up.description == "Shard redis:1 of shop on node 1 came up."
+    restarted_shard = await wait_for_status(console, 1, "ok")
+    assert (restarted_shard.observed_pid, restarted_shard.observed_started_at) == (
+        4712,
+        datetime.fromtimestamp(2000, UTC),
+    )
+    [event] = await events_of_types(console, "shard_up")
+    assert event.description == "Shard redis:1 of shop on node 1 came up."
 
 
 @pytest.mark.usefixtures("database")
@@ -570,8 +594,8 @@ async def test_a_lost_and_restored_replication_link_is_recorded(
         agents.sample(2, sample(t, {2: shard(is_primary=0.0, link_up=link)}))
 
     async def both_events() -> list[Event]:
-        found = await events_of_types(console, "replica_link_down", "replica_in_sync")
-        return found if len(found) >= 2 else []
+        link_events = await events_of_types(console, "replica_link_down", "replica_in_sync")
+        return link_events if len(link_events) >= 2 else []
 
     assert [event.description for event in await wait_until(both_events)] == [
         "Shard redis:2 of shop on node 2 lost the link to its primary.",
@@ -600,6 +624,22 @@ async def test_unknown_shards_are_ignored(console: Console, agents: FakeAgents, 
     assert await events_of_types(console, "shard_down") == []
 
 
+@pytest.mark.usefixtures("database")
+async def test_old_samples_of_missing_shards_are_ignored(console: Console, agents: FakeAgents) -> None:
+    """The agent's samples from before the loss are read after the shard was found missing."""
+    async with console.store.begin() as session:
+        (await session.get_one(Bdb, 1)).store_mismatch = StoreMismatch(missing=(1,)).stored()
+        (await session.get_one(Shard, 1)).observed_status = "down"
+    made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
+    task = asyncio.create_task(made.run())
+    agents.sample(1, sample(NOW, {1: shard()}))
+    agents.sample(1, None)
+    await wait_until(lambda: agents.calls.count(("samples", 1)) == 2)  # the first sample was processed
+    assert (await shard_row(console, 1)).observed_status == "down"
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 async def test_nodes_that_join_or_leave_are_noticed_at_once(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:
@@ -626,10 +666,10 @@ async def test_nodes_that_join_or_leave_are_noticed_at_once(
 async def test_stopping_the_collector_stops_every_follower(
     console: Console, agents: FakeAgents, nodes: list[Node]
 ) -> None:
-    made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
-    task = asyncio.create_task(made.run())
-    await wait_until(lambda: len(made._followers) == 3)
-    followers = list(made._followers.values())
+    node_collector = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
+    task = asyncio.create_task(node_collector.run())
+    await wait_until(lambda: len(node_collector._followers) == 3)
+    followers = list(node_collector._followers.values())
     task.cancel()
     await asyncio.gather(task, *followers, return_exceptions=True)
     assert all(follower.cancelled() for follower in followers)

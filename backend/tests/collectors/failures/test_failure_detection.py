@@ -1,8 +1,11 @@
 """Failure detection of nodes. The tests control witnesses and pulses."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from backend.tests.support import active_database
@@ -43,7 +46,7 @@ class FakePulses(Pulses):
         self.checks += 1
         return self.seconds.get(node_uid, 0.0)
 
-    def seconds_since_heard(self, node_uid: int) -> float | None:
+    def seconds_since_pulse(self, node_uid: int) -> float | None:
         return self.seconds.get(node_uid)
 
 
@@ -63,11 +66,11 @@ async def watching(
     console: Console, agents: FakeAgents, pulses: FakePulses, nodes: list[Node]
 ) -> AsyncIterator[NodeWatch]:
     await active_database.create_active_database(console, agents)
-    made = NodeWatch(console.store, agents, pulses)
-    task = asyncio.create_task(made.run())
-    yield made
+    node_watch = NodeWatch(console.store, agents, pulses)
+    task = asyncio.create_task(node_watch.run())
+    yield node_watch
     task.cancel()
-    await asyncio.gather(task, *made._inquiries.values(), return_exceptions=True)
+    await asyncio.gather(task, *node_watch._inquiries.values(), return_exceptions=True)
 
 
 async def outages(console: Console) -> list[Event]:
@@ -88,8 +91,8 @@ async def is_down(console: Console, uid: int = 2) -> bool:
 
 async def ticks(pulses: FakePulses) -> None:
     """Wait until the watch has read the store again and then checked every node several times."""
-    enough = pulses.checks + 100
-    await wait_until(lambda: pulses.checks >= enough)
+    target_checks = pulses.checks + 100
+    await wait_until(lambda: pulses.checks >= target_checks)
 
 
 async def rounds(agents: FakeAgents, count: int, witness: int = 1) -> None:
@@ -173,9 +176,19 @@ async def test_a_node_is_down_once_after_two_silent_rounds(
     await wait_until(lambda: is_down(console))
     [event] = await outages(console)
     assert (event.node_uid, event.source, event.severity, event.ended_at) == (2, "node", "ERROR", None)
-    lost = [{"bdb_uid": 1, "slots": "5461-10922"}]
-    counts = {"primaries": 1, "replicas": 1, "databases": lost}
-    assert event.details == {"open": True, "witnesses": [1, 3], "detected_ms": 1000, **counts}
+    details = [{"bdb_uid": 1, "slots": "5461-10922"}]
+    counts = {"primaries": 1, "replicas": 1, "databases": details}
+    lost = [
+        {"uid": 2, "bdb_uid": 1, "pair": 1, "role": "master"},
+        {"uid": 4, "bdb_uid": 1, "pair": 0, "role": "slave"},
+    ]
+    assert event.details == {
+        "open": True,
+        "witnesses": [1, 3],
+        "detected_ms": 1000,
+        **counts,
+        "lost_shards": lost,
+    }
     assert event.description == (
         "Node 2 went down with 1 primary and 1 replica: agents on nodes 1 and 3 reached none of its shards."
     )
@@ -190,16 +203,16 @@ async def test_a_node_is_down_once_after_two_silent_rounds(
 async def test_one_successful_probe_restarts_the_count_of_rounds(
     console: Console, agents: FakeAgents, pulses: FakePulses, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    probed = 0
+    probe_count = 0
 
     async def every_other(node: object, targets: list[object]) -> list[bool]:
-        nonlocal probed
-        probed += 1
-        return [probed % 4 < 2] * len(targets)  # both witnesses of a round agree: silent, alive, silent, …
+        nonlocal probe_count
+        probe_count += 1
+        return [probe_count % 4 < 2] * len(targets)  # both witnesses of a round agree: silent, alive, silent, …
 
     monkeypatch.setattr(agents, "probe", every_other)
     pulses.seconds = {2: 1.0}
-    await wait_until(lambda: probed > 20)
+    await wait_until(lambda: probe_count > 20)
     assert await health_of(console, 2) == "up"
 
 
@@ -211,7 +224,49 @@ async def test_unreachable_witnesses_are_not_counted(
     pulses.seconds = {2: 1.0}
     await rounds(agents, 5)
     assert await health_of(console, 2) == "up"
-    agents.unreachable = {1}  # one reachable witness is enough
+    agents.unreachable = {1}  # the console itself is the second witness
+    await wait_until(lambda: is_down(console))
+
+
+@pytest.mark.parametrize("unreachable", [set(), {1}])
+async def test_a_single_witness_does_not_decide(
+    console: Console,
+    agents: FakeAgents,
+    pulses: FakePulses,
+    watching: NodeWatch,
+    monkeypatch: pytest.MonkeyPatch,
+    unreachable: set[int],
+) -> None:
+    """Agent 3 reports that no shard responds, and the other agent is silent or unreachable. The console reaches the shards."""
+
+    async def report_silence(node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        await FakeAgents.probe(agents, node, targets)
+        return [False] * len(targets)
+
+    monkeypatch.setattr(agents, "probe", report_silence)
+    agents.unreachable = unreachable
+    pulses.seconds = {2: 1.0} if unreachable else {1: 1.0, 2: 1.0}
+    await rounds(agents, 10, witness=3)
+    assert await outages(console) == []
+    agents.silent = set(NODE_2)
+    await wait_until(lambda: is_down(console))
+    assert await health_of(console, 1) == "up"
+
+
+async def test_a_crowd_needs_more_than_one_witness_that_a_node_is_alive(
+    console: Console, agents: FakeAgents, pulses: FakePulses, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agent 3, which is queried first, reports that all shards respond to a partial probe."""
+    monkeypatch.setattr(watch, "MAX_SUSPECTS", 0)
+    monkeypatch.setattr(watch, "CROWD_PROBE_SHARDS", 1)
+    agents.silent = set(NODE_2)
+
+    async def pretend(node: NodeRef, targets: Sequence[ProbeTarget]) -> list[bool]:
+        replies = await FakeAgents.probe(agents, node, targets)
+        return [True] * len(targets) if node.uid == 3 and len(targets) == 1 else replies
+
+    monkeypatch.setattr(agents, "probe", pretend)
+    pulses.seconds = {2: 1.0}
     await wait_until(lambda: is_down(console))
 
 
@@ -305,18 +360,18 @@ async def test_a_node_that_stalls_repeatedly_gets_more_time(
 async def test_a_node_that_sends_samples_during_the_probes_is_not_down(
     console: Console, agents: FakeAgents, pulses: FakePulses, watching: NodeWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rounds_asked = 0
+    round_count = 0
 
     async def recover_in_second_round(node: object, targets: list[object]) -> list[bool]:
-        nonlocal rounds_asked
-        rounds_asked += 1
-        if rounds_asked > 2:  # the second round
+        nonlocal round_count
+        round_count += 1
+        if round_count > 2:  # the second round
             pulses.seconds = {}
         return [False] * len(targets)
 
     monkeypatch.setattr(agents, "probe", recover_in_second_round)
     pulses.seconds = {2: 1.0}
-    await wait_until(lambda: rounds_asked >= 4 and not watching._inquiries)
+    await wait_until(lambda: round_count >= 4 and not watching._inquiries)
     assert await outages(console) == []
 
 
@@ -364,6 +419,35 @@ async def test_shards_of_a_pending_database_are_not_probed(
     await wait_until(lambda: is_down(console))
 
 
+async def test_verdict_from_before_a_pause_is_discarded(
+    console: Console,
+    agents: FakeAgents,
+    pulses: FakePulses,
+    watching: NodeWatch,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The console is paused during the first rounds. The second ones decide."""
+    clock = SimpleNamespace(pauses=0)
+    monkeypatch.setattr(watch, "ACTIVE", clock)
+    check_count = 0
+    verdicts = NodeWatch._verdicts
+
+    async def paused(*arguments: Any) -> Any:
+        nonlocal check_count
+        result = await verdicts(*arguments)
+        check_count += 1
+        if check_count == 1:
+            assert "silent" in result
+            clock.pauses += 1
+        return result
+
+    monkeypatch.setattr(NodeWatch, "_verdicts", paused)
+    agents.silent = set(NODE_2)
+    pulses.seconds = {2: 5.0}
+    await wait_until(lambda: is_down(console))
+    assert check_count == 2
+
+
 class TestPulses:
     def test_a_broken_stream_is_infinite_silence(self) -> None:
         pulses = Pulses()
@@ -375,19 +459,16 @@ class TestPulses:
         assert pulses.silence(1) < 1
 
     def test_time_when_the_console_could_not_read_is_not_silence(self) -> None:
-        pulses = Pulses()
+        times = [0.0]
+        pulses = Pulses(lambda: times[0])
         pulses.record_pulse(1)
-        pulses._heard[1] -= 5
-        pulses.exclude_from_silence(4.5)
-        assert 0.5 <= pulses.silence(1) < 1
-        assert (pulses.seconds_since_heard(1) or 0) >= 5, "the unadjusted time is reported"
-        pulses.exclude_from_silence(100)
-        assert 0 <= pulses.silence(1) < 0.5, "at most the complete silence is excused"
-        pulses.record_pulse(1)
-        pulses._heard[1] -= 5
-        assert pulses.silence(1) >= 5, "a new silence counts"
+        pulses._last_pulses[1] = 0.0, time.monotonic() - 5
+        times[0] = 0.5
+        assert pulses.silence(1) == 0.5
+        assert (pulses.seconds_since_pulse(1) or 0) >= 5, "the unadjusted time is reported"
+        times[0] = 3.0
+        assert pulses.silence(1) == 3.0
         pulses.record_stream_end(1)
-        pulses.exclude_from_silence(1)
         assert pulses.silence(1) == float("inf")
 
     def test_a_node_gets_time_for_its_first_sample(self) -> None:

@@ -27,7 +27,7 @@ def test_only_writes_between_two_samples_of_a_primary_count() -> None:
 
 async def record_failover(console: Console, moment: datetime) -> int:
     async with console.store.begin() as session:
-        event = events.record(session, "shard_failover", "", source="shard", shard_uid=4, details={"heir": 4})
+        event = events.record(session, "shard_failover", "", source="shard", shard_uid=4, details={"promoted": 4})
         event.time = moment
         await session.flush()
         return event.uid
@@ -35,9 +35,9 @@ async def record_failover(console: Console, moment: datetime) -> int:
 
 async def get_event(console: Console, uid: int) -> Event:
     async with console.store.read() as session:
-        found = await events.by_uid(session, uid)
-    assert found is not None
-    return found
+        event = await events.by_uid(session, uid)
+    assert event is not None
+    return event
 
 
 async def test_the_first_write_is_added_to_the_failover_event(console: Console) -> None:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.store
 
 SYNC = "master_link_status:down\r\nmaster_sync_in_progress:1\r\nmaster_sync_total_bytes:0\r\n"
 WAITING = "# Replication\r\nrole:slave\r\nmaster_link_status:down\r\nmaster_sync_in_progress:0\r\n"
-UP = "role:slave\r\nmaster_link_status:up\r\n"
+LINK_UP = "role:slave\r\nmaster_link_status:up\r\n"
 
 
 @pytest.fixture(autouse=True)
@@ -47,14 +47,14 @@ async def shop(console: Console, agents: FakeAgents, nodes: list[Node], monkeypa
 
 @asynccontextmanager
 async def running(console: Console) -> AsyncIterator[ResyncCollector]:
-    made = ResyncCollector(console.store, console.bus, console.agents)
-    task = asyncio.create_task(made.run())
+    collector = ResyncCollector(console.store, console.bus, console.agents)
+    task = asyncio.create_task(collector.run())
     try:
-        yield made
+        yield collector
     finally:
-        working = list(made._tasks.values())
+        tasks = list(collector._tasks.values())
         task.cancel()
-        await asyncio.gather(task, *working, return_exceptions=True)
+        await asyncio.gather(task, *tasks, return_exceptions=True)
 
 
 async def spans(console: Console) -> list[Event]:
@@ -82,12 +82,12 @@ async def wait_for_polls(console: Console, agents: FakeAgents, polls: int = 5) -
 async def wait_for_phase(console: Console, phase: str, percent: float = 0.0) -> Event:
     """Wait until the last span is in `phase` with at least this progress. Return it."""
 
-    async def there() -> Event | None:
-        found = await spans(console)
-        last = found[-1] if found else None
+    async def find_span() -> Event | None:
+        span_list = await spans(console)
+        last = span_list[-1] if span_list else None
         return last if last and last.details["phase"] == phase and last.details["percent"] >= percent else None
 
-    event: Event = await wait_until(there)
+    event: Event = await wait_until(find_span)
     return event
 
 
@@ -116,12 +116,12 @@ async def test_a_resync_passes_all_phases_in_one_span(console: Console, agents: 
         assert loading.details["bytes_total"] == 9000
         assert loading.details["eta_seconds"] >= 0
         agents.info[1, "replication"] = "role:master\r\nmaster_repl_offset:90000000\r\n"
-        set_replies(agents, UP + "slave_repl_offset:50000000\r\n")
+        set_replies(agents, LINK_UP + "slave_repl_offset:50000000\r\n")
         await wait_for_phase(console, "catching_up", loading.details["percent"])
-        set_replies(agents, UP + "slave_repl_offset:89999999\r\n")
+        set_replies(agents, LINK_UP + "slave_repl_offset:89999999\r\n")
         await active_database.set_observed_state(console, 4, link="idle")
-        done = await wait_for_phase(console, "in_sync", 100)
-        assert done.uid == first.uid
+        final_span = await wait_for_phase(console, "in_sync", 100)
+        assert final_span.uid == first.uid
         await wait_until(lambda: ended(console))
     [span] = await spans(console)
     assert (span.details["open"], span.details["outcome"], span.details["eta_seconds"]) == (False, "in_sync", None)
@@ -191,7 +191,7 @@ async def test_a_span_is_closed_later_if_its_end_cannot_be_written(
     await active_database.set_observed_state(console, 4, link="link_down")
     async with running(console):
         await wait_for_phase(console, "waiting")
-        set_replies(agents, UP)
+        set_replies(agents, LINK_UP)
         await active_database.set_observed_state(console, 4, link="idle")
         await wait_until(lambda: ended(console))
     [span] = await spans(console)
@@ -218,7 +218,7 @@ async def test_a_short_link_failure_is_not_a_resync(
     await active_database.set_observed_state(console, 4, link="link_down")
     async with running(console) as collector:
         await wait_for_polls(console, agents)
-        set_replies(agents, UP)
+        set_replies(agents, LINK_UP)
         await wait_until(lambda: not collector._tasks)
         polls = len(agents.commands)
         await collector._sweep()
@@ -243,15 +243,15 @@ async def test_a_resync_that_ends_before_the_first_poll_is_recorded(
 ) -> None:
     monkeypatch.setattr(resyncs, "SHORT_INTERRUPTION_SECONDS", 60)
     monkeypatch.setattr(resyncs, "RECENT_START", timedelta(hours=1))
-    born = datetime.now(UTC) - timedelta(seconds=1)
+    started_at = datetime.now(UTC) - timedelta(seconds=1)
     async with console.store.begin() as session:
-        (await session.get_one(Shard, 4)).observed_started_at = born
-    set_replies(agents, UP)
+        (await session.get_one(Shard, 4)).observed_started_at = started_at
+    set_replies(agents, LINK_UP)
     await active_database.set_observed_state(console, 4, link="link_down")
     async with running(console):
         await wait_until(lambda: spans(console))
     [span] = await spans(console)
-    assert (span.time, span.details["percent"], span.details["outcome"]) == (born, 100.0, "in_sync")
+    assert (span.time, span.details["percent"], span.details["outcome"]) == (started_at, 100.0, "in_sync")
     assert span.ended_at is not None
 
 
@@ -265,7 +265,7 @@ async def test_progress_of_an_empty_replica_is_measured_in_keys(console: Console
         set_replies(agents, SYNC, persistence=streaming.format(800), primary=saving)
         half = await wait_for_phase(console, "transfer", 1.0)
         assert (half.details["bytes"], half.details["bytes_total"]) == (8000, None)
-        set_replies(agents, UP)
+        set_replies(agents, LINK_UP)
         await wait_for_phase(console, "in_sync", 100)
     [span] = await spans(console)
     assert [phase["name"] for phase in span.details["phases"]] == ["transfer", "in_sync"]
@@ -278,7 +278,7 @@ async def test_the_load_rate_is_taken_from_the_last_resync(console: Console, age
         {"name": "load", "started": moments[1], "ended": moments[2]},
     ]
     async with console.store.begin() as session:
-        past = events.record(
+        past_resync = events.record(
             session,
             "resync",
             "",
@@ -287,7 +287,7 @@ async def test_the_load_rate_is_taken_from_the_last_resync(console: Console, age
             shard_uid=5,
             details={"phases": phases, "phase": "in_sync", "percent": 100.0, "bytes_total": 9000},
         )
-        past.ended_at = datetime.now(UTC)
+        past_resync.ended_at = datetime.now(UTC)
         rows = {row.uid: row for row in await shards.list_all(session)}
     span = ResyncSpan(console.store, rows[4], rows[1])
     await span.resume()

@@ -103,9 +103,9 @@ def deliver(live: LiveMetrics, t: int, *, requests: float = 10) -> None:
 
 @pytest.fixture
 def live() -> LiveMetrics:
-    made = LiveMetrics(Bus())
-    made.set_members({11: ShardPlace(1, 0, 1)})
-    return made
+    live_metrics = LiveMetrics(Bus())
+    live_metrics.set_members({11: ShardPlace(1, 0, 1)})
+    return live_metrics
 
 
 def test_database_metrics_count_the_requests_of_clients(live: LiveMetrics) -> None:
@@ -151,6 +151,6 @@ def test_starting_and_dead_shards_do_not_hide_cluster_metrics(live: LiveMetrics)
         live._publish(t, live._seconds[t])
     assert live.latest("cluster", "cluster")["read_req"] == 10
     assert live.latest("bdbs", "2") == {}
-    live.ingest(1, sample(NOW + 2, {11: shard(read_cmds=0.0)}, missing={21: "it did not answer INFO"}))
+    live.ingest(1, sample(NOW + 2, {11: shard(read_cmds=0.0)}, missing={21: "it did not reply to INFO"}))
     live._publish(NOW + 2, live._seconds[NOW + 2])
     assert live.latest("cluster", "cluster") == {}, "the sum is unknown while a running shard does not answer"

@@ -26,11 +26,11 @@ TOPICS = ("cluster", "nodes", "bdbs", "shards:1", "shards:2")
 def live(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> LiveMetrics:
     """Two nodes and two databases: 1 with primaries 11, 12 and replica 13 of 11, and 2 with primary 21."""
     monkeypatch.setattr(hub, "GRACE", 3600.0)  # every node is waited for unless the test sets a shorter time
-    made = LiveMetrics(bus)
-    made.set_members(MEMBERS)
-    made.connect(1)
-    made.connect(2)
-    return made
+    live_metrics = LiveMetrics(bus)
+    live_metrics.set_members(MEMBERS)
+    live_metrics.connect(1)
+    live_metrics.connect(2)
+    return live_metrics
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def columns(live: LiveMetrics, topic: str, uid: int | str, first: int, count: in
 
 def received(frames: Listener) -> list[tuple[str, str, int]]:
     """Return (topic, kind, second) of each frame published so far."""
-    found = [decoded(item) for _, item in frames.drain()]
-    return [(frame["topic"], kind, frame["t"] if kind == "sample" else frame["from"]) for kind, frame in found]
+    items = [decoded(item) for _, item in frames.drain()]
+    return [(frame["topic"], kind, frame["t"] if kind == "sample" else frame["from"]) for kind, frame in items]
 
 
 def decoded(item: Frame) -> tuple[str, Any]:
@@ -232,9 +232,9 @@ async def test_a_replica_ahead_of_the_sample_of_its_primary_has_no_lag(running: 
 async def test_a_dead_shard_leaves_no_gap_but_a_missing_sample_does(running: LiveMetrics) -> None:
     for t in (NOW, NOW + 1, NOW + 2):
         running.ingest(1, first_node(t))
-        without = {NOW + 1: {"died": {13: "killed"}}, NOW + 2: {"missing": {13: "busy"}}}.get(t, {})
-        shards = {12: shard(write_cmds=t * 50.0)} | ({} if without else {13: shard(is_primary=0.0)})
-        running.ingest(2, sample(t, shards, **without))
+        changes = {NOW + 1: {"died": {13: "killed"}}, NOW + 2: {"missing": {13: "busy"}}}.get(t, {})
+        shards = {12: shard(write_cmds=t * 50.0)} | ({} if changes else {13: shard(is_primary=0.0)})
+        running.ingest(2, sample(t, shards, **changes))
     await wait_for_second(running, NOW + 2)
     totals = columns(running, "bdbs", 1, NOW, 3)[METRICS["bdbs"].index("used_memory")]
     assert totals == [0.0, 0.0, None]
@@ -259,8 +259,8 @@ async def test_an_agent_restart_leaves_a_gap_of_one_second(running: LiveMetrics)
 
 
 async def test_a_shard_restart_leaves_a_gap_of_one_second(running: LiveMetrics) -> None:
-    for t, started, reads in ((NOW, 1.0, 500.0), (NOW + 1, 2.0, 900.0), (NOW + 2, 2.0, 950.0)):
-        running.ingest(1, sample(t, {11: shard(started_at=started, read_cmds=reads), 21: shard()}))
+    for t, started_at, reads in ((NOW, 1.0, 500.0), (NOW + 1, 2.0, 900.0), (NOW + 2, 2.0, 950.0)):
+        running.ingest(1, sample(t, {11: shard(started_at=started_at, read_cmds=reads), 21: shard()}))
         running.ingest(2, second_node(t))
     await wait_for_second(running, NOW + 2)
     assert columns(running, "shards:1", 11, NOW, 3)[0] == [None, None, 50.0]

@@ -48,9 +48,9 @@ async def live(store: Store, bus: Bus) -> LiveMetrics:
 
 @pytest.fixture
 async def archive(store: Store, bus: Bus, live: LiveMetrics) -> Archive:
-    made = Archive(store, bus, live)
-    await made.restore()
-    return made
+    metric_archive = Archive(store, bus, live)
+    await metric_archive.restore()
+    return metric_archive
 
 
 def deliver(live: LiveMetrics, t: int, reads: float | None = None) -> None:
@@ -63,9 +63,11 @@ def deliver(live: LiveMetrics, t: int, reads: float | None = None) -> None:
 async def history(store: Store, topic: str, metric: str, first: int, last: int, step: int) -> list[float | None]:
     """Return the values that a chart shows."""
     async with store.read() as session:
-        found = await queries.history(session, topic, None, [metric], first, last, (last - first) // step, last)
-    assert found.step == step
-    return [None if isnan(value) else value for series in found.series(0)[:1] for value in series] if found.uids else []
+        result = await queries.history(session, topic, None, [metric], first, last, (last - first) // step, last)
+    assert result.step == step
+    return (
+        [None if isnan(value) else value for series in result.series(0)[:1] for value in series] if result.uids else []
+    )
 
 
 async def test_a_published_second_is_written(store: Store, live: LiveMetrics, archive: Archive) -> None:
@@ -97,8 +99,8 @@ async def test_intervals_are_rolled_up_again_for_late_seconds(
 async def stored_row(store: Store, topic: str, t: int, step: int = 10) -> dict[str, float]:
     async with store.read() as session:
         names = {number: columns for columns, number in (await metric_history.layouts(session)).items()}
-        [found] = await metric_history.frames(session, topic, step, t, t + 1, names)
-    return {name: values[0] for name, values in found.columns.items()}
+        [frame] = await metric_history.frames(session, topic, step, t, t + 1, names)
+    return {name: values[0] for name, values in frame.columns.items()}
 
 
 async def test_each_resolution_is_rolled_up_from_the_finer_one(
@@ -113,13 +115,14 @@ async def test_each_resolution_is_rolled_up_from_the_finer_one(
         assert row["#read_req"] in (29, 39), "the first second has no predecessor for a rate"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.store_in_all
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 async def test_intervals_match_their_seconds_in_any_order_of_arrival(
     store: Store, bus: Bus, live: LiveMetrics, archive: Archive, seed: int
 ) -> None:
     """One node is late, some seconds are missing, counters are reset, and the console is killed at random."""
-    chance, first, last = random.Random(seed), NOW - 25, NOW + 35
-    lost = set(chance.sample(range(first + 1, last), 5))
+    rng, first, last = random.Random(seed), NOW - 25, NOW + 35
+    lost = set(rng.sample(range(first + 1, last), 5))
     seconds = [t for t in range(first, last) if t not in lost]
     async with store.begin() as session:
         row = {"pair": 1, "role": "master", "slots": "", "port": 20001, "bus_port": 25001}
@@ -133,19 +136,19 @@ async def test_intervals_match_their_seconds_in_any_order_of_arrival(
             live.ingest(2, sample(t, {12: shard(read_cmds=t * 3.0, keys=1.0)}))
         live._catch_up()
 
-    behind = 0
+    delivered = 0
     for count, t in enumerate(seconds, 1):
-        arrived = min(count, max(behind, count - chance.randint(0, 6)))
-        deliver_both(live, [t], seconds[behind:arrived])
-        behind = arrived
-        if chance.random() < 0.5:
+        received = min(count, max(delivered, count - rng.randint(0, 6)))
+        deliver_both(live, [t], seconds[delivered:received])
+        delivered = received
+        if rng.random() < 0.5:
             await archive.step()
-        if chance.random() < 0.1:
+        if rng.random() < 0.1:
             live = LiveMetrics(bus)
             archive = Archive(store, bus, live)
             await archive.restore()
-            deliver_both(live, seconds[max(0, count - 20) : count], seconds[max(0, behind - 20) : behind])
-    deliver_both(live, [last + 200], [*seconds[behind:], last + 200])
+            deliver_both(live, seconds[max(0, count - 20) : count], seconds[max(0, delivered - 20) : delivered])
+    deliver_both(live, [last + 200], [*seconds[delivered:], last + 200])
     await archive.step()
 
     for topic in ("shards", "bdbs", "cluster", "nodes"):
@@ -166,15 +169,16 @@ async def check_intervals(store: Store, topic: str, seconds: Sequence[int], now:
         frames = await metric_history.frames(session, topic, 1, first, last, names)
         assert [frame.t for frame in frames] == seconds
         for step in (10, 300):
-            begin, ended = intervals.start(first, step), intervals.start(now, step)
-            for rolled in await metric_history.frames(session, topic, step, begin, min(last, ended), names):
-                parts = [frame for frame in frames if intervals.start(frame.t, step) == rolled.t]
-                expected = rollup.merge(topic, rolled.t, parts, 1)
-                assert rolled.uids == expected.uids
-                for name, values in rolled.columns.items():
+            start, end = intervals.start(first, step), intervals.start(now, step)
+            for stored_frame in await metric_history.frames(session, topic, step, start, min(last, end), names):
+                parts = [frame for frame in frames if intervals.start(frame.t, step) == stored_frame.t]
+                expected = rollup.merge(topic, stored_frame.t, parts, 1)
+                assert stored_frame.uids == expected.uids
+                for name, values in stored_frame.columns.items():
                     assert list(values) == pytest.approx(list(expected.columns[name]), rel=1e-5, nan_ok=True), name
 
 
+@pytest.mark.store_in_all
 async def test_a_restarted_console_restores_history_and_overwrites_nothing(
     store: Store, bus: Bus, live: LiveMetrics, archive: Archive
 ) -> None:
@@ -204,8 +208,8 @@ async def test_percentiles_are_computed_from_merged_histograms(
             measured.record(value, 50)
             live.endpoints.latencies.ingest(t, node_uid, {(1, "read"): measured})
     await archive.step()
-    odd = NOW + 1 - NOW % 2
-    assert await history(store, "bdbs", "p99_read_latency", odd, odd + 2, 1) == [200, 900]
+    odd_second = NOW + 1 - NOW % 2
+    assert await history(store, "bdbs", "p99_read_latency", odd_second, odd_second + 2, 1) == [200, 900]
     assert await history(store, "bdbs", "p50_latency", NOW, NOW + 10, 10) == [100]
     assert await history(store, "bdbs", "p999_latency", NOW, NOW + 10, 10) == [900]
     assert await history(store, "bdbs", "p999_write_latency", NOW, NOW + 10, 10) == [None]
@@ -220,45 +224,45 @@ async def test_stored_endpoint_latency_survives_a_console_restart(
             live.endpoints.latencies.ingest(t, node_uid, {(1, "read"): Histogram.from_pairs([(1_000 * node_uid, 50)])})
     await archive.step()
     restarted = LiveMetrics(bus)
-    successor = Archive(store, bus, restarted)
-    await successor.restore()
+    next_archive = Archive(store, bus, restarted)
+    await next_archive.restore()
     deliver(restarted, NOW + 10)  # the agent sends this second again; its latency is already stored
-    await successor.step()
+    await next_archive.step()
     for step, count, requests in ((1, 11, 50), (10, 2, 500)):
         async with store.read() as session:
-            found = dict(await latency.cells(session, step, NOW, NOW + 11))
-        kept = latency_cells.decode(found[NOW])
-        assert {key: sum(counts.values()) for key, counts in kept.items()} == {
+            stored_cells = dict(await latency.cells(session, step, NOW, NOW + 11))
+        cells = latency_cells.decode(stored_cells[NOW])
+        assert {key: sum(counts.values()) for key, counts in cells.items()} == {
             (endpoint_metrics.number(1, node_uid), "read"): requests for node_uid in (1, 2)
         }
-        assert len(found) == count
+        assert len(stored_cells) == count
 
 
 async def test_the_highest_uids_are_stored(store: Store, bus: Bus) -> None:
-    greatest = MAX_UID
+    max_uid = MAX_UID
     row = {"pair": 0, "role": "master", "slots": "0-16383", "port": 20000, "bus_port": 25000}
     async with store.begin() as session:
-        session.add(Shard(uid=11, bdb_uid=greatest, node_uid=5_000, engine_id="0" * 40, **row))
+        session.add(Shard(uid=11, bdb_uid=max_uid, node_uid=5_000, engine_id="0" * 40, **row))
     live = LiveMetrics(bus)
     archive = Archive(store, bus, live)
     await archive.restore()
-    served = EndpointReading(values=[float(n) for n in range(len(ENDPOINT_FIELDS))], errors={}, latency={})
+    reading = EndpointReading(values=[float(n) for n in range(len(ENDPOINT_FIELDS))], errors={}, latency={})
     for t in range(NOW, NOW + 11):
-        proxy = ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={greatest: served})
+        proxy = ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={max_uid: reading})
         live.ingest(5_000, sample(t, {11: shard(read_cmds=t * 10.0)}, proxy=proxy))
         live._publish(t, live._seconds[t])
     await archive.step()
     assert await history(store, "bdbs", "write_req", NOW, NOW + 3, 1) == [1, 1, 1]
     restarted = LiveMetrics(bus)
     await Archive(store, bus, restarted).restore()
-    endpoint = f"{greatest}:1:5000"
+    endpoint = f"{max_uid}:1:5000"
     for step, name in ((1, "write_req"), (10, "write_req_max")):
         async with store.read() as session:
-            found = await queries.history(
+            result = await queries.history(
                 session, "endpoints", {endpoint_metrics.parsed(endpoint)}, [name], NOW, NOW + 10, 10 // step, NOW + 10
             )
-        assert [endpoint_metrics.name(uid) for uid in found.uids] == [endpoint]
-        assert [*found.series(0)[0]] == [1] * (10 // step)
+        assert [endpoint_metrics.name(uid) for uid in result.uids] == [endpoint]
+        assert [*result.series(0)[0]] == [1] * (10 // step)
     assert restarted.latest("endpoints", endpoint)["write_req"] == 1
 
 

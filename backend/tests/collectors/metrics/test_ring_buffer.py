@@ -15,9 +15,9 @@ def test_a_ring_keeps_the_newest_row_of_each_slot(seconds: int, puts: list[tuple
     ring, expected = Ring(2, seconds), dict[int, tuple[int, tuple[Value, Value]]]()
     for second, row in puts:
         ring.put(second, row)
-        stamp, before = expected.get(second % seconds, (0, row))
+        stamp, previous = expected.get(second % seconds, (0, row))
         if second == stamp:
-            row = tuple(old if new is None else new for new, old in zip(row, before, strict=True))  # type: ignore[assignment]
+            row = tuple(old_value if new is None else new for new, old_value in zip(row, previous, strict=True))  # type: ignore[assignment]
         if second >= stamp:
             expected[second % seconds] = (second, row)
     for second in range(1, 61):

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.contract import APPLICATION_RIGHTS
+from shardboard.contract import APPLICATION_RIGHTS, numbered_database_rules
 from shardboard.domain.access import acl_rules
-from shardboard.domain.access.acl_rules import GUARD, InvalidAcl, engine_rules, parse
+from shardboard.domain.access.acl_rules import GUARD, InvalidAcl, engine_rules, parse, restricted
 
 
 @pytest.mark.parametrize("built_in", acl_rules.BUILT_IN.values(), ids=lambda each: each.name)
@@ -55,12 +55,18 @@ def test_error_does_not_contain_the_password() -> None:
 
 
 def test_administration_commands_are_always_denied() -> None:
-    words = engine_rules("+@all ~* (+@all ~x)", all_channels=False)
-    assert words == ["+@all", "~*", f"(+@all ~x {' '.join(GUARD)})", *GUARD]
+    words = engine_rules("+@all ~* &* (+@all ~* &*)", all_channels=False)
+    assert words == ["+@all", "~*", "&*", f"(+@all ~* &* {' '.join(GUARD)})", *GUARD]
 
 
 def test_default_user_has_the_same_restrictions() -> None:
     assert APPLICATION_RIGHTS.split() == ["+@all", *GUARD]
+
+
+def test_numbered_databases_are_denied_as_the_engine_allows_it() -> None:
+    assert {numbered_database_rules(version) for version in ("9.1.2", "9.10.0", "10.0.0")} == {("db=0",)}
+    assert {numbered_database_rules(version) for version in ("", "8.0.1", "9.0.4")} == {("-select", "-move", "-swapdb")}
+    assert restricted(["+@all", "(+get ~x)"], ["db=0"]) == ["+@all", "(+get ~x db=0)", "db=0"]
 
 
 def test_channels_follow_the_policy_unless_the_rules_name_them() -> None:
@@ -80,5 +86,43 @@ def test_arbitrary_rules_are_rejected_or_end_with_the_guard(acl: str) -> None:
 
 
 def test_disabled_commands_come_last_in_every_selector() -> None:
-    words = engine_rules("+@all ~* (+get ~x)", all_channels=False, disabled=("-flushall",))
-    assert words == ["+@all", "~*", f"(+get ~x {' '.join(GUARD)} -flushall)", *GUARD, "-flushall"]
+    words = engine_rules("+@all ~* &* (+get ~* &*)", all_channels=False, disabled=("-flushall",))
+    assert words == ["+@all", "~*", "&*", f"(+get ~* &* {' '.join(GUARD)} -flushall)", *GUARD, "-flushall"]
+
+
+def denied(acl: str, *, all_channels: bool = True, on_flash: bool = False) -> set[str]:
+    """Return the commands that are denied in addition to the guard."""
+    words = engine_rules(acl, all_channels=all_channels, on_flash=on_flash)
+    return {word[1:] for word in words if word.startswith("-")} - {word[1:] for word in GUARD}
+
+
+def test_users_of_some_keys_are_denied_commands_on_all_keys() -> None:
+    assert {"keys", "scan", "randomkey", "flushall", "function|load"} <= denied("+@all ~tenant:*")
+    assert {"keys", "scan", "randomkey", "flushall", "function|load"} <= denied("+@all")
+    assert {"keys", "scan", "flushall"} <= denied("+@all ~* resetkeys ~tenant:*")
+    assert denied("+@all ~*") == set()
+    assert denied("+@all resetkeys allkeys") == set()
+    assert denied("+@all %RW~*") == set()
+    assert {"keys", "flushall"} & denied("+@all %R~* ~tenant:*") == {"flushall"}
+    assert {"keys", "flushall"} & denied("+@all %W~* ~tenant:*") == {"keys"}
+    assert denied("~tenant:* +get +client|list") == set(), "other commands are not allowed"
+    assert "tier.scan" not in denied("+@all ~tenant:*")
+    assert "tier.scan" in denied("+@all ~tenant:*", on_flash=True)
+
+
+def test_users_of_some_channels_cannot_list_channels() -> None:
+    assert denied("+@all ~* &news:*") == {"pubsub|channels", "pubsub|shardchannels"}
+    assert denied("+@all ~*", all_channels=False) == {"pubsub|channels", "pubsub|shardchannels"}
+
+
+def test_named_commands_on_all_keys_are_allowed() -> None:
+    assert {"keys", "scan", "function|load", "function|list"} & denied("+@all ~tenant:* +SCAN +function") == {"keys"}
+    assert "function|load" not in denied("+@all ~tenant:* +function|load")
+
+
+def test_selectors_are_restricted_separately() -> None:
+    words = engine_rules("+get ~* (+@all ~tenant:*)", all_channels=True)
+    [selector] = [word for word in words if word.startswith("(")]
+    assert selector.startswith("(+@all ~tenant:* -keys -scan ")
+    assert selector.endswith(f" {' '.join(GUARD)})")
+    assert "-keys" not in words

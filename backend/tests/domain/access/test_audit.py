@@ -23,11 +23,11 @@ def chain(lines: list[AuditEntry], key: str = KEY) -> list[tuple[AuditEntry, str
 def check(
     stored: list[tuple[AuditEntry, str]], ends: ChainEnds, sealed: str | None = None, key: str = KEY
 ) -> list[str]:
-    found = ChainVerification(key, ends, seal(key, ends) if sealed is None else sealed)
+    verification = ChainVerification(key, ends, seal(key, ends) if sealed is None else sealed)
     for line, link_ in stored:
-        found.verify_line(line, link_)
-    found.finish()
-    return found.faults
+        verification.verify_line(line, link_)
+    verification.finish()
+    return verification.faults
 
 
 def intact_log(count: int = 5) -> tuple[list[tuple[AuditEntry, str]], ChainEnds]:
@@ -51,7 +51,7 @@ def test_oldest_entries_can_be_deleted() -> None:
     [
         {"time": NOON},
         {"username": "somebody"},
-        {"proof": "session"},
+        {"auth_method": "session"},
         {"source": "192.0.2.2"},
         {"method": "DELETE"},
         {"path": "/v1/bdbs/1"},
@@ -115,8 +115,8 @@ def test_entries_outside_the_ends_are_detected() -> None:
         "Line 1 is from before the start of the audit log.",
         "Line 2 is from before the start of the audit log.",
     ]
-    beyond = [*stored, (AuditEntry(9), "0" * 64)]
-    assert check(beyond, ends) == ["Line 9 is from after the end of the audit log."]
+    out_of_range = [*stored, (AuditEntry(9), "0" * 64)]
+    assert check(out_of_range, ends) == ["Line 9 is from after the end of the audit log."]
 
 
 def test_restarted_log_is_reported() -> None:
@@ -128,11 +128,11 @@ def test_restarted_log_is_reported() -> None:
 
 def test_missing_key_is_reported() -> None:
     stored, ends = intact_log()
-    found = ChainVerification(None, ends, seal(KEY, ends))
+    verification = ChainVerification(None, ends, seal(KEY, ends))
     for line, entry_link in stored:
-        found.verify_line(line, entry_link)
-    found.finish()
-    assert found.faults == ["The key of the audit log was removed from the store."]
+        verification.verify_line(line, entry_link)
+    verification.finish()
+    assert verification.faults == ["The key of the audit log was removed from the store."]
 
 
 def test_number_of_faults_is_limited() -> None:

@@ -70,9 +70,9 @@ def test_valid_settings_are_accepted(change: dict[str, Any]) -> None:
     ],
 )
 def test_invalid_settings_are_rejected(change: dict[str, Any], field: str) -> None:
-    found = ldap.validation_error(replace(GOOD, **change))
-    assert found is not None
-    assert found[0] == field
+    error = ldap.validation_error(replace(GOOD, **change))
+    assert error is not None
+    assert error[0] == field
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from shardboard.domain.access.password_rules import validation_error
         ("ALLCAPITALS-1", "lacks a lowercase letter"),
         ("Nothing1Special", "lacks a special character"),
         ("Aaaaa-1", "more than 3 times in a row"),
-        ("1-XAnn@example.orgX", "the user name"),
+        ("1-XAnn@example.orgX", "the username"),
         ("1-GRO.ELPMAXE@nnAx", "forwards or backwards"),
     ],
 )
@@ -36,7 +36,7 @@ def test_password_with_all_character_kinds_is_accepted(
     characters = list(capitals + lowercase + digits + others)
     random.shuffle(characters)  # type: ignore[attr-defined]
     password = "".join(characters)
-    repeats = any(letter * 4 in password for letter in set(password))
+    repeats = any(character * 4 in password for character in set(password))
     assert (validation_error(password, "ab") is not None) == repeats
 
 

@@ -9,7 +9,8 @@ from shardboard.domain.alerting.alarms import (
     Alarm,
     AlarmTracker,
     KeyCount,
-    ShardStatus,
+    MonitoredShard,
+    cut_off_agent,
     database_alarms,
     engine_alarms,
     key_loss_alarms,
@@ -20,22 +21,22 @@ from shardboard.domain.alerting.alarms import (
 )
 
 PARTS = [
-    ShardStatus(uid=1, node_uid=1, pair=0, role="master", status="ok", in_sync=False, slots=8192),
-    ShardStatus(uid=2, node_uid=2, pair=1, role="master", status="ok", in_sync=False, slots=8192),
-    ShardStatus(uid=3, node_uid=2, pair=0, role="slave", status="ok", in_sync=True, slots=8192),
-    ShardStatus(uid=4, node_uid=1, pair=1, role="slave", status="ok", in_sync=True, slots=8192),
+    MonitoredShard(uid=1, node_uid=1, pair=0, role="master", status="ok", in_sync=False, slots=8192),
+    MonitoredShard(uid=2, node_uid=2, pair=1, role="master", status="ok", in_sync=False, slots=8192),
+    MonitoredShard(uid=3, node_uid=2, pair=0, role="slave", status="ok", in_sync=True, slots=8192),
+    MonitoredShard(uid=4, node_uid=1, pair=1, role="slave", status="ok", in_sync=True, slots=8192),
 ]
 
 
-def alarms_by_type(parts: list[ShardStatus], *, replicated: bool = True, sharded: bool = True) -> dict[str, Alarm]:
+def alarms_by_type(parts: list[MonitoredShard], *, replicated: bool = True, sharded: bool = True) -> dict[str, Alarm]:
     return {
         alarm.type: alarm
         for alarm in database_alarms(7, "shop", replicated=replicated, sharded=sharded, shard_statuses=parts)
     }
 
 
-def parts_with(uid: int, **fields: object) -> list[ShardStatus]:
-    return [ShardStatus(**(vars(part) | fields)) if part.uid == uid else part for part in PARTS]
+def parts_with(uid: int, **fields: object) -> list[MonitoredShard]:
+    return [MonitoredShard(**(vars(part) | fields)) if part.uid == uid else part for part in PARTS]
 
 
 def test_healthy_database_has_no_alarms() -> None:
@@ -99,7 +100,7 @@ def test_keys_lost_in_a_restart_raise_an_alarm() -> None:
     before = KeyCount(started_at=1.0, count=1000)
     assert lost_most_keys(before, KeyCount(2.0, 0))
     assert lost_most_keys(before, KeyCount(2.0, 99))
-    assert not lost_most_keys(before, KeyCount(2.0, 100)), "10 % of the keys are left"
+    assert not lost_most_keys(before, KeyCount(2.0, 100)), "10% of the keys are left"
     assert not lost_most_keys(before, KeyCount(1.0, 0)), "in the same process the keys were deleted"
     assert not lost_most_keys(KeyCount(1.0, FEW_KEYS - 1), KeyCount(2.0, 0))
     assert not lost_most_keys(None, KeyCount(2.0, 0))
@@ -129,7 +130,7 @@ def test_late_samples_are_reported_with_the_state_of_the_cpu() -> None:
     assert samples_late(3, 0.1, {}) == []
     [alarm] = samples_late(3, 0.6, {"cpu_idle": 0.05, "cpu_iowait": 0.05})
     assert (alarm.type, alarm.node_uid, alarm.details) == ("alarm_samples_late", 3, {"percent": 50, "cpu_busy": True})
-    assert "50 % of the samples of node 3" in alarm.description
+    assert "50% of the samples of node 3" in alarm.description
     assert "CPU" in alarm.description
     [alarm] = samples_late(3, 0.74, {"cpu_idle": 0.9})
     assert alarm.details == {"percent": 50, "cpu_busy": False}, "the percentage changes in steps"
@@ -138,31 +139,40 @@ def test_late_samples_are_reported_with_the_state_of_the_cpu() -> None:
     assert alarm.details == {"percent": 75, "cpu_busy": None}
 
 
+def test_a_cut_off_agent_is_reported_with_the_reason() -> None:
+    assert cut_off_agent(3, "") == []
+    [alarm] = cut_off_agent(3, "it sent a line of more than 1024 KiB")
+    assert (alarm.type, alarm.severity, alarm.source, alarm.node_uid) == ("alarm_agent_cut_off", "ERROR", "node", 3)
+    assert alarm.description == (
+        "The console cut off the agent of node 3, because it sent a line of more than 1024 KiB. Its shards were not monitored."
+    )
+
+
 def test_short_condition_raises_no_alarm() -> None:
-    board, lag = AlarmTracker(), Alarm("alarm_replication_lag", "behind", shard_uid=3)
-    wait = RAISE_DELAY[lag.type]
-    assert board.update(0, [lag]) == ([], [], [])
-    assert board.update(wait / 2, []) == ([], [], [])
-    assert board.update(wait, [lag]) == ([], [], [])
-    assert board.update(2 * wait, [lag]) == ([lag], [], [])
-    assert board.update(9 * wait, [lag]) == ([], [], []), "an alarm is raised once"
-    assert board.update(9 * wait, []) == ([], [], [lag.key])
-    assert board.update(9 * wait, []) == ([], [], [])
+    tracker, lag = AlarmTracker(), Alarm("alarm_replication_lag", "behind", shard_uid=3)
+    raise_delay = RAISE_DELAY[lag.type]
+    assert tracker.update(0, [lag]) == ([], [], [])
+    assert tracker.update(raise_delay / 2, []) == ([], [], [])
+    assert tracker.update(raise_delay, [lag]) == ([], [], [])
+    assert tracker.update(2 * raise_delay, [lag]) == ([lag], [], [])
+    assert tracker.update(9 * raise_delay, [lag]) == ([], [], []), "an alarm is raised once"
+    assert tracker.update(9 * raise_delay, []) == ([], [], [lag.key])
+    assert tracker.update(9 * raise_delay, []) == ([], [], [])
 
 
 def test_changed_description_updates_the_same_alarm() -> None:
-    board = AlarmTracker()
-    board.update(0, [Alarm("alarm_slots_uncovered", "2 slots", bdb_uid=7)])
+    tracker = AlarmTracker()
+    tracker.update(0, [Alarm("alarm_slots_uncovered", "2 slots", bdb_uid=7)])
     more = Alarm("alarm_slots_uncovered", "4 slots", bdb_uid=7)
-    assert board.update(1, [more]) == ([], [more], [])
-    assert board.update(2, [more]) == ([], [], [])
+    assert tracker.update(1, [more]) == ([], [more], [])
+    assert tracker.update(2, [more]) == ([], [], [])
 
 
 @given(st.lists(st.sets(st.tuples(st.sampled_from(sorted(RAISE_DELAY)), st.integers(1, 3))), max_size=30))
 def test_every_raised_alarm_ends_once(snapshots: list[set[tuple[str, int]]]) -> None:
-    board, active = AlarmTracker(), set()
+    tracker, active = AlarmTracker(), set()
     for now, snapshot in enumerate([*snapshots, *([set()] * 12)]):
-        new_alarms, _, ended = board.update(now, [Alarm(type_, "", bdb_uid=uid) for type_, uid in snapshot])
+        new_alarms, _, ended = tracker.update(now, [Alarm(type_, "", bdb_uid=uid) for type_, uid in snapshot])
         for alarm in new_alarms:
             assert alarm.key not in active
             active.add(alarm.key)

@@ -6,17 +6,19 @@ from shardboard.domain.cluster.cluster_settings import ClusterSettings
 
 
 def test_alerts_of_a_database_are_off_by_default() -> None:
-    found = alert_settings.settings_for_bdb({})
-    assert set(found) == set(alert_settings.BDB_DEFAULTS)
-    assert not any(setting.enabled for setting in found.values())
+    settings = alert_settings.settings_for_bdb({})
+    assert set(settings) == set(alert_settings.BDB_DEFAULTS)
+    assert not any(setting.enabled for setting in settings.values())
     assert alert_settings.settings_for_bdb({"bdb_size": {"enabled": True, "threshold": "92.5"}})[
         "bdb_size"
     ] == AlertSetting(enabled=True, threshold=92.5)
 
 
 def test_invalid_stored_settings_are_ignored() -> None:
-    found = alert_settings.settings_for_bdb({"bdb_size": {"enabled": "yes", "threshold": "much"}, "bdb_of_tomorrow": 1})
-    assert found == alert_settings.settings_for_bdb({})
+    settings = alert_settings.settings_for_bdb(
+        {"bdb_size": {"enabled": "yes", "threshold": "much"}, "bdb_of_tomorrow": 1}
+    )
+    assert settings == alert_settings.settings_for_bdb({})
 
 
 def test_nodes_and_cluster_use_the_cluster_settings() -> None:
@@ -26,6 +28,7 @@ def test_nodes_and_cluster_use_the_cluster_settings() -> None:
         alert_settings.settings_for_source("cluster", stored),
     )
     assert node["node_persistent_storage"] == AlertSetting(enabled=True, threshold=70.0)
+    assert node["node_cpu_utilization"] == AlertSetting(enabled=True, threshold=90.0)
     assert node["node_memory"] == OFF
     assert cluster["cluster_node_operation_failed"] == AlertSetting(enabled=True)
     assert node.keys() | cluster.keys() == set(alert_settings.CLUSTER.rules)

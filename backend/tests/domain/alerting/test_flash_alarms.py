@@ -1,9 +1,9 @@
 """Tests of alarms of databases on flash."""
 
 from shardboard.domain.alerting import flash_alarms
-from shardboard.domain.alerting.alarms import ShardStatus
+from shardboard.domain.alerting.alarms import MonitoredShard
 
-PART = ShardStatus(7, 2, 0, "master", "ok", in_sync=True, slots=16384)
+PART = MonitoredShard(7, 2, 0, "master", "ok", in_sync=True, slots=16384)
 
 
 def types(**latest: float | None) -> set[str]:

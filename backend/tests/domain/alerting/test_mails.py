@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shardboard.domain.alerting import mails
 
-BEGAN = datetime(2026, 11, 26, 10, 0, 0, tzinfo=UTC)
+START = datetime(2026, 11, 26, 10, 0, 0, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Event:
     type: str = "alarm_no_replica"
     severity: str = "WARNING"
     source: str = "bdb"
-    time: datetime = BEGAN
+    time: datetime = START
     originator: str = "system"
     bdb_uid: int | None = 1
     node_uid: int | None = None
@@ -64,7 +64,7 @@ def test_mail_contains_description_cluster_and_time() -> None:
 
 
 def test_end_mail_replies_to_the_first_mail() -> None:
-    message = mails.event_mail(Event(ended_at=BEGAN), "ended", "prod", "3-812-ended")
+    message = mails.event_mail(Event(ended_at=START), "ended", "prod", "3-812-ended")
     assert message["In-Reply-To"] == "<shardboard-3-812-raised@prod>"
     assert "Ended: 2026-11-26 10:00:00 UTC" in message.get_content()
 

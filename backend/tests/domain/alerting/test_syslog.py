@@ -65,9 +65,9 @@ def test_test_message_is_formatted() -> None:
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60), st.text(max_size=300))
 def test_messages_with_arbitrary_texts_are_valid(host: str, username: str, path: str, detail: str) -> None:
     line = replace(LINE, username=username, path=path, detail=detail)
-    found = MESSAGE.fullmatch(syslog.audit_line_message(line, "ab", host))
-    assert found is not None
-    data = dict(re.findall(r' ([^=]+)="((?:[^"\\\]]|\\["\\\]])*)"', found["data"].decode()))
+    match = MESSAGE.fullmatch(syslog.audit_line_message(line, "ab", host))
+    assert match is not None
+    data = dict(re.findall(r' ([^=]+)="((?:[^"\\\]]|\\["\\\]])*)"', match["data"].decode()))
     assert set(data) == {"uid", "username", "proof", "source", "method", "path", "outcome", "code", "link"}
     if username.isprintable():
         assert re.sub(r'\\(["\\\]])', r"\1", data["username"]) == username
@@ -75,8 +75,8 @@ def test_messages_with_arbitrary_texts_are_valid(host: str, username: str, path:
 
 @given(st.binary(max_size=50))
 def test_frames_start_with_their_length(message: bytes) -> None:
-    length, _, rest = syslog.frame(message).partition(b" ")
-    assert (int(length), rest) == (len(message), message)
+    length, _, remainder = syslog.frame(message).partition(b" ")
+    assert (int(length), remainder) == (len(message), message)
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,7 @@ def raised_database_alarms(**latest: float | None) -> dict[str, str]:
 def test_database_beyond_its_thresholds_raises_alarms() -> None:
     assert raised_database_alarms() == {}
     assert raised_database_alarms(used_memory=800.0) == {}, "the alarm is raised above the threshold, not at it"
-    assert raised_database_alarms(used_memory=801.0) == {
-        "alarm_bdb_size": "The memory of shop was more than 80 % full."
-    }
+    assert raised_database_alarms(used_memory=801.0) == {"alarm_bdb_size": "The memory of shop was more than 80% full."}
     assert raised_database_alarms(total_req=100_001.0, avg_latency=3001.0) == {
         "alarm_bdb_high_throughput": "shop received more than 100,000 requests per second.",
         "alarm_bdb_high_latency": "Requests to shop took more than 3,000 µs on average.",
@@ -48,24 +46,24 @@ def test_unknown_values_and_disabled_alerts_raise_no_alarm() -> None:
 
 
 def test_node_beyond_its_thresholds_raises_alarms() -> None:
-    def found(settings: dict[str, AlertSetting] = ALL, **latest: float | None) -> list[str]:
+    def alarm_types(settings: dict[str, AlertSetting] = ALL, **latest: float | None) -> list[str]:
         alarms = node_alarms(2, settings, latest, memory=1000, storage=1000.0, flash=1000)
         assert all(alarm.node_uid == 2 and alarm.details == {"threshold": 80.0} for alarm in alarms)
         return [alarm.type for alarm in alarms]
 
-    assert found(cpu_idle=0.15, cpu_iowait=0.05, available_memory=200.0) == []
-    assert found(persistent_storage_free=600.0, persistent_storage_avail=100.0) == [], (
+    assert alarm_types(cpu_idle=0.15, cpu_iowait=0.05, available_memory=200.0) == []
+    assert alarm_types(persistent_storage_free=600.0, persistent_storage_avail=100.0) == [], (
         "reserved storage is not counted as used"
     )
-    assert found(cpu_idle=0.1, cpu_iowait=0.05) == ["alarm_node_cpu_utilization"]
-    assert found(cpu_idle=0.1) == [], "both CPU values are required"
-    assert found(available_memory=199.0) == ["alarm_node_memory"]
-    assert found(persistent_storage_free=150.0, persistent_storage_avail=100.0, bigstore_free=100.0) == [
+    assert alarm_types(cpu_idle=0.1, cpu_iowait=0.05) == ["alarm_node_cpu_utilization"]
+    assert alarm_types(cpu_idle=0.1) == [], "both CPU values are required"
+    assert alarm_types(available_memory=199.0) == ["alarm_node_memory"]
+    assert alarm_types(persistent_storage_free=150.0, persistent_storage_avail=100.0, bigstore_free=100.0) == [
         "alarm_node_persistent_storage",
         "alarm_node_free_flash",
     ]
-    assert found(ingress_bytes=50.0, egress_bytes=31.0) == ["alarm_node_net_throughput"]
-    assert found({}, available_memory=0.0) == []
+    assert alarm_types(ingress_bytes=50.0, egress_bytes=31.0) == ["alarm_node_net_throughput"]
+    assert alarm_types({}, available_memory=0.0) == []
     assert node_alarms(1, ALL, {"bigstore_free": 0.0}, memory=0, storage=0.0, flash=0) == [], "the node has no flash"
 
 
@@ -80,22 +78,22 @@ def test_node_beyond_its_thresholds_raises_alarms() -> None:
 )
 def test_cluster_conditions_raise_alarms(machines: list[tuple[bool, str]], types: set[str]) -> None:
     rows = [NodeState(uid, is_down, version) for uid, (is_down, version) in enumerate(machines, 1)]
-    found = cluster_alarms(ALL, rows)
-    assert {alarm.type for alarm in found} == {f"alarm_cluster_{name}" for name in types}
-    assert {alarm.source for alarm in found} == {"cluster"}
+    alarms = cluster_alarms(ALL, rows)
+    assert {alarm.type for alarm in alarms} == {f"alarm_cluster_{name}" for name in types}
+    assert {alarm.source for alarm in alarms} == {"cluster"}
     assert cluster_alarms({}, rows) == []
 
 
 def test_value_fluctuating_around_its_threshold_is_one_alarm() -> None:
-    board = AlarmTracker()
+    tracker = AlarmTracker()
     [full] = database_alarms(7, "shop", BDB, {"used_memory": 900.0}, 1000)
-    linger = CLEAR_DELAY[full.type]
-    assert board.update(0, [full]) == ([full], [], [])
-    assert board.update(linger - 1, []) == ([], [], [])
-    assert board.update(linger, [full]) == ([], [], [])
-    assert board.update(linger + 1, []) == ([], [], [])
-    assert board.update(2 * linger, []) == ([], [], [])
-    assert board.update(2 * linger + 1, []) == ([], [], [full.key])
+    clear_delay = CLEAR_DELAY[full.type]
+    assert tracker.update(0, [full]) == ([full], [], [])
+    assert tracker.update(clear_delay - 1, []) == ([], [], [])
+    assert tracker.update(clear_delay, [full]) == ([], [], [])
+    assert tracker.update(clear_delay + 1, []) == ([], [], [])
+    assert tracker.update(2 * clear_delay, []) == ([], [], [])
+    assert tracker.update(2 * clear_delay + 1, []) == ([], [], [full.key])
 
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
@@ -128,5 +126,5 @@ def test_valid_certificates_and_disabled_alerts_raise_no_alarm() -> None:
     node = "node_internal_certs_about_to_expire"
     assert certificate_alarms(settings, [certificate(45), certificate(45, node, 2)], NOW) == []
     assert [alarm.node_uid for alarm in certificate_alarms(settings, [certificate(1, node, 2)], NOW)] == [2]
-    off = {name: AlertSetting(enabled=False, threshold=45.0) for name in settings}
-    assert certificate_alarms(off, [certificate(-1), certificate(-1, node, 2)], NOW) == []
+    disabled = {name: AlertSetting(enabled=False, threshold=45.0) for name in settings}
+    assert certificate_alarms(disabled, [certificate(-1), certificate(-1, node, 2)], NOW) == []

@@ -41,12 +41,12 @@ def test_events_are_filtered_by_type_and_severity(
 
 
 def test_message_contains_event_state_and_cluster() -> None:
-    found = webhooks.message(event(bdb_uid=3), "raised", "prod")
-    assert found["text"] == "[WARNING] prod: Two primaries had no replica."
-    assert (found["state"], found["cluster"]) == ("raised", "prod")
-    assert found["event"]["time"] == "2026-11-20T12:00:00.250Z"
-    assert (found["event"]["bdb_uid"], found["event"]["ended_at"]) == (3, None)
-    assert found["event"]["details"] == {"count": 2}
+    payload = webhooks.message(event(bdb_uid=3), "raised", "prod")
+    assert payload["text"] == "[WARNING] prod: Two primaries had no replica."
+    assert (payload["state"], payload["cluster"]) == ("raised", "prod")
+    assert payload["event"]["time"] == "2026-11-20T12:00:00.250Z"
+    assert (payload["event"]["bdb_uid"], payload["event"]["ended_at"]) == (3, None)
+    assert payload["event"]["details"] == {"count": 2}
     assert webhooks.message(event(), "ended", "prod")["text"].startswith("[ENDED] prod: ")
     assert webhooks.build_test_payload("prod", "ann")["text"] == "[TEST] prod: This is a test message, sent by ann."
 

@@ -27,14 +27,14 @@ def compare_throughput(one: list[dict[str, Any]], other: list[dict[str, Any]]) -
 
 
 def test_difference_within_noise_does_not_stand_out() -> None:
-    found = compare_throughput(results(100, 110, 90), results(104, 114, 95))
-    assert found["stands_out"] is False
-    assert found["noise"] > 0.04
+    comparison = compare_throughput(results(100, 110, 90), results(104, 114, 95))
+    assert comparison["stands_out"] is False
+    assert comparison["noise"] > 0.04
 
 
 def test_difference_above_noise_stands_out() -> None:
-    found = compare_throughput(results(100, 101, 99), results(150, 151, 149))
-    assert (found["ratio"], found["stands_out"]) == (1.5, True)
+    comparison = compare_throughput(results(100, 101, 99), results(150, 151, 149))
+    assert (comparison["ratio"], comparison["stands_out"]) == (1.5, True)
 
 
 def test_single_repetition_has_no_noise_estimate() -> None:
@@ -50,11 +50,11 @@ def test_only_different_settings_are_listed() -> None:
 
 
 def test_highest_throughput_within_a_limit_is_selected() -> None:
-    found = [*results(100, average=0.2), *results(300, average=0.9), *results(500, average=1.4)]
-    best = benchmark_compare.best_within_limit(found, "average_ms", 1.0)
+    run_results = [*results(100, average=0.2), *results(300, average=0.9), *results(500, average=1.4)]
+    best = benchmark_compare.best_within_limit(run_results, "average_ms", 1.0)
     assert best is not None
     assert best["ops_per_second"] == 300
-    assert benchmark_compare.best_within_limit(found, "average_ms", 0.1) is None
+    assert benchmark_compare.best_within_limit(run_results, "average_ms", 0.1) is None
 
 
 def test_verdict_requires_a_measurement() -> None:

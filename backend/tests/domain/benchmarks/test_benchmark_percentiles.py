@@ -44,15 +44,15 @@ def test_curve_rises_and_ends_with_the_maximum(counts: dict[int, int]) -> None:
 
 def test_phase_shorter_than_a_second_has_all_figures() -> None:
     last = fake_load_generator.end_line(1.0, 0.4, 100, max_us=900.0, histogram={"200": 95, "900": 5})
-    found = benchmark_results.result([], [fake_load_generator.begin_line(0.6)], [last])
-    assert (found["p90_ms"], found["max_ms"], found["percentiles"][-1]["ms"]) == (0.2, 0.9, 0.9)
+    result = benchmark_results.result([], [fake_load_generator.begin_line(0.6)], [last])
+    assert (result["p90_ms"], result["max_ms"], result["percentiles"][-1]["ms"]) == (0.2, 0.9, 0.9)
 
 
 def test_seconds_are_used_if_the_end_has_no_histogram() -> None:
-    found = benchmark_results.result(
+    result = benchmark_results.result(
         [fake_load_generator.second_line(0, 1.0)], [], [fake_load_generator.end_line(1.0, 1.0, 1000)]
     )
-    assert (found["p90_ms"], found["percentiles"][-1]["ms"]) == (0.2, 0.2)
+    assert (result["p90_ms"], result["percentiles"][-1]["ms"]) == (0.2, 0.2)
 
 
 def test_histograms_of_repetitions_are_added() -> None:

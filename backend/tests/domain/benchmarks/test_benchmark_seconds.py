@@ -25,9 +25,9 @@ def test_second_without_report_is_a_gap() -> None:
 
 def test_invalid_values_are_counted_as_zero() -> None:
     invalid = {"t": -1, "ops": "x", "errors": [1], "histogram": {"a": 1, "5": -2}, "threads_cpu": None, "max_us": True}
-    [(_, found)] = benchmark_seconds.by_second([invalid])
-    assert found.row()["ops"] == 0
-    assert found.row()["p99_ms"] is None
+    [(_, tally)] = benchmark_seconds.by_second([invalid])
+    assert tally.row()["ops"] == 0
+    assert tally.row()["p99_ms"] is None
 
 
 def test_values_missing_from_seconds_are_unknown() -> None:
@@ -36,20 +36,20 @@ def test_values_missing_from_seconds_are_unknown() -> None:
     reported = benchmark_seconds.columns(benchmark_seconds.by_second(lines))
     assert (reported["ops"], reported["average_ms"]) == ([100, 100], [0.2, 0.2])
     assert (reported["reads"], reported["redirected"], reported["p99_ms"]) == ([None, None],) * 3
-    ended = fake_load_generator.end_line(
+    end_line = fake_load_generator.end_line(
         2.0, 2.0, 200, reads=150, writes=50, redirected=3, histogram={"190": 198, "900": 2}
     )
-    found = benchmark_results.result(lines, [fake_load_generator.begin_line(0.0)], [ended])
-    assert (found["reads"], found["writes"], found["redirected"]) == (150, 50, 3)
-    assert (found["p90_ms"], found["percentiles"][-1]["ms"]) == (0.19, 0.9)
+    result = benchmark_results.result(lines, [fake_load_generator.begin_line(0.0)], [end_line])
+    assert (result["reads"], result["writes"], result["redirected"]) == (150, 50, 3)
+    assert (result["p90_ms"], result["percentiles"][-1]["ms"]) == (0.19, 0.9)
 
 
 def test_end_totals_are_used_if_seconds_were_discarded() -> None:
     lines = [fake_load_generator.second_line(t, t + 1.0) for t in range(4)]
-    ended = fake_load_generator.end_line(4.0, 2.0, 2000)
-    found = benchmark_results.result(lines, [fake_load_generator.begin_line(0.0)], [ended])
-    assert (found["ops"], found["ops_per_second"]) == (2000, 1000.0)
-    lost = benchmark_results.result(lines, [fake_load_generator.begin_line(0.0)] * 2, [ended])
+    end_line = fake_load_generator.end_line(4.0, 2.0, 2000)
+    result = benchmark_results.result(lines, [fake_load_generator.begin_line(0.0)], [end_line])
+    assert (result["ops"], result["ops_per_second"]) == (2000, 1000.0)
+    lost = benchmark_results.result(lines, [fake_load_generator.begin_line(0.0)] * 2, [end_line])
     assert lost["ops"] == 4000, "another generator ended without an end line"
 
 
@@ -67,11 +67,11 @@ def test_outage_and_its_verdict_are_reported() -> None:
         "lost": 2,
         "retried": 0,
     }
-    ended = fake_load_generator.end_line(2.0, 2.0, 1000, outages=[outage])
-    found = benchmark_results.result(lines, [fake_load_generator.begin_line(0.0)], [ended])
-    assert (found["ops"], found["errors"], found["longest_outage_seconds"]) == (1000, {"CLUSTERDOWN": 7}, 0.9)
-    assert found["outages"] == [outage]
-    verdict = benchmark_results.verdict([found], {"max_outage_seconds": 0.5, "max_errors": 10})
+    end_line = fake_load_generator.end_line(2.0, 2.0, 1000, outages=[outage])
+    result = benchmark_results.result(lines, [fake_load_generator.begin_line(0.0)], [end_line])
+    assert (result["ops"], result["errors"], result["longest_outage_seconds"]) == (1000, {"CLUSTERDOWN": 7}, 0.9)
+    assert result["outages"] == [outage]
+    verdict = benchmark_results.verdict([result], {"max_outage_seconds": 0.5, "max_errors": 10})
     assert [each["kept"] for each in verdict["limits"]] == [False, True]
 
 

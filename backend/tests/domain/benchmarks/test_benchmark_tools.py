@@ -5,7 +5,7 @@ from shardboard.domain.benchmarks.benchmark_tools import MEMTIER, OWN
 
 
 def test_built_in_generator_gets_all_cluster_addresses() -> None:
-    options = benchmark_tools.arguments(OWN, "a", 10000, ["a", "b"], {"key_minimum": 0, "clients": 2})
+    options = benchmark_tools.arguments(OWN, "a", 10000, ["a:10000", "b:10000"], {"key_minimum": 0, "clients": 2})
     assert options == [
         "--server=a",
         "--port=10000",
@@ -17,16 +17,16 @@ def test_built_in_generator_gets_all_cluster_addresses() -> None:
 
 
 def test_memtier_benchmark_gets_one_address_and_no_zero_values() -> None:
-    options = benchmark_tools.arguments(MEMTIER, "a", 10000, ["a", "b"], {"key_minimum": 0, "clients": 2})
+    options = benchmark_tools.arguments(MEMTIER, "a", 10000, ["a:10000", "b:10000"], {"key_minimum": 0, "clients": 2})
     assert options == ["--server=a", "--port=10000", "--cluster-mode", "--clients=2"]
     assert benchmark_tools.arguments(MEMTIER, "a", 10000, [], {}) == ["--server=a", "--port=10000"]
 
 
 def test_only_the_built_in_generator_supports_a_fixed_rate() -> None:
     assert benchmark_tools.validation_error(OWN, {"rate": 5.0}) is None
-    fault = benchmark_tools.validation_error(MEMTIER, {"rate": 5.0})
-    assert fault is not None
-    assert fault.option == "rate"
+    error = benchmark_tools.validation_error(MEMTIER, {"rate": 5.0})
+    assert error is not None
+    assert error.option == "rate"
     assert benchmark_tools.validation_error(MEMTIER, {"rate": None, "rate_limiting": 5}) is None
 
 

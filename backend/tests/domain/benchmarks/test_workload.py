@@ -38,10 +38,10 @@ from shardboard.domain.benchmarks import workload
     ],
 )
 def test_invalid_option_is_named(options: dict[str, Any], option: str) -> None:
-    fault = workload.check(options)
-    assert fault is not None
-    assert fault.option == option
-    assert fault.message.endswith(".")
+    error = workload.check(options)
+    assert error is not None
+    assert error.option == option
+    assert error.message.endswith(".")
 
 
 def test_valid_options_are_converted_to_arguments() -> None:
@@ -70,3 +70,55 @@ def test_keys_writes_and_value_size_are_derived() -> None:
     assert workload.value_bytes({"data_size_range": "10-20"}) == 15
     assert workload.value_bytes({"data_size_list": "100:3,500:1"}) == 200
     assert workload.value_bytes({}) == 32
+
+
+HOSTILE_TEXTS = [
+    "x --out-file=/tmp/x",
+    "--data-import=/etc/passwd",
+    "-a\nb",
+    "1:1 ",
+    "1:1\n",
+    "\u0661:\u0661",
+    "\uff11-\uff12",
+    "a\x00b",
+    "$(id)",
+    "`id`",
+    ";id",
+    "\x1b[31m",
+]
+TEXTS = sorted(name for name, option in workload.OPTIONS.items() if option.kind == "text")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_text_cannot_add_arguments(name: str, text: str) -> None:
+    """Each option is one argument, so a value can neither start another option nor end the arguments."""
+    if workload.check({name: text}) is None:
+        assert name == "key_prefix"
+        assert text.isprintable()
+        assert " " not in text
+        assert workload.arguments({name: text}) == [f"--key-prefix={text}"]
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_command_is_one_argument(text: str) -> None:
+    options = {"command": [{"command": text}]}
+    if workload.check(options) is None:
+        assert workload.arguments(options) == [f"--command={text}"]
+
+
+@pytest.mark.parametrize("value", [None, 1, 1.5, True, [], {}, ["x"], float("nan"), float("inf"), "x" * 100_000])
+@pytest.mark.parametrize("field", ["command", "ratio", "key_pattern"])
+def test_commands_of_wrong_types_are_invalid(field: str, value: object) -> None:
+    fault = workload.check({"command": [{"command": "GET __key__", field: value}]})
+    if field == "ratio" and value == 1 and not isinstance(value, bool):
+        assert fault is None
+    else:
+        assert fault is not None
+        assert fault.option == "command"
+
+
+def test_options_cannot_name_files_targets_or_credentials() -> None:
+    words = {word for name in workload.OPTIONS for word in name.split("_")}
+    forbidden = "file import export out server host port uri socket authenticate password tls cert cacert sni"
+    assert words & set(forbidden.split()) == set()

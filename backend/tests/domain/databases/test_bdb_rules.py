@@ -26,13 +26,14 @@ def cluster_context(**changes: Any) -> ClusterContext:
         "reserved_ports": (10050,),
         "eligible_nodes": (1, 2, 3),
         "known_nodes": (1, 2, 3),
+        "taken_names": (),
     }
     return ClusterContext(**{**empty, **changes})
 
 
 def code_of(**spec: Any) -> str | None:
-    fault = bdb_rules.check_fields(complete_spec(**spec))
-    return fault.code if fault else None
+    error = bdb_rules.check_fields(complete_spec(**spec))
+    return error.code if error else None
 
 
 @pytest.mark.parametrize(
@@ -159,16 +160,16 @@ def test_memory_is_shared_between_shards_on_flash() -> None:
 
 
 def test_error_for_ram_size_explains_the_calculation() -> None:
-    fault = bdb_rules.check_fields(complete_spec(bigstore=True, bigstore_ram_size=2**20, replication=True))
-    assert fault is not None
-    assert "divided among 2 shards" in fault.message
-    assert f"Set it to {2 * flash.MIN_SHARD_RAM} or more" in fault.message
+    error = bdb_rules.check_fields(complete_spec(bigstore=True, bigstore_ram_size=2**20, replication=True))
+    assert error is not None
+    assert "divided among 2 shards" in error.message
+    assert f"Set it to {2 * flash.MIN_SHARD_RAM} or more" in error.message
 
 
 def test_conflicts_with_the_cluster_are_rejected() -> None:
     def code(cluster_context: ClusterContext, **spec: Any) -> str | None:
-        fault = bdb_rules.check_conflicts(complete_spec(**spec), cluster_context)
-        return fault.code if fault else None
+        error = bdb_rules.check_conflicts(complete_spec(**spec), cluster_context)
+        return error.code if error else None
 
     assert code(cluster_context()) is None
     assert code(cluster_context(taken_uids={7}), uid=7) == "uid_exists"
@@ -211,11 +212,11 @@ def test_port_assignment_wraps_and_reports_exhaustion() -> None:
     )
 )
 def test_every_fault_has_a_sentence_a_code_and_a_field(spec: dict[str, Any]) -> None:
-    fault = bdb_rules.check_fields(complete_spec(**spec))
-    if fault is None:
+    error = bdb_rules.check_fields(complete_spec(**spec))
+    if error is None:
         assert 1 <= spec["shards_count"] <= 512
         assert spec["memory_size"] >= 0
     else:
-        assert fault.code.replace("_", "").isalpha()
-        assert fault.message.endswith(".")
-        assert fault.field
+        assert error.code.replace("_", "").isalpha()
+        assert error.message.endswith(".")
+        assert error.field

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shardboard.domain.databases import hashing
 
-PAPER = (r".*\{(?!<tag>.*\}\}\}.*", "(?!<tag>.*)")
+MISPRINTED_RULES = (r".*\{(?!<tag>.*\}\}\}.*", "(?!<tag>.*)")
 
 
 def test_standard_rules_are_accepted() -> None:
@@ -31,7 +31,7 @@ def test_other_spellings_are_accepted(rules: tuple[str, ...]) -> None:
 
 
 def test_published_misprint_is_accepted() -> None:
-    assert hashing.judge(PAPER) == hashing.HashingVerdict(misprint=True)
+    assert hashing.judge(MISPRINTED_RULES) == hashing.HashingVerdict(misprint=True)
     assert hashing.judge((r".*\{(?!<tag>.*)\}.*", "(?<tag>.*)")) == hashing.HashingVerdict(misprint=True)
 
 
@@ -63,7 +63,9 @@ def test_last_rule_is_optional_when_unmatched_keys_are_hashed_whole() -> None:
     assert hashing.judge(("other",), implicit_shard_key=True).refusal
 
 
-@given(st.lists(st.text(max_size=200) | st.sampled_from(hashing.STANDARD + PAPER), max_size=6), st.booleans())
+@given(
+    st.lists(st.text(max_size=200) | st.sampled_from(hashing.STANDARD + MISPRINTED_RULES), max_size=6), st.booleans()
+)
 def test_any_list_gets_a_verdict(rules: list[str], implicit: bool) -> None:
     verdict = hashing.judge(rules, implicit_shard_key=implicit)
     if not verdict.refusal:

@@ -39,16 +39,16 @@ def test_smallest_node_determines_the_number_of_threads() -> None:
 def test_more_threads_than_cores_are_rejected() -> None:
     hosts = [host(8, 1), host(4, 1, uid=2)]
     assert io_threads.validation_error(4, hosts) is None
-    fault = io_threads.validation_error(5, hosts)
-    assert fault is not None
-    assert (fault.kind, fault.code, fault.field) == ("invalid", "bad_request", "io_threads")
-    assert fault.message.startswith("io_threads must be between 1 and 4, the cores of node 2;")
+    error = io_threads.validation_error(5, hosts)
+    assert error is not None
+    assert (error.kind, error.code, error.field) == ("invalid", "bad_request", "io_threads")
+    assert error.message.startswith("io_threads must be between 1 and 4, the cores of node 2;")
 
 
 def test_engines_before_8_are_rejected_but_unknown_ones_accepted() -> None:
-    fault = io_threads.validation_error(2, [host(8, 1), host(8, 1, "7.2.4", 3)])
-    assert fault is not None
-    assert fault.message == "io_threads requires Valkey 8, but node 3 has 7.2.4. Upgrade it, or send 1."
+    error = io_threads.validation_error(2, [host(8, 1), host(8, 1, "7.2.4", 3)])
+    assert error is not None
+    assert error.message == "io_threads requires Valkey 8, but node 3 has 7.2.4. Upgrade it, or send 1."
     assert io_threads.validation_error(1, [host(1, 9, "7.2.4")]) is None
     assert io_threads.validation_error(2, [host(8, 1, "")]) is None
 
@@ -62,9 +62,13 @@ def test_number_of_threads_changes_live_since_valkey_9(engine: str, live: bool) 
 
 def test_too_many_threads_on_a_machine_are_reported() -> None:
     assert io_threads.thread_count(2, [1, 1, 1]) is None
-    crowd = io_threads.thread_count(4, [3, 2])
-    assert crowd is not None
-    assert (crowd.name, crowd.value, crowd.good) == ("io_threads", "5 threads of 2 shards on 4 cores", False)
+    thread_count = io_threads.thread_count(4, [3, 2])
+    assert thread_count is not None
+    assert (thread_count.name, thread_count.value, thread_count.good) == (
+        "io_threads",
+        "5 threads of 2 shards on 4 cores",
+        False,
+    )
     fits = io_threads.thread_count(4, [3, 1])
     assert fits is not None
     assert fits.good

@@ -53,14 +53,16 @@ NOW, GRACE = datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=10)
 
 
 def test_retired_address_is_served_for_a_grace_period() -> None:
-    retired = retiring_addresses([1], [2], {}, {1, 2}, NOW, GRACE)
-    assert retired == {1: NOW + GRACE}
-    assert retiring_addresses([2], [2], retired, {1, 2}, NOW + timedelta(minutes=9), GRACE) == retired, (
-        "the announced time is not extended"
+    retired_addresses = retiring_addresses([1], [2], {}, {1, 2}, NOW, GRACE)
+    assert retired_addresses == {1: NOW + GRACE}
+    assert (
+        retiring_addresses([2], [2], retired_addresses, {1, 2}, NOW + timedelta(minutes=9), GRACE) == retired_addresses
+    ), "the announced time is not extended"
+    assert retiring_addresses([2], [2], retired_addresses, {1, 2}, NOW + GRACE, GRACE) == {}
+    assert retiring_addresses([2], [2], retired_addresses, {2}, NOW, GRACE) == {}, "the node was removed"
+    assert retiring_addresses([2], [1], retired_addresses, {1, 2}, NOW, GRACE) == {2: NOW + GRACE}, (
+        "the endpoint moved back"
     )
-    assert retiring_addresses([2], [2], retired, {1, 2}, NOW + GRACE, GRACE) == {}
-    assert retiring_addresses([2], [2], retired, {2}, NOW, GRACE) == {}, "the node was removed"
-    assert retiring_addresses([2], [1], retired, {1, 2}, NOW, GRACE) == {2: NOW + GRACE}, "the endpoint moved back"
 
 
 def test_address_change_is_described_in_a_sentence() -> None:

@@ -41,7 +41,7 @@ class OutageReport:
     noticed: float
     last: float | None
     first: float | None
-    seen_by: int = 1
+    reported_by: int = 1
     bdb_uid: int = 1
     address: str = "10.0.0.2"
     port: int = 20000
@@ -49,7 +49,7 @@ class OutageReport:
     waited: int = 1
     failed: int = 0
     lost: int = 0
-    watched: bool = False
+    is_exact: bool = False
     ahead_ms: int | None = 0
     node_uid: int | None = 2
     shard_uid: int | None = 2
@@ -70,10 +70,10 @@ class OutageReport:
 def node_failed_event(
     uid: int = 10, seconds: float = 0, back: float | None = 41, node: int = 2, **details: Any
 ) -> Event:
-    usual = {"open": back is None, "witnesses": [1, 3], "primaries": 2, "replicas": 2, "detected_ms": 400}
-    lost = {"databases": [{"bdb_uid": 1, "slots": "0-5460,8000"}]}
-    ended = None if back is None else at(back)
-    return Event(uid, at(seconds), "node_failed", ended, "ERROR", node_uid=node, details=usual | lost | details)
+    defaults = {"open": back is None, "witnesses": [1, 3], "primaries": 2, "replicas": 2, "detected_ms": 400}
+    losses = {"databases": [{"bdb_uid": 1, "slots": "0-5460,8000"}]}
+    ended_at = None if back is None else at(back)
+    return Event(uid, at(seconds), "node_failed", ended_at, "ERROR", node_uid=node, details=defaults | losses | details)
 
 
 def shard_down_event(uid: int, seconds: float, shard: int = 2, node: int = 2, role: str | None = "master") -> Event:
@@ -96,7 +96,7 @@ def failover_event(uid: int, lost: int, promoted: int, seconds: float = 0.22, be
     details = {
         "pair": lost - 1,
         "lost": lost,
-        "heir": promoted,
+        "promoted": promoted,
         "bytes_behind": behind,
         "method": "FORCE",
         "seconds": 0.2,
@@ -122,12 +122,12 @@ def resync_event(uid: int, shard: int, seconds: float, took: float | None = 10, 
         "percent": 100 if took else 60,
         "bytes": 2**20,
     }
-    ended = None if took is None else at(seconds + took)
+    ended_at = None if took is None else at(seconds + took)
     return Event(
         uid,
         at(seconds),
         "resync",
-        ended,
+        ended_at,
         source="shard",
         bdb_uid=1,
         node_uid=2,
@@ -154,5 +154,5 @@ NODE_FAILURE_EVENTS = [
 ]
 NODE_FAILURE_OUTAGES = [
     OutageReport(-0.3, -0.31, 0.32, waited=5, failed=2),
-    OutageReport(-0.29, -0.3, 0.3, seen_by=3, waited=3, lost=1),
+    OutageReport(-0.29, -0.3, 0.3, reported_by=3, waited=3, lost=1),
 ]

@@ -13,9 +13,9 @@ def make_snapshot(*epochs: int, newest: int | None = None, process: str = "1") -
 
 
 def test_increase_is_reported_once_when_the_next_snapshot_confirms_it() -> None:
-    watch = EpochMonitor()
+    monitor = EpochMonitor()
     assert [
-        watch.observe(make_snapshot(*epochs)) for epochs in [(1, 2, 3), (1, 2, 3), (1, 9, 3), (1, 9, 3), (1, 9, 3)]
+        monitor.observe(make_snapshot(*epochs)) for epochs in [(1, 2, 3), (1, 2, 3), (1, 9, 3), (1, 9, 3), (1, 9, 3)]
     ] == [
         [],
         [],
@@ -26,16 +26,16 @@ def test_increase_is_reported_once_when_the_next_snapshot_confirms_it() -> None:
 
 
 def test_increases_during_a_change_are_not_reported() -> None:
-    watch = EpochMonitor()
-    watch.observe(make_snapshot(1, 2, 3))
-    watch.observe(make_snapshot(1, 9, 3))
-    watch.reset()
-    assert watch.observe(make_snapshot(1, 9, 3)) == []
-    assert watch.observe(make_snapshot(1, 9, 3)) == []
+    monitor = EpochMonitor()
+    monitor.observe(make_snapshot(1, 2, 3))
+    monitor.observe(make_snapshot(1, 9, 3))
+    monitor.reset()
+    assert monitor.observe(make_snapshot(1, 9, 3)) == []
+    assert monitor.observe(make_snapshot(1, 9, 3)) == []
 
 
 def test_new_and_restarted_primaries_are_not_reported() -> None:
-    watch = EpochMonitor()
+    monitor = EpochMonitor()
     for now in (
         make_snapshot(1, 2),
         make_snapshot(1, 2, 7),
@@ -43,26 +43,26 @@ def test_new_and_restarted_primaries_are_not_reported() -> None:
         make_snapshot(4, 5, 8, process="2"),
         make_snapshot(4, 5, 8, process="2"),
     ):
-        assert watch.observe(now) == []
+        assert monitor.observe(now) == []
 
 
 def test_excessive_number_of_failed_elections_is_reported() -> None:
-    watch = EpochMonitor()
-    assert watch.observe(make_snapshot(1, 2, newest=50)) == []
-    assert watch.observe(make_snapshot(1, 2, newest=50 + JUMP)) == []
-    watch.reset()
-    assert watch.observe(make_snapshot(1, 2, newest=51 + 2 * JUMP)) == [EpochIncrease(None, 50 + JUMP, 51 + 2 * JUMP)]
-    assert watch.observe(make_snapshot(1, 2, newest=51 + 2 * JUMP)) == []
+    monitor = EpochMonitor()
+    assert monitor.observe(make_snapshot(1, 2, newest=50)) == []
+    assert monitor.observe(make_snapshot(1, 2, newest=50 + JUMP)) == []
+    monitor.reset()
+    assert monitor.observe(make_snapshot(1, 2, newest=51 + 2 * JUMP)) == [EpochIncrease(None, 50 + JUMP, 51 + 2 * JUMP)]
+    assert monitor.observe(make_snapshot(1, 2, newest=51 + 2 * JUMP)) == []
     assert EpochMonitor().observe(make_snapshot(1, newest=ABSURD + 1)) == [EpochIncrease(None, 0, ABSURD + 1)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=20))
 def test_every_increase_without_a_change_is_reported(epoch_increases: list[tuple[int, int]]) -> None:
     """The reported increases add up to all increases."""
-    watch, own, found = EpochMonitor(), [1, 2], [0, 0]
+    monitor, own, reports = EpochMonitor(), [1, 2], [0, 0]
     for step in [(0, 0), *epoch_increases, (0, 0), (0, 0)]:
-        own = [epoch + more for epoch, more in zip(own, step, strict=True)]
-        for rise in watch.observe(make_snapshot(*own)):
-            assert rise.shard_uid is not None
-            found[rise.shard_uid - 1] += rise.after - rise.before
-    assert [1 + found[0], 2 + found[1]] == own
+        own = [epoch + increase for epoch, increase in zip(own, step, strict=True)]
+        for increase in monitor.observe(make_snapshot(*own)):
+            assert increase.shard_uid is not None
+            reports[increase.shard_uid - 1] += increase.after - increase.before
+    assert [1 + reports[0], 2 + reports[1]] == own

@@ -77,11 +77,13 @@ def test_best_replica_has_the_highest_offset(offsets: list[tuple[int, int]]) -> 
 
 @given(observed_shards)
 def test_dead_shard_is_restarted_only_if_its_pair_has_a_primary(shards: list[ObservedShard]) -> None:
-    found = recoverable_shards(shards)
+    recoverable = recoverable_shards(shards)
     for shard in shards:
         has_primary = any(each.pair == shard.pair and (each.role, each.status) == ("master", "ok") for each in shards)
-        assert (shard.uid in found) == (shard.status == "down" and has_primary)
-    assert not {pair.primary for pair in broken_pairs(shards)} & set(found), "a lost primary is never started empty"
+        assert (shard.uid in recoverable) == (shard.status == "down" and has_primary)
+    assert not {pair.primary for pair in broken_pairs(shards)} & set(recoverable), (
+        "a lost primary is never started empty"
+    )
 
 
 shard_roles = st.lists(
@@ -126,10 +128,10 @@ def test_election_of_another_primary_is_detected() -> None:
 
 @given(observed_shards)
 def test_hung_shard_is_dispensable_only_beside_a_complete_copy(shards: list[ObservedShard]) -> None:
-    chosen = set(replaceable_hung_shards(shards))
+    replaceable = set(replaceable_hung_shards(shards))
     for shard in shards:
         others = [other for other in shards if other.pair == shard.pair and other.status == "ok"]
         leads = any(other.role == "master" for other in others)
         has_complete_copy = any(other.link == "idle" for other in others)
         expendable = leads or (shard.role == "master" and has_complete_copy)
-        assert (shard.uid in chosen) == (shard.status == "timeout" and expendable)
+        assert (shard.uid in replaceable) == (shard.status == "timeout" and expendable)

@@ -33,6 +33,12 @@ def test_unreachable_witness_changes_nothing(drawn_reports: list[list[bool] | No
     assert judge([*drawn_reports, None]) == judge(drawn_reports)
 
 
+@given(st.lists(st.integers(1, 6), max_size=4), st.integers(0, 3), st.integers(1, 4))
+def test_node_is_silent_only_with_enough_witnesses(sizes: list[int], unreachable: int, required: int) -> None:
+    verdict = judge([None] * unreachable + [[False] * size for size in sizes], required)
+    assert verdict == ("silent" if len(sizes) >= required else "unknown")
+
+
 def test_high_sensitivity_is_faster_and_all_settings_need_two_rounds() -> None:
     assert SENSITIVITY.keys() == {"high", "low"}
     assert SENSITIVITY["high"][0] < SENSITIVITY["low"][0]

@@ -13,7 +13,7 @@ from shardboard.domain.failures.outages import summarize
     [
         pytest.param([OutageReport(0.1, 0, 0.63)], 630, id="from the last success to the next one"),
         pytest.param(
-            [OutageReport(0.1, 0, 0.63), OutageReport(0.2, 0.05, 0.7, seen_by=3)],
+            [OutageReport(0.1, 0, 0.63), OutageReport(0.2, 0.05, 0.7, reported_by=3)],
             580,
             id="successes of all proxies count",
         ),
@@ -21,18 +21,20 @@ from shardboard.domain.failures.outages import summarize
             [OutageReport(0.1, 0, 0.6), OutageReport(0.1, 0, 0.9, port=20001)], 900, id="longest of several shards"
         ),
         pytest.param([OutageReport(0.1, 0, 0.6, waited=0)], None, id="no client waited"),
-        pytest.param([OutageReport(0.1, 0, 0.6, waited=0, watched=True)], 600, id="canary waited"),
+        pytest.param([OutageReport(0.1, 0, 0.6, waited=0, is_exact=True)], 600, id="canary waited"),
         pytest.param(
-            [OutageReport(0.1, 0, 9, waited=0), OutageReport(0.1, 0, 0.6, seen_by=3)], 600, id="idle proxy is ignored"
+            [OutageReport(0.1, 0, 9, waited=0), OutageReport(0.1, 0, 0.6, reported_by=3)],
+            600,
+            id="idle proxy is ignored",
         ),
         pytest.param(
-            [OutageReport(0.1, 0, None), OutageReport(0.1, 0.02, 0.6, seen_by=3)], 580, id="proxy without end"
+            [OutageReport(0.1, 0, None), OutageReport(0.1, 0.02, 0.6, reported_by=3)], 580, id="proxy without end"
         ),
         pytest.param([OutageReport(0.1, 0, None)], None, id="ongoing"),
         pytest.param([OutageReport(0.1, None, 0.6)], 500, id="no earlier success"),
         pytest.param([OutageReport(0.1, 0, 0.6), OutageReport(5.1, 5, 5.2)], 600, id="two outages"),
         pytest.param(
-            [OutageReport(0.1, 0, 0.6), OutageReport(2.7, 0, 2.8, seen_by=3)],
+            [OutageReport(0.1, 0, 0.6), OutageReport(2.7, 0, 2.8, reported_by=3)],
             2200,
             id="another client was served in between",
         ),
@@ -45,7 +47,7 @@ def test_longest_time_without_success_is_reported(seen: list[OutageReport], unse
 
 def test_failed_delayed_and_lost_requests_are_counted() -> None:
     summary = summarize(
-        [OutageReport(0.1, 0, 0.6, waited=5, failed=2), OutageReport(0.1, 0, 0.6, seen_by=3, waited=3, lost=1)]
+        [OutageReport(0.1, 0, 0.6, waited=5, failed=2), OutageReport(0.1, 0, 0.6, reported_by=3, waited=3, lost=1)]
     )
     assert (summary.failed, summary.delayed, summary.lost) == (2, 6, 1)
 
@@ -54,14 +56,14 @@ def test_ongoing_outage_has_a_start_time() -> None:
     assert summarize(
         [OutageReport(1.6, 0, None, ahead_ms=1_500), OutageReport(0.2, 0, None, port=20001)]
     ).unserved_since_ms == ms(0.1)
-    assert summarize([OutageReport(0.1, 0, None), OutageReport(0.2, 0, 0.6, seen_by=3)]).unserved_since_ms is None
+    assert summarize([OutageReport(0.1, 0, None), OutageReport(0.2, 0, 0.6, reported_by=3)]).unserved_since_ms is None
 
 
 def skewed(seconds: float, **more: int | None) -> list[OutageReport]:
     """Return outages of two proxies, where the clock of node 3 is ahead by `seconds`."""
     return [
-        OutageReport(0.1, 0, 0.6, seen_by=1),
-        OutageReport(0.1 + seconds, 0.05 + seconds, 0.7 + seconds, seen_by=3, **more),
+        OutageReport(0.1, 0, 0.6, reported_by=1),
+        OutageReport(0.1 + seconds, 0.05 + seconds, 0.7 + seconds, reported_by=3, **more),
     ]  # type: ignore[arg-type]
 
 
@@ -79,17 +81,17 @@ moments = st.integers(0, 3_000).map(lambda tenth: tenth / 100)
 
 @st.composite
 def losses(draw: st.DrawFn) -> list[OutageReport]:
-    found = []
+    reports = []
     for _ in range(draw(st.integers(0, 6))):
         last, noticed, first = sorted(draw(st.tuples(moments, moments, moments)))
         end = draw(st.sampled_from([first, None]))
         node, waited = draw(st.integers(1, 3)), draw(st.integers(0, 2))
-        found.append(
+        reports.append(
             OutageReport(
-                noticed, last, end, seen_by=node, waited=waited, ahead_ms=draw(st.sampled_from([0, 0, 500, None]))
+                noticed, last, end, reported_by=node, waited=waited, ahead_ms=draw(st.sampled_from([0, 0, 500, None]))
             )
         )
-    return found
+    return reports
 
 
 @given(losses(), st.randoms())
@@ -108,5 +110,5 @@ def test_duration_is_at_most_the_longest_observed_outage(seen: list[OutageReport
 
 @given(losses())
 def test_outage_without_waiting_clients_has_no_duration(seen: list[OutageReport]) -> None:
-    idle = [OutageReport(each.noticed, each.last, each.first, each.seen_by, waited=0) for each in seen]
+    idle = [OutageReport(each.noticed, each.last, each.first, each.reported_by, waited=0) for each in seen]
     assert summarize(idle).unserved_ms is None

@@ -48,10 +48,10 @@ primaries = st.fixed_dictionaries(
 
 @given(replicas, primaries)
 def test_progress_of_one_poll_is_within_bounds(replica: dict[str, str], primary: dict[str, str]) -> None:
-    seen = parse_poll(replica, primary)
-    assert seen.share is None or 0 <= seen.share <= 1
-    assert seen.transferred >= 0
-    assert (seen.phase in ("catching_up", "in_sync")) == (replica.get("master_link_status") == "up")
+    progress = parse_poll(replica, primary)
+    assert progress.share is None or 0 <= progress.share <= 1
+    assert progress.transferred >= 0
+    assert (progress.phase in ("catching_up", "in_sync")) == (replica.get("master_link_status") == "up")
 
 
 @given(
@@ -62,31 +62,31 @@ def test_progress_never_decreases(
     polls: list[tuple[dict[str, str], dict[str, str], float]], load_rate: float | None
 ) -> None:
     """Progress does not decrease, even if the clock is set back."""
-    before, when = ResyncProgress(), 1000.0
+    previous, moment = ResyncProgress(), 1000.0
     for replica, primary, seconds in polls:
-        when += seconds
-        now = advance(before, parse_poll(replica, primary), when, load_rate)
-        assert before.percent <= now.percent <= 100
+        moment += seconds
+        now = advance(previous, parse_poll(replica, primary), moment, load_rate)
+        assert previous.percent <= now.percent <= 100
         assert (now.percent == 100) >= (now.poll.phase == "in_sync")
         assert now.poll.share is None or 0 <= now.poll.share <= 1
         assert now.seconds_left is None or now.seconds_left >= 0
-        assert now.poll.transferred >= before.poll.transferred
-        assert PHASES.index(now.poll.phase) >= PHASES.index(before.poll.phase)
-        before = now
+        assert now.poll.transferred >= previous.poll.transferred
+        assert PHASES.index(now.poll.phase) >= PHASES.index(previous.poll.phase)
+        previous = now
 
 
 @given(st.lists(st.floats(0.1, 3), min_size=8, max_size=40), st.floats(0.001, 0.1))
 def test_percent_and_time_left_are_exact_at_constant_speed(pauses: list[float], speed: float) -> None:
-    resync_state, when = ResyncProgress(), 0.0
+    resync_state, moment = ResyncProgress(), 0.0
     for pause in pauses:
-        share = when * speed
+        share = moment * speed
         if share >= 1:
             break
-        resync_state = advance(resync_state, ResyncPoll("transfer", 1, share=share), when)
+        resync_state = advance(resync_state, ResyncPoll("transfer", 1, share=share), moment)
         if resync_state.seconds_left is not None:
-            assert resync_state.seconds_left == pytest.approx(1 / speed - when, rel=1e-6)
+            assert resync_state.seconds_left == pytest.approx(1 / speed - moment, rel=1e-6)
             assert resync_state.percent == pytest.approx(min(99, 100 * share), rel=1e-6, abs=1e-6)
-        when += pause
+        moment += pause
 
 
 def test_new_attempt_does_not_reduce_reported_progress() -> None:
@@ -99,16 +99,16 @@ def test_new_attempt_does_not_reduce_reported_progress() -> None:
 
 
 def test_speed_is_based_on_recent_progress() -> None:
-    pace = start(0, 0.0)
-    assert pace.left(0.1, 0.05) is None, "too early for an estimate"
-    for when in range(1, 9):
-        pace = pace.updated(when, when / 80)  # 80 s in total
-    assert pace.left(8, 0.1) == pytest.approx(72)
-    for when in range(9, 25):
-        pace = pace.updated(when, 0.1 + (when - 8) / 20)  # four times as fast
-    assert pace.left(24, 0.9) == pytest.approx(2)
-    assert pace.left(25, 1.0) == 0
-    restarted = pace.updated(26, 0.1)
+    estimate = start(0, 0.0)
+    assert estimate.left(0.1, 0.05) is None, "too early for an estimate"
+    for moment in range(1, 9):
+        estimate = estimate.updated(moment, moment / 80)  # 80 s in total
+    assert estimate.left(8, 0.1) == pytest.approx(72)
+    for moment in range(9, 25):
+        estimate = estimate.updated(moment, 0.1 + (moment - 8) / 20)  # four times as fast
+    assert estimate.left(24, 0.9) == pytest.approx(2)
+    assert estimate.left(25, 1.0) == 0
+    restarted = estimate.updated(26, 0.1)
     assert restarted == start(26, 0.1), "a new attempt resets the speed"
 
 
@@ -146,23 +146,25 @@ def test_empty_replica_loads_from_the_connection() -> None:
         (14.5, DOWN | {"master_sync_in_progress": "0", "loading": "0"}, {}, "transfer", 90, None),
         (15.0, {"master_link_status": "up"}, {}, "in_sync", 100, None),
     ]
-    for when, replica, primary, phase, percent, left in steps:
-        resync_state = advance(resync_state, parse_poll(replica, primary), when)
-        assert (resync_state.poll.phase, round(resync_state.percent, 3)) == (phase, percent), when
-        assert resync_state.seconds_left == (left if left is None else pytest.approx(left)), when
+    for moment, replica, primary, phase, percent, seconds_left in steps:
+        resync_state = advance(resync_state, parse_poll(replica, primary), moment)
+        assert (resync_state.poll.phase, round(resync_state.percent, 3)) == (phase, percent), moment
+        assert resync_state.seconds_left == (seconds_left if seconds_left is None else pytest.approx(seconds_left)), (
+            moment
+        )
     assert resync_state.poll.transferred == 410
 
 
 def test_non_empty_replica_loads_from_disk() -> None:
     """The replica reports no total and negative remaining bytes, and the count of the primary lags behind at first."""
-    read = SYNC | {"master_sync_total_bytes": "0", "master_sync_perc": "0.00"}
+    sync = SYNC | {"master_sync_total_bytes": "0", "master_sync_perc": "0.00"}
 
     def received_info(count: int) -> dict[str, str]:
-        return read | {"master_sync_read_bytes": str(count), "master_sync_left_bytes": str(-count)}
+        return sync | {"master_sync_read_bytes": str(count), "master_sync_left_bytes": str(-count)}
 
     resync_state = ResyncProgress()
     steps = [
-        (0.0, read | {"master_sync_read_bytes": "0"}, processed(0), "transfer", 0, None),
+        (0.0, sync | {"master_sync_read_bytes": "0"}, processed(0), "transfer", 0, None),
         (1.0, received_info(48_000_000), processed(0), "transfer", 0, None),
         (2.0, received_info(120_000_000), processed(125_000), "transfer", 0, None),
         (4.0, received_info(240_000_000), processed(125_000), "transfer", 40, 4 + 2),
@@ -172,22 +174,24 @@ def test_non_empty_replica_loads_from_disk() -> None:
         (10.0, DOWN | {"master_sync_in_progress": "0", "loading": "0"}, {}, "load", 91.837, None),
         (10.0, {"master_link_status": "up"}, {}, "in_sync", 100, None),
     ]
-    for when, replica, primary, phase, percent, left in steps:
-        resync_state = advance(resync_state, parse_poll(replica, primary), when, load_rate=240e6)
-        assert (resync_state.poll.phase, round(resync_state.percent, 3)) == (phase, percent), when
-        assert resync_state.seconds_left == (left if left is None else pytest.approx(left)), when
+    for moment, replica, primary, phase, percent, seconds_left in steps:
+        resync_state = advance(resync_state, parse_poll(replica, primary), moment, load_rate=240e6)
+        assert (resync_state.poll.phase, round(resync_state.percent, 3)) == (phase, percent), moment
+        assert resync_state.seconds_left == (seconds_left if seconds_left is None else pytest.approx(seconds_left)), (
+            moment
+        )
     assert resync_state.poll.transferred == 480_000_000
     assert resync_state.poll.total == 480_000_000
 
 
 def test_disk_based_sync_has_a_size_once_it_is_sent() -> None:
     saving = SYNC | {"master_sync_total_bytes": "-1", "master_sync_left_bytes": "-1", "master_sync_perc": "-0.00"}
-    seen = parse_poll(saving, processed(400000))
-    assert (seen.phase, seen.share, seen.transferred) == ("transfer", 0.8, 0)
-    assert never_behind(None, seen).share == 0.8
+    progress = parse_poll(saving, processed(400000))
+    assert (progress.phase, progress.share, progress.transferred) == ("transfer", 0.8, 0)
+    assert never_behind(None, progress).share == 0.8
     sending = SYNC | {"master_sync_total_bytes": "82000000", "master_sync_left_bytes": "20500000"}
-    seen = parse_poll(sending, {"rdb_bgsave_in_progress": "0"})
-    assert (seen.phase, seen.share, seen.transferred) == ("transfer", 0.75, 61_500_000)
+    progress = parse_poll(sending, {"rdb_bgsave_in_progress": "0"})
+    assert (progress.phase, progress.share, progress.transferred) == ("transfer", 0.75, 61_500_000)
 
 
 def test_online_state_reported_by_the_primary_is_ignored() -> None:
@@ -232,7 +236,7 @@ def test_progress_between_key_counts_is_derived_from_bytes() -> None:
     later = never_behind(first, received_info(2000))
     assert later.share == 0.5
     assert never_behind(later, received_info(9000)).share == 0.99, (
-        "progress is below 100 % until the primary reports completion"
+        "progress is below 100% until the primary reports completion"
     )
     updated = never_behind(later, received_info(2200, current_save_keys_processed="50"))
     assert (updated.share, updated.phase_bytes) == (0.5, 4400)

@@ -19,7 +19,7 @@ def second(used: float = 100.0, **increases: float) -> dict[str, float]:
 
 
 def test_rates_and_ratios_are_computed_from_counters() -> None:
-    found = flash_rates.row(
+    values = flash_rates.row(
         counters(
             fetch_ram=300,
             fetch_flash=100,
@@ -33,12 +33,12 @@ def test_rates_and_ratios_are_computed_from_counters() -> None:
         2,
         used_memory=77,
     )
-    assert set(found) == set(FLASH_METRICS)
-    assert (found["big_fetch_ram"], found["big_fetch_flash"], found["bigstore_io_read_bytes"]) == (100, 50, 2000)
-    assert found["ram_hit_ratio"] == (200 + 50) / (200 + 100 + 50 + 50)
-    assert found["fetch_ram_hit_ratio"] == pytest.approx(2 / 3)
-    assert (found["write_ram_hit_ratio"], found["del_ram_hit_ratio"], found["values_in_ram"]) == (1, 0, 1)
-    assert (found["big_io_ratio_redis"], found["big_io_ratio_flash"], found["used_ram"]) == (200, 75, 77)
+    assert set(values) == set(FLASH_METRICS)
+    assert (values["big_fetch_ram"], values["big_fetch_flash"], values["bigstore_io_read_bytes"]) == (100, 50, 2000)
+    assert values["ram_hit_ratio"] == (200 + 50) / (200 + 100 + 50 + 50)
+    assert values["fetch_ram_hit_ratio"] == pytest.approx(2 / 3)
+    assert (values["write_ram_hit_ratio"], values["del_ram_hit_ratio"], values["values_in_ram"]) == (1, 0, 1)
+    assert (values["big_io_ratio_redis"], values["big_io_ratio_flash"], values["used_ram"]) == (200, 75, 77)
 
 
 def test_ratio_is_unknown_without_traffic() -> None:
@@ -48,9 +48,9 @@ def test_ratio_is_unknown_without_traffic() -> None:
 
 @pytest.mark.parametrize(("before", "seconds"), [(None, 1), (counters(), 11), (counters(fetch_ram=5), 1)])
 def test_restart_or_long_pause_is_a_gap(before: dict[str, float] | None, seconds: int) -> None:
-    found = flash_rates.row(counters(fetch_ram=1, values_flash=9), before, seconds, 1)
-    assert all(isnan(found[name]) for name in (*flash_rates.COUNTERS, "ram_hit_ratio", "bigstore_iops"))
-    assert found["bigstore_objs_flash"] == 9
+    values = flash_rates.row(counters(fetch_ram=1, values_flash=9), before, seconds, 1)
+    assert all(isnan(values[name]) for name in (*flash_rates.COUNTERS, "ram_hit_ratio", "bigstore_iops"))
+    assert values["bigstore_objs_flash"] == 9
 
 
 def test_database_sums_traffic_of_primaries_and_flash_of_all_shards() -> None:
@@ -65,15 +65,15 @@ def test_database_sums_traffic_of_primaries_and_flash_of_all_shards() -> None:
         second(fetch_ram=0, **flash_values),
     ]
     replicas = [second(fetch_ram=1000, flash_read_p99_us=900, **flash_values)]
-    found = flash_rates.database(primaries, replicas)
-    assert (found["ram_hit_ratio"], found["bigstore_objs_ram"]) == (0.9, 20)
-    assert (found["used_ram"], found["used_bigstore"], found["bigstore_iops"], found["disk_frag_ratio"]) == (
+    values = flash_rates.database(primaries, replicas)
+    assert (values["ram_hit_ratio"], values["bigstore_objs_ram"]) == (0.9, 20)
+    assert (values["used_ram"], values["used_bigstore"], values["bigstore_iops"], values["disk_frag_ratio"]) == (
         300,
         300,
         9,
         1.5,
     )
-    assert found["flash_read_p99"] == 900
+    assert values["flash_read_p99"] == 900
 
 
 def test_sum_with_an_unknown_part_is_unknown() -> None:

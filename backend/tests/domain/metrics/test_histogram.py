@@ -15,10 +15,10 @@ quantiles = st.sampled_from([0.0, 0.5, 0.9, 0.99, 0.999, 1.0])
 
 
 def histogram_of(recorded: list[int]) -> Histogram:
-    filled = Histogram()
+    filled_histogram = Histogram()
     for value in recorded:
-        filled.record(value)
-    return filled
+        filled_histogram.record(value)
+    return filled_histogram
 
 
 @given(st.integers(0, 10**12))
@@ -32,14 +32,14 @@ def test_bucket_contains_its_values_and_is_narrow(value: int) -> None:
 
 @given(st.lists(lists, min_size=1, max_size=5), quantiles)
 def test_percentiles_of_merged_histograms_match_all_values(parts: list[list[int]], q: float) -> None:
-    everything = sorted(value for part in parts for value in part)
-    found = merged({(1, "read"): histogram_of(part)} for part in parts)[1, "read"].quantile(q)
-    if not everything:
-        assert found is None
+    all_values = sorted(value for part in parts for value in part)
+    quantile = merged({(1, "read"): histogram_of(part)} for part in parts)[1, "read"].quantile(q)
+    if not all_values:
+        assert quantile is None
         return
-    exact = everything[max(1, ceil(q * len(everything))) - 1]
-    assert found is not None
-    assert exact <= found <= exact * (1 + ERROR)
+    exact = all_values[max(1, ceil(q * len(all_values))) - 1]
+    assert quantile is not None
+    assert exact <= quantile <= exact * (1 + ERROR)
 
 
 @given(st.dictionaries(st.tuples(st.integers(1, 9), st.sampled_from(["read", "write", "other"])), lists, max_size=4))
@@ -50,17 +50,17 @@ def test_encoded_histograms_are_decoded_unchanged(recorded: dict[histogram.Histo
 
 @given(lists, st.lists(st.integers(0, 10**9), max_size=8))
 def test_cumulative_counts_match_the_values(recorded: list[int], bounds: list[int]) -> None:
-    filled = histogram_of(recorded)
-    for bound, count in filled.cumulative(sorted(bounds)):
+    filled_histogram = histogram_of(recorded)
+    for bound, count in filled_histogram.cumulative(sorted(bounds)):
         assert count <= sum(value <= bound for value in recorded)
         assert count >= sum(value * (1 + ERROR) < bound for value in recorded)
 
 
 @given(lists)
 def test_count_and_mean_match_the_values(recorded: list[int]) -> None:
-    filled = histogram_of(recorded)
-    assert filled.count == len(recorded)
+    filled_histogram = histogram_of(recorded)
+    assert filled_histogram.count == len(recorded)
     if recorded:
-        assert filled.mean == pytest.approx(sum(recorded) / len(recorded), rel=ERROR, abs=1e-9)
+        assert filled_histogram.mean == pytest.approx(sum(recorded) / len(recorded), rel=ERROR, abs=1e-9)
     else:
-        assert filled.mean is None
+        assert filled_histogram.mean is None

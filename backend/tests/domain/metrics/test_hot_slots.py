@@ -21,8 +21,8 @@ SECOND = reading(
 
 
 def test_first_poll_ranks_by_totals_without_rates() -> None:
-    found = hottest([FIRST], {}, "cpu_usec", 10)
-    assert [(each.slot, each.cpu) for each in found] == [(6, None), (5, None)]
+    ranked = hottest([FIRST], {}, "cpu_usec", 10)
+    assert [(each.slot, each.cpu) for each in ranked] == [(6, None), (5, None)]
     assert hot_slots.interval([FIRST], {}) is None
 
 
@@ -52,8 +52,8 @@ def test_decreased_count_is_a_gap() -> None:
 
 def test_slots_of_all_primaries_are_merged_and_limited() -> None:
     other = reading(2, 9.0, {9: SlotCounters(40), 10: SlotCounters(2)})
-    found = hottest([FIRST, other], {}, "key_count", 3)
-    assert [(each.shard_uid, each.slot, each.count.keys) for each in found] == [(2, 9, 40), (1, 6, 9), (1, 5, 3)]
+    ranked = hottest([FIRST, other], {}, "key_count", 3)
+    assert [(each.shard_uid, each.slot, each.count.keys) for each in ranked] == [(2, 9, 40), (1, 6, 9), (1, 5, 3)]
 
 
 def test_slots_without_usage_are_omitted() -> None:

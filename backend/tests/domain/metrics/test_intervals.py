@@ -20,11 +20,11 @@ def test_every_second_is_in_its_interval_and_intervals_nest(t: int, step: int) -
     interval_start = intervals.start(t, step)
     assert interval_start <= t < interval_start + step
     assert intervals.start(interval_start, step) == interval_start
-    above = intervals.parent(step)
-    if above is not None:
-        assert above % step == 0
-        assert intervals.start(interval_start, above) == intervals.start(t, above)
-        assert intervals.child(above) == step
+    parent = intervals.parent(step)
+    if parent is not None:
+        assert parent % step == 0
+        assert intervals.start(interval_start, parent) == intervals.start(t, parent)
+        assert intervals.child(parent) == step
 
 
 @given(times)
@@ -56,11 +56,11 @@ def test_leap_year_has_366_days() -> None:
 @given(times, st.integers(0, 400 * 86_400), st.integers(1, 4000), st.integers(0, 10**7))
 def test_finest_retained_resolution_that_fits_is_selected(first: int, length: int, most: int, ago: int) -> None:
     last, now = first + length, first + length + ago
-    chosen = intervals.choose(first, last, most, now)
-    better = [finer for finer in RESOLUTIONS if finer.step < chosen.step]
-    for finer in better:
+    resolution = intervals.choose(first, last, most, now)
+    finer_resolutions = [finer for finer in RESOLUTIONS if finer.step < resolution.step]
+    for finer in finer_resolutions:
         assert now - first > finer.retention or intervals.points(first, last, finer.step) > most
-    assert now - first <= chosen.retention or chosen == RESOLUTIONS[-1]
+    assert now - first <= resolution.retention or resolution == RESOLUTIONS[-1]
 
 
 def test_retention_is_at_least_that_of_redis_enterprise() -> None:
@@ -82,9 +82,9 @@ def test_retention_is_at_least_that_of_redis_enterprise() -> None:
     ],
 )
 def test_interval_names_are_recognized(text: str, name: str) -> None:
-    found = intervals.named(text)
-    assert found is not None
-    assert found.name == name
+    interval = intervals.named(text)
+    assert interval is not None
+    assert interval.name == name
 
 
 @pytest.mark.parametrize("text", ["", "2h", "hour", "1", "soon", "1 fortnight"])

@@ -7,7 +7,7 @@ import pytest
 from shardboard.domain.metrics import latency_cells
 from shardboard.domain.metrics.histogram import Histogram, unpacked
 
-ROUGH = 0.015
+TOLERANCE = 0.015
 
 
 def latencies(seed: int, count: int = 2_000) -> list[int]:
@@ -19,7 +19,7 @@ def test_value_is_near_the_middle_of_its_cell(micros: int) -> None:
     [(index, count)] = latency_cells.from_histogram(Histogram.from_pairs([(micros, 7)])).items()
     assert count == 7
     median = latency_cells.to_histogram({index: count}).quantile(0.5)
-    assert median == pytest.approx(micros, rel=ROUGH + 1 / micros)
+    assert median == pytest.approx(micros, rel=TOLERANCE + 1 / micros)
 
 
 def test_first_cell_contains_all_smaller_values() -> None:
@@ -32,12 +32,12 @@ def test_percentiles_of_added_cells_match_all_values() -> None:
         {(1, "read"): latency_cells.from_histogram(Histogram.from_pairs((value, 1) for value in part))}
         for part in parts
     )
-    everything = sorted(value for part in parts for value in part)
-    found = latency_cells.to_histogram(combined[1, "read"])
-    assert found.count == len(everything)
+    all_values = sorted(value for part in parts for value in part)
+    histogram = latency_cells.to_histogram(combined[1, "read"])
+    assert histogram.count == len(all_values)
     for q in (0.5, 0.99, 0.999):
-        exact = everything[max(0, round(q * len(everything)) - 1)]
-        assert found.quantile(q) == pytest.approx(exact, rel=0.02)
+        exact = all_values[max(0, round(q * len(all_values)) - 1)]
+        assert histogram.quantile(q) == pytest.approx(exact, rel=0.02)
 
 
 def test_stored_cells_are_decoded_and_can_be_filtered() -> None:

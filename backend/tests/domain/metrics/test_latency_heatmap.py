@@ -23,11 +23,11 @@ HOUR = 3_600
 )
 def test_columns_have_the_finest_step_for_300_columns(span: int, resolution: str, step: int) -> None:
     first = intervals.start(NOW - span, step)
-    found = latency_heatmap.columns(first, first + span, 300, NOW)
-    assert (found.resolution.name, found.step) == (resolution, step)
-    assert found.count <= 300
-    assert found.first <= first < found.first + step
-    assert found.last - step < first + span <= found.last
+    columns = latency_heatmap.columns(first, first + span, 300, NOW)
+    assert (columns.resolution.name, columns.step) == (resolution, step)
+    assert columns.count <= 300
+    assert columns.first <= first < columns.first + step
+    assert columns.last - step < first + span <= columns.last
 
 
 def test_columns_stay_aligned_between_requests() -> None:
@@ -53,11 +53,11 @@ def test_extreme_time_ranges_are_limited() -> None:
     [(100, 900, 20), (50, 40_000, 20), (50, 60_000, 10), (1, 900_000, 10), (1, 59_000_000, 5)],
 )
 def test_row_height_depends_on_the_value_range(lowest: int, highest: int, per_decade: int) -> None:
-    found = latency_heatmap.rows([cell(lowest), cell(highest)])
-    assert found.per_decade == per_decade
-    assert found.count <= latency_heatmap.MAX_ROWS
-    assert found.bounds[0] <= lowest < found.bounds[1]
-    assert found.bounds[-2] <= highest < found.bounds[-1]
+    rows = latency_heatmap.rows([cell(lowest), cell(highest)])
+    assert rows.per_decade == per_decade
+    assert rows.count <= latency_heatmap.MAX_ROWS
+    assert rows.bounds[0] <= lowest < rows.bounds[1]
+    assert rows.bounds[-2] <= highest < rows.bounds[-1]
 
 
 def test_row_height_can_be_specified() -> None:

@@ -27,9 +27,9 @@ def test_hit_ratio_of_a_shard_depends_on_ram(ram: float, expected: float) -> Non
 
 
 def test_curve_ranges_from_ten_percent_to_all_memory() -> None:
-    found = curve([SHARD], 2_100_000, 2)
-    assert (len(found), found[0].ram, found[-1].ram) == (STEPS, 210_000, 2_100_000)
-    assert (found[0].hit_ratio, found[-1].hit_ratio) == (0.0, 1.0)
+    points = curve([SHARD], 2_100_000, 2)
+    assert (len(points), points[0].ram, points[-1].ram) == (STEPS, 210_000, 2_100_000)
+    assert (points[0].hit_ratio, points[-1].hit_ratio) == (0.0, 1.0)
 
 
 def test_shards_are_weighted_by_usage() -> None:
@@ -75,6 +75,6 @@ def test_invalid_replies_are_rejected(reply: str) -> None:
 def test_hit_ratio_never_decreases_with_more_ram(raw: list[tuple[int, int]], fixed: int, on_flash: int) -> None:
     points = list(zip(sorted({each[0] for each in raw}), sorted(each[1] / 1e6 for each in raw), strict=False))
     shard = ShardCurve(1, "", 10_000, points, 1_000, on_flash, on_flash * 500, fixed)
-    found = [point.hit_ratio for point in curve([shard], 4 * 10**9, 2)]
-    assert found == sorted(found)
-    assert all(0 <= each <= 1 for each in found)
+    ratios = [point.hit_ratio for point in curve([shard], 4 * 10**9, 2)]
+    assert ratios == sorted(ratios)
+    assert all(0 <= each <= 1 for each in ratios)

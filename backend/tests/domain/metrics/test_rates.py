@@ -23,7 +23,7 @@ ONLY_GROW = list(COUNTERS)[:8]
 counters = st.none() | st.integers(0, 2**50).map(float)
 raws = st.fixed_dictionaries(dict.fromkeys(SHARD_FIELDS, counters)).flatmap(
     lambda fields: st.builds(
-        lambda primary, started, boot: {**fields, "is_primary": primary, "started_at": started, "boot": boot},
+        lambda primary, started_at, boot: {**fields, "is_primary": primary, "started_at": started_at, "boot": boot},
         st.sampled_from([0.0, 1.0]),
         st.sampled_from([100.0, 200.0]),
         st.sampled_from([1.0, 2.0]),
@@ -98,29 +98,35 @@ histories = st.lists(
 def test_rates_are_correct_across_restarts_resets_and_gaps(history: list[tuple[str, dict[str, int]]]) -> None:
     """The engine is restarted and reset at random. A rate is exact, unknown, or too low if the counters do not show a reset."""
     counters = dict.fromkeys(("read_cmds", "write_cmds", "other_cmds", "hits"), 0)
-    started, before, elapsed, truth, interruptions = 100.0, None, 0, dict.fromkeys(counters, 0), set[str]()
+    started_at, before, elapsed, expected_increases, interruptions = (
+        100.0,
+        None,
+        0,
+        dict.fromkeys(counters, 0),
+        set[str](),
+    )
     for occurrence, increments in history:
         elapsed += 1
         if occurrence in ("restart", "reset"):
             interruptions.add(occurrence)
             counters = dict.fromkeys(counters, 0)
-            started += occurrence == "restart"
+            started_at += occurrence == "restart"
         for name, count in increments.items():
             counters[name] += count
-            truth[name] += count
+            expected_increases[name] += count
         if occurrence == "missing":
             continue
-        now = raw(started_at=started, **{name: float(count) for name, count in counters.items()})
+        now = raw(started_at=started_at, **{name: float(count) for name, count in counters.items()})
         shard = named(row(now, before, elapsed))
         for metric, name in (("read_req", "read_cmds"), ("write_req", "write_cmds"), ("read_hits", "hits")):
             rate = shard[metric]
             if before is None or "restart" in interruptions or elapsed > MAX_STEP:
                 assert rate is None
             elif not interruptions:
-                assert rate == pytest.approx(truth[name] / elapsed)
+                assert rate == pytest.approx(expected_increases[name] / elapsed)
             elif rate is not None:
-                assert 0 <= rate * elapsed <= truth[name] * (1 + 1e-6)
-        before, elapsed, truth, interruptions = now, 0, dict.fromkeys(counters, 0), set()
+                assert 0 <= rate * elapsed <= expected_increases[name] * (1 + 1e-6)
+        before, elapsed, expected_increases, interruptions = now, 0, dict.fromkeys(counters, 0), set()
 
 
 @pytest.mark.parametrize(
@@ -167,15 +173,15 @@ def test_database_value_is_unknown_if_a_primary_is_unknown(
 ) -> None:
     primaries = [row(now, before, 1) for now, before in samples if now["is_primary"] == 1]
     replicas = [row(now, before, 1) for now, before in samples if now["is_primary"] == 0]
-    found = named(shard_rates.database(primaries, replicas, probes), BDB_METRICS)
+    values = named(shard_rates.database(primaries, replicas, probes), BDB_METRICS)
     for name in ("total_req", "read_req", "ingress_bytes", "no_of_keys", "evicted_objects"):
         parts = [named(shard)[name] for shard in primaries]
-        assert (found[name] is None) == (not parts or None in parts)
+        assert (values[name] is None) == (not parts or None in parts)
     memory_values = [named(shard)["used_memory"] for shard in (*primaries, *replicas)]
-    assert (found["used_memory"] is None) == (None in memory_values)
-    assert found["hit_ratio"] is None or 0 <= found["hit_ratio"] <= 1
-    assert all(value is None or value >= 0 for value in found.values())
-    p50, p99 = found["p50_responsiveness"], found["p99_responsiveness"]
+    assert (values["used_memory"] is None) == (None in memory_values)
+    assert values["hit_ratio"] is None or 0 <= values["hit_ratio"] <= 1
+    assert all(value is None or value >= 0 for value in values.values())
+    p50, p99 = values["p50_responsiveness"], values["p99_responsiveness"]
     if not probes:
         assert (p50, p99) == (None, None)
     else:
@@ -192,18 +198,18 @@ def test_database_has_traffic_of_primaries_and_memory_of_all_shards() -> None:
         raw(is_primary=0.0),
         1,
     )
-    found = named(shard_rates.database([primary], [replica], [1000] * 99 + [6000]), BDB_METRICS)
+    values = named(shard_rates.database([primary], [replica], [1000] * 99 + [6000]), BDB_METRICS)
     expected = {"total_req": 100.0, "write_req": 0.0, "no_of_keys": 7.0, "used_memory": 1500.0, "conns": 4.0}
-    assert {name: found[name] for name in expected} == expected
-    assert found["mem_frag_ratio"] == 3.0
-    assert (found["responsiveness"], found["p99_responsiveness"], found["p50_responsiveness"]) == (6, 1, 1)
+    assert {name: values[name] for name in expected} == expected
+    assert values["mem_frag_ratio"] == 3.0
+    assert (values["responsiveness"], values["p99_responsiveness"], values["p50_responsiveness"]) == (6, 1, 1)
 
 
 def test_database_without_a_primary_has_no_traffic() -> None:
-    found = named(shard_rates.database([], [second(is_primary=0.0, used_memory=5.0)], []), BDB_METRICS)
-    assert found["total_req"] is None
-    assert found["read_hits"] is None
-    assert found["used_memory"] == 5.0
+    values = named(shard_rates.database([], [second(is_primary=0.0, used_memory=5.0)], []), BDB_METRICS)
+    assert values["total_req"] is None
+    assert values["read_hits"] is None
+    assert values["used_memory"] == 5.0
 
 
 def machine(**changes: float) -> dict[str, Value]:
@@ -220,8 +226,8 @@ NO_SHARDS: dict[str, Value] = {"total_req": 0.0, "used_memory": 0.0, "conns": 0.
 
 @given(cpu_times, cpu_times, st.integers(1, 20))
 def test_cpu_shares_add_up_to_one(now: dict[str, Any], before: dict[str, Any], seconds: int) -> None:
-    found = named(rates.node(machine(**now), machine(**before), seconds, NO_SHARDS), NODE_METRICS)
-    shares = [found[name] for name in ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")]
+    values = named(rates.node(machine(**now), machine(**before), seconds, NO_SHARDS), NODE_METRICS)
+    shares = [values[name] for name in ("cpu_user", "cpu_system", "cpu_iowait", "cpu_idle")]
     assert all(share is None or 0 <= share <= 1 for share in shares)
     if None not in shares:
         assert sum(share for share in shares if share is not None) == pytest.approx(1)
@@ -233,10 +239,10 @@ def test_node_values_combine_machine_and_shards() -> None:
         net_in=300.0, disk_write=40.0, agent_cpu=1.5, cpu_user=4.0, cpu_idle=4.0, cpu_nice=1.0, pressure_io=0.5
     )
     before = machine(net_in=100.0, agent_cpu=1.0)
-    found = named(rates.node(now, before, 2, {**NO_SHARDS, "total_req": 10.0, "conns": 2.0}), NODE_METRICS)
+    values = named(rates.node(now, before, 2, {**NO_SHARDS, "total_req": 10.0, "conns": 2.0}), NODE_METRICS)
     expected = {"ingress_bytes": 100.0, "disk_write_bytes": 20.0, "agent_cpu": 0.25, "total_req": 10.0, "conns": 2.0}
     expected |= {"cpu_user": 0.5, "cpu_nice": 0.125, "cpu_iowait": 0.0, "io_pressure": 0.25, "cpu_pressure": 0.0}
-    assert {name: found[name] for name in expected} == expected
+    assert {name: values[name] for name in expected} == expected
 
 
 def test_values_missing_from_the_kernel_are_unknown() -> None:
@@ -245,10 +251,10 @@ def test_values_missing_from_the_kernel_are_unknown() -> None:
 
 
 def test_first_sample_of_a_node_has_only_gauges() -> None:
-    found = named(rates.node(machine(free_memory=5.0, net_in=9.0), None, 0, NO_SHARDS), NODE_METRICS)
-    assert found["free_memory"] == 5.0
-    assert found["ingress_bytes"] is None
-    assert found["total_req"] == 0
+    values = named(rates.node(machine(free_memory=5.0, net_in=9.0), None, 0, NO_SHARDS), NODE_METRICS)
+    assert values["free_memory"] == 5.0
+    assert values["ingress_bytes"] is None
+    assert values["total_req"] == 0
 
 
 def test_row_starts_with_the_metrics_of_a_shard() -> None:

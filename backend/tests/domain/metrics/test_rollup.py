@@ -30,11 +30,11 @@ numbers = st.none() | st.floats(0, 1e6, width=32)
 def rows(topic: str) -> st.SearchStrategy[list[Value]]:
     """Return random rows. Some metrics are either all known or all unknown, the others independently."""
     metrics = TOPICS[topic]
-    together = {*KNOWN_TOGETHER.get(topic, ()), "total_req"}
+    known_metrics = {*KNOWN_TOGETHER.get(topic, ()), "total_req"}
 
     def make_row(values: list[Value], known: bool) -> list[Value]:
         return [
-            (value or 0.0) if known and name in together else None if name in together else value
+            (value or 0.0) if known and name in known_metrics else None if name in known_metrics else value
             for name, value in zip(metrics, values, strict=True)
         ]
 
@@ -63,15 +63,15 @@ def value(found: TopicFrame, name: str, uid: int) -> Value:
 def expected(rows_by_second: list[dict[int, list[Value]]], topic: str, metric: str, uid: int) -> Value:
     """Compute the value from all seconds, as specified."""
     index = TOPICS[topic].index(metric)
-    known = [row[uid][index] for row in rows_by_second if uid in row and row[uid][index] is not None]
+    values = [row[uid][index] for row in rows_by_second if uid in row and row[uid][index] is not None]
     if metric in SHARES:
-        part, rest = ([expected(rows_by_second, topic, name, uid) for name in names] for names in SHARES[metric])
-        if any(value is None for value in (*part, *rest)) or not fsum((*part, *rest)) > 0:  # type: ignore[arg-type]
+        part, other_part = ([expected(rows_by_second, topic, name, uid) for name in names] for names in SHARES[metric])
+        if any(value is None for value in (*part, *other_part)) or not fsum((*part, *other_part)) > 0:  # type: ignore[arg-type]
             return None
-        return fsum(part) / fsum((*part, *rest))  # type: ignore[arg-type]
-    if not known:
+        return fsum(part) / fsum((*part, *other_part))  # type: ignore[arg-type]
+    if not values:
         return None
-    return known[-1] if metric in LAST else fsum(known) / len(known)  # type: ignore[arg-type]
+    return values[-1] if metric in LAST else fsum(values) / len(values)  # type: ignore[arg-type]
 
 
 @given(
@@ -82,7 +82,7 @@ def test_stepwise_roll_up_equals_direct_roll_up(
 ) -> None:
     topic, rows_by_second = seconds
     metrics = TOPICS[topic]
-    raw = [frame(t, found, topic) for t, found in enumerate(rows_by_second) if found]
+    raw = [frame(t, item, topic) for t, item in enumerate(rows_by_second) if item]
     if not raw:
         return
     low = [merge(topic, t, part, 1) for t in range(0, 20, short) if (part := frames_between(raw, t, short))]
@@ -95,18 +95,18 @@ def test_stepwise_roll_up_equals_direct_roll_up(
             assert value(top, metric, uid) == approximately(expected(rows_by_second, topic, metric, uid)), metric
         for metric in PEAKS.intersection(metrics):
             index = metrics.index(metric)
-            known = [found for row in rows_by_second if uid in row and (found := row[uid][index]) is not None]
-            assert value(top, f"{metric}_max", uid) == (max(known) if known else None)
+            values = [item for row in rows_by_second if uid in row and (item := row[uid][index]) is not None]
+            assert value(top, f"{metric}_max", uid) == (max(values) if values else None)
             if metric in LOWS:
-                assert value(top, f"{metric}_min", uid) == (min(known) if known else None)
+                assert value(top, f"{metric}_min", uid) == (min(values) if values else None)
         for metric in filter(is_mean, metrics):
             index = metrics.index(metric)
-            counted = sum(row[uid][index] is not None for row in rows_by_second if uid in row)
-            assert value(top, weight_of(topic, metric), uid) == counted
+            known_count = sum(row[uid][index] is not None for row in rows_by_second if uid in row)
+            assert value(top, weight_of(topic, metric), uid) == known_count
 
 
 def frames_between(frames: list[TopicFrame], t: int, length: int) -> list[TopicFrame]:
-    return [found for found in frames if t <= found.t < t + length]
+    return [each for each in frames if t <= each.t < t + length]
 
 
 def approximately(expected_value: Value) -> object:
@@ -130,8 +130,8 @@ def test_all_columns_of_each_topic_are_computed() -> None:
 
 def test_metrics_missing_from_older_data_are_unknown() -> None:
     old = TopicFrame(0, array("i", [1]), {"total_req": array("f", [5.0])})
-    found = merge("bdbs", 0, [old, frame(1, {1: [7.0] * len(METRICS)})], 1)
-    assert (value(found, "total_req", 1), value(found, "conns", 1), value(found, "#conns", 1)) == (6, 7, 1)
+    merged = merge("bdbs", 0, [old, frame(1, {1: [7.0] * len(METRICS)})], 1)
+    assert (value(merged, "total_req", 1), value(merged, "conns", 1), value(merged, "#conns", 1)) == (6, 7, 1)
 
 
 def test_column_is_aligned_to_other_uids() -> None:

@@ -26,10 +26,10 @@ def random_layouts(
         is_dense = draw(st.booleans()) if dense is None else dense
         bases.append(LayoutDatabase(bdb, f"db{bdb}", dense=is_dense, copies=2 if copied else 1))
         for pair in range(draw(st.integers(1, 6))):
-            holders = draw(st.permutations(range(1, count + 1)))[: 2 if copied else 1]
+            nodes_of_pair = draw(st.permutations(range(1, count + 1)))[: 2 if copied else 1]
             copies += [
-                Copy(1000 * bdb + 10 * pair + place, bdb, pair, node, is_primary=place == 0)
-                for place, node in enumerate(holders)
+                Copy(1000 * bdb + 10 * pair + index, bdb, pair, node, is_primary=index == 0)
+                for index, node in enumerate(nodes_of_pair)
             ]
     return layout_of(copies, bases, node_capacities(count)), count
 
@@ -37,32 +37,32 @@ def random_layouts(
 def layout_of(copies: list[Copy], bases: list[LayoutDatabase], free: dict[int, NodeCapacity]) -> Layout:
     """Return a layout in which the copies count toward the number of shards of their nodes."""
     capacities = {
-        uid: NodeCapacity(uid, room.free_memory, sum(copy.node == uid for copy in copies), room.max_shards)
-        for uid, room in free.items()
+        uid: NodeCapacity(uid, capacity.free_memory, sum(copy.node == uid for copy in copies), capacity.max_shards)
+        for uid, capacity in free.items()
     }
     return Layout(copies, bases, capacities)
 
 
 def copy_layout(layout: Layout, without: int | None = None) -> Layout:
     """Return a copy of the layout, in which the node `without` accepts no shards."""
-    free = {uid: room for uid, room in layout._rooms.items() if uid != without}
+    free = {uid: capacity for uid, capacity in layout._rooms.items() if uid != without}
     return Layout(layout.copies.values(), layout.databases.values(), free)
 
 
 def apply_moves(layout: Layout, moves: list[Move]) -> None:
     """Apply the moves one by one. At every step each pair has one primary and no two copies on the same node."""
     for move in moves:
-        if move.leads is not None:
-            assert layout.copies[move.leads].ready
-            layout.promote(move.leads)
+        if move.promote is not None:
+            assert layout.copies[move.promote].ready
+            layout.promote(move.promote)
         if move.to is not None:
-            removed = layout.copies[move.leaves] if move.leaves is not None else None
-            newcomer = layout.add(move.bdb, move.pair, move.to)
-            if move.takes_lead or (removed is not None and removed.is_primary):
-                layout.promote(newcomer.uid)
-        if move.leaves is not None:
-            assert not layout.copies[move.leaves].is_primary
-            layout.remove(move.leaves)
+            removed = layout.copies[move.removed] if move.removed is not None else None
+            new_shard = layout.add(move.bdb, move.pair, move.to)
+            if move.promote_new_shard or (removed is not None and removed.is_primary):
+                layout.promote(new_shard.uid)
+        if move.removed is not None:
+            assert not layout.copies[move.removed].is_primary
+            layout.remove(move.removed)
         check_layout(layout)
 
 

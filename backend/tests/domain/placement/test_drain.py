@@ -24,9 +24,9 @@ def test_drained_shards_leave_and_return(drawn: tuple[Layout, int], evict: bool)
     before = copy_positions(layout)
     plan = drain(copy_layout(layout, node), node, evict=lambda _: evict)
     apply_moves(layout, plan.moves)
-    left = [copy for copy in layout.on(node) if copy.is_primary or evict]
-    assert {copy.uid for copy in left} <= set(plan.staying)
-    for copy in left:
+    remaining = [copy for copy in layout.on(node) if copy.is_primary or evict]
+    assert {copy.uid for copy in remaining} <= set(plan.staying)
+    for copy in remaining:
         assert all(not layout.fits(copy.bdb, copy.pair, other) for other in range(1, count)), (
             "another node has capacity for the copy"
         )
@@ -37,7 +37,7 @@ def test_drained_shards_leave_and_return(drawn: tuple[Layout, int], evict: bool)
         for each in before
         if any((bdb, pair, node) == (*each[:2], node) for bdb, pair, *_ in before)
     ]
-    drained_pairs = {(bdb, pair) for bdb, pair, at, _ in before if at == node}
+    drained_pairs = {(bdb, pair) for bdb, pair, node_uid, _ in before if node_uid == node}
     restore_plan = restore(
         copy_layout(layout), node, [each for each in remembered if (each.bdb, each.pair) in drained_pairs]
     )
@@ -65,9 +65,9 @@ def test_copies_of_a_dead_node_are_rebuilt() -> None:
     dead, alive = Copy(4, 1, 0, 2, is_primary=False, ready=False), Copy(1, 1, 0, 1, is_primary=True)
     layout = copy_layout(make_layout(dead, alive), 2)
     [move] = abandon_node(layout, 2).moves
-    assert (move.leaves, move.to, move.leads) == (4, 3, None)
+    assert (move.removed, move.to, move.promote) == (4, 3, None)
     [move] = abandon_node(copy_layout(make_layout(dead, alive, nodes=2), 2), 2).moves
-    assert (move.leaves, move.to) == (4, None), "without capacity the other copy remains alone"
+    assert (move.removed, move.to) == (4, None), "without capacity the other copy remains alone"
 
 
 def test_the_only_copy_is_not_removed() -> None:
@@ -83,7 +83,7 @@ def test_the_only_copy_is_not_removed() -> None:
 def test_lagging_replica_is_not_promoted() -> None:
     primary, replica = Copy(1, 1, 0, 2, is_primary=True), Copy(4, 1, 0, 1, is_primary=False, ready=False)
     [move] = drain(copy_layout(make_layout(primary, replica), 2), 2, evict=lambda _: True).moves
-    assert (move.leads, move.leaves, move.to) == (None, 1, 3)
+    assert (move.promote, move.removed, move.to) == (None, 1, 3)
     assert switch_over_primaries(make_layout(primary, replica), 2).staying == {1: "it has no replica that is in sync"}
 
 
@@ -96,7 +96,7 @@ def test_deleted_pairs_are_not_restored() -> None:
         RememberedCopy(1, 7, 2, True),
     ]
     [move] = restore(make_layout(primary), 2, remembered).moves
-    assert (move.pair, move.leaves, move.to, move.takes_lead) == (0, None, 2, True), "a copy is missing"
+    assert (move.pair, move.removed, move.to, move.promote_new_shard) == (0, None, 2, True), "a copy is missing"
     unreplicated = layout_of([primary], [LayoutDatabase(1, "shop", dense=False, copies=1)], node_capacities(3))
     assert restore(unreplicated, 2, remembered).moves == []
 

@@ -18,17 +18,17 @@ def spreads(draw: st.DrawFn) -> dict[int, slots.Ranges]:
     edges = sorted(draw(st.sets(st.integers(1, slots.SLOTS - 1), max_size=20)))
     owners = draw(st.lists(st.integers(0, pairs - 1), min_size=len(edges) + 1, max_size=len(edges) + 1))
     current: dict[int, list[int]] = {pair: [] for pair in range(pairs)}
-    for owner, first, after in zip(owners, [0, *edges], [*edges, slots.SLOTS], strict=True):
-        current[owner] += range(first, after)
+    for owner, first, end in zip(owners, [0, *edges], [*edges, slots.SLOTS], strict=True):
+        current[owner] += range(first, end)
     return {pair: slots.gather(numbers) for pair, numbers in current.items()}
 
 
 def minimum_moves(current: SlotDistribution, target_pairs: set[int]) -> int:
     """Return the minimum number of slots to move: those of removed pairs and the surplus of remaining pairs, if the largest
     pairs get the larger shares."""
-    size, odd = divmod(slots.SLOTS, len(target_pairs))
+    size, remainder = divmod(slots.SLOTS, len(target_pairs))
     sizes = sorted((count(current.get(pair, ())) for pair in target_pairs), reverse=True)
-    return slots.SLOTS - sum(min(have, size + (index < odd)) for index, have in enumerate(sizes))
+    return slots.SLOTS - sum(min(current, size + (index < remainder)) for index, current in enumerate(sizes))
 
 
 def slot_count(batches: list[SlotBatch]) -> int:
@@ -75,20 +75,26 @@ def test_interrupted_plan_continues_with_the_remaining_slots(
 def test_only_slots_with_another_owner_move(current: SlotDistribution, desired: SlotDistribution, lost: int) -> None:
     """This holds for all assignments. Slots of an unknown pair stay where they are."""
     known = {pair: ranges for pair, ranges in current.items() if pair != lost}
-    owners, goals = ({slot: pair for pair in of for slot in slots.each(of[pair])} for of in (known, desired))
-    ways = {(batch.source, batch.target): batch.slots for batch in resharding.batches(known, desired)}
-    expected_ways = {(owners[slot], goals[slot]) for slot in owners if owners[slot] != goals[slot]}
-    assert ways == {way: slots.gather(s for s in owners if (owners[s], goals[s]) == way) for way in expected_ways}
+    owners, target_owners = (
+        {slot: pair for pair in ranges_by_pair for slot in slots.each(ranges_by_pair[pair])}
+        for ranges_by_pair in (known, desired)
+    )
+    slots_by_pair = {(batch.source, batch.target): batch.slots for batch in resharding.batches(known, desired)}
+    expected_ways = {(owners[slot], target_owners[slot]) for slot in owners if owners[slot] != target_owners[slot]}
+    assert slots_by_pair == {
+        batch_pair: slots.gather(s for s in owners if (owners[s], target_owners[s]) == batch_pair)
+        for batch_pair in expected_ways
+    }
 
 
 @settings(max_examples=40, deadline=None)
 @given(spreads(), st.sets(st.integers(0, 11), min_size=1, max_size=12))
 def test_each_pair_is_in_one_batch_at_a_time(current: SlotDistribution, target_pairs: set[int]) -> None:
-    waiting = resharding.batches(current, resharding.distribute(current, target_pairs))
-    chosen = resharding.parallel_batches(waiting)
-    ends = [end for batch in chosen for end in (batch.source, batch.target)]
-    assert len(ends) == len(set(ends))
-    assert bool(chosen) == bool(waiting)
+    remaining_batches = resharding.batches(current, resharding.distribute(current, target_pairs))
+    batches = resharding.parallel_batches(remaining_batches)
+    pairs = [end for batch in batches for end in (batch.source, batch.target)]
+    assert len(pairs) == len(set(pairs))
+    assert bool(batches) == bool(remaining_batches)
 
 
 def test_doubling_the_shards_splits_each_range() -> None:

@@ -17,23 +17,23 @@ def moved_data(keys: int = 0, size: int = 0, slots: int = 8192, **more: object) 
 
 
 def seconds(of: MovedData, pace: ReshardingPace = "gentle") -> float:
-    found = estimate(of, pace).seconds
-    assert found is not None
-    return found
+    duration = estimate(of, pace).seconds
+    assert duration is not None
+    return duration
 
 
 def test_moved_data_is_proportional_to_the_moved_slots() -> None:
     shard_data = {0: ShardData(slots=8192, keys=1000, bytes=500_000), 1: ShardData(slots=8192, keys=10, bytes=100)}
-    found = resharding_estimate.moved_data([HALF], shard_data, shards=2, native_migration=True)
-    assert (found.slots, found.keys, found.bytes, found.unknown) == (4096, 500, 250_000, "")
+    moved = resharding_estimate.moved_data([HALF], shard_data, shards=2, native_migration=True)
+    assert (moved.slots, moved.keys, moved.bytes, moved.unknown) == (4096, 500, 250_000, "")
 
 
 def test_estimate_with_unknown_pair_size_has_no_duration() -> None:
     shard_data = {0: ShardData(slots=8192, keys=None, bytes=None)}
-    found = resharding_estimate.moved_data([HALF], shard_data, shards=2, native_migration=True)
-    result = estimate(found, "gentle")
+    moved = resharding_estimate.moved_data([HALF], shard_data, shards=2, native_migration=True)
+    result = estimate(moved, "gentle")
     assert result.seconds is None
-    assert "pair 0" in found.unknown
+    assert "pair 0" in moved.unknown
     assert "unknown" in result.time
     assert "about" not in result.time
 
@@ -54,12 +54,12 @@ def test_slots_without_keys_move_quickly(native_migration: bool, pace: Reshardin
 def test_more_data_takes_longer_and_fast_is_not_slower(
     keys: int, size: int, slots: int, native_migration: bool
 ) -> None:
-    less = moved_data(keys, size, slots, native_migration=native_migration)
+    smaller = moved_data(keys, size, slots, native_migration=native_migration)
     more = moved_data(2 * keys + 1, 2 * size + 1, slots, native_migration=native_migration)
     for pace in ("gentle", "fast"):
-        assert seconds(less, pace) <= seconds(more, pace)
-        assert seconds(less, pace) >= 0
-    assert seconds(less, "fast") <= seconds(less, "gentle")
+        assert seconds(smaller, pace) <= seconds(more, pace)
+        assert seconds(smaller, pace) >= 0
+    assert seconds(smaller, "fast") <= seconds(smaller, "gentle")
 
 
 def test_pauses_of_native_migration_are_limited() -> None:

@@ -14,7 +14,8 @@ rooms = st.lists(
     st.builds(NodeCapacity, st.just(0), st.integers(-GIB, 20 * GIB), st.integers(0, 8), st.integers(0, 12)), max_size=7
 ).map(
     lambda drawn: [
-        NodeCapacity(uid, room.free_memory, room.shards, room.max_shards) for uid, room in enumerate(drawn, 1)
+        NodeCapacity(uid, capacity.free_memory, capacity.shards, capacity.max_shards)
+        for uid, capacity in enumerate(drawn, 1)
     ]
 )
 policies = st.sampled_from(["sparse", "dense"])
@@ -43,18 +44,18 @@ def test_every_plan_is_complete_and_respects_limits(
     nodes: list[NodeCapacity], pairs: int, replication: bool, policy: str, memory: int, overbooking: bool
 ) -> None:
     try:
-        placed = plan(nodes, pairs, replication=replication, policy=policy, memory=memory, overbooking=overbooking)
+        placements = plan(nodes, pairs, replication=replication, policy=policy, memory=memory, overbooking=overbooking)
     except InsufficientCapacity:
         return
-    primary = {shard.pair: shard.node_uid for shard in placed if shard.role == "master"}
-    replica = {shard.pair: shard.node_uid for shard in placed if shard.role == "slave"}
+    primary = {shard.pair: shard.node_uid for shard in placements if shard.role == "master"}
+    replica = {shard.pair: shard.node_uid for shard in placements if shard.role == "slave"}
     assert sorted(primary) == list(range(pairs))
     assert sorted(replica) == (list(range(pairs)) if replication else [])
     assert all(replica[pair] != primary[pair] for pair in replica)
-    for room in nodes:
-        count_on_node = sum(shard.node_uid == room.node_uid for shard in placed)
-        assert room.shards + count_on_node <= room.max_shards or count_on_node == 0
-        assert overbooking or memory == 0 or count_on_node * memory <= room.free_memory or count_on_node == 0
+    for node in nodes:
+        count_on_node = sum(shard.node_uid == node.node_uid for shard in placements)
+        assert node.shards + count_on_node <= node.max_shards or count_on_node == 0
+        assert overbooking or memory == 0 or count_on_node * memory <= node.free_memory or count_on_node == 0
 
 
 @given(rooms, st.integers(1, 8), st.booleans(), policies, st.randoms(use_true_random=False))
@@ -75,21 +76,21 @@ def test_plan_does_not_depend_on_the_order_of_nodes(
 @given(st.integers(1, 9), st.integers(1, 40), st.booleans())
 def test_sparse_spreads_primaries_evenly_over_equal_nodes(count: int, pairs: int, replication: bool) -> None:
     nodes = equal_rooms(count + 1)
-    placed = plan(nodes, pairs, replication=replication)
+    placements = plan(nodes, pairs, replication=replication)
     for role in ("master", "slave") if replication else ("master",):
-        count_on_node = Counter(shard.node_uid for shard in placed if shard.role == role)
-        numbers = [count_on_node[room.node_uid] for room in nodes]
+        count_on_node = Counter(shard.node_uid for shard in placements if shard.role == role)
+        numbers = [count_on_node[node.node_uid] for node in nodes]
         assert max(numbers) - min(numbers) <= (1 if role == "master" else 2)
 
 
 @given(st.integers(3, 8), st.integers(1, 60))
 def test_load_of_a_failed_node_is_shared_by_all_others(count: int, pairs: int) -> None:
-    placed = plan(equal_rooms(count), pairs)
-    primary = {shard.pair: shard.node_uid for shard in placed if shard.role == "master"}
+    placements = plan(equal_rooms(count), pairs)
+    primary = {shard.pair: shard.node_uid for shard in placements if shard.role == "master"}
     replica_nodes = {
         uid: Counter({other: 0 for other in range(1, count + 1) if other != uid}) for uid in range(1, count + 1)
     }
-    for shard in placed:
+    for shard in placements:
         if shard.role == "slave":
             replica_nodes[primary[shard.pair]][shard.node_uid] += 1
     for shares in replica_nodes.values():
@@ -103,8 +104,8 @@ def test_dense_uses_the_fewest_possible_nodes(count: int, fit: int, pairs: int) 
         with pytest.raises(InsufficientCapacity):
             plan(nodes, pairs, replication=False, policy="dense", memory=GIB)
         return
-    placed = plan(nodes, pairs, replication=False, policy="dense", memory=GIB)
-    assert len({shard.node_uid for shard in placed}) == -(-pairs // fit)
+    placements = plan(nodes, pairs, replication=False, policy="dense", memory=GIB)
+    assert len({shard.node_uid for shard in placements}) == -(-pairs // fit)
 
 
 @pytest.mark.parametrize(("nodes", "pairs"), [(3, 3), (3, 6), (3, 4), (4, 4), (5, 5), (5, 7)])
@@ -115,9 +116,9 @@ def test_sparse_gives_every_node_the_same_number_of_shards(nodes: int, pairs: in
 
 
 def test_dense_with_replicas_uses_two_nodes() -> None:
-    placed = plan(equal_rooms(5), 6, policy="dense")
-    assert len({shard.node_uid for shard in placed if shard.role == "master"}) == 1
-    assert len({shard.node_uid for shard in placed}) == 2
+    placements = plan(equal_rooms(5), 6, policy="dense")
+    assert len({shard.node_uid for shard in placements if shard.role == "master"}) == 1
+    assert len({shard.node_uid for shard in placements}) == 2
 
 
 def test_dense_prefers_the_node_with_most_free_memory() -> None:
@@ -133,7 +134,7 @@ def test_memory_is_ignored_when_overbooking_is_allowed() -> None:
 
 
 def on_flash(nodes: list[NodeCapacity], shard_flash: int, pairs: int = 2) -> set[int]:
-    placed = place(
+    placements = place(
         nodes,
         pairs=pairs,
         replication=True,
@@ -142,7 +143,7 @@ def on_flash(nodes: list[NodeCapacity], shard_flash: int, pairs: int = 2) -> set
         shard_flash=shard_flash,
         overbooking=True,
     )
-    return {shard.node_uid for shard in placed}
+    return {shard.node_uid for shard in placements}
 
 
 def test_flash_database_is_placed_on_nodes_with_free_flash() -> None:

@@ -18,8 +18,8 @@ def make_layout(*, dense: bool = False, ready: bool = True) -> Layout:
 
 
 def test_primary_is_switched_back() -> None:
-    assert [(move.leads, move.to) for move in switch_back_moves(make_layout(), 1, {1})] == [(1, None)]
-    assert [move.leads for move in switch_back_moves(make_layout(dense=True), 1, {1})] == [1]
+    assert [(move.promote, move.to) for move in switch_back_moves(make_layout(), 1, {1})] == [(1, None)]
+    assert [move.promote for move in switch_back_moves(make_layout(dense=True), 1, {1})] == [1]
 
 
 def test_only_replicas_in_sync_are_promoted() -> None:
@@ -29,7 +29,7 @@ def test_only_replicas_in_sync_are_promoted() -> None:
 
 
 def test_switch_back_does_not_unbalance_primaries() -> None:
-    assert [move.leads for move in switch_back_moves(make_layout(), 1, {1, 10})] == [1], (
+    assert [move.promote for move in switch_back_moves(make_layout(), 1, {1, 10})] == [1], (
         "after one move each node has one primary"
     )
 

@@ -11,8 +11,8 @@ def test_all_kinds_of_lines_are_parsed(capsys: pytest.CaptureFixture[str]) -> No
     report.limit("writes refused", 2, 0, "writes")
     report.fact("6+6 shards on 3 nodes", [1.0, 3.0, 2.0], "s")
     assert capsys.readouterr().out
-    found = [(match["what"], match["value"]) for line in report.lines if (match := LINE.match(line)) is not None]
-    assert found == [
+    matches = [(match["what"], match["value"]) for line in report.lines if (match := LINE.match(line)) is not None]
+    assert matches == [
         ("node killed: median", "0.25 s"),
         ("writes refused", "2 writes"),
         ("6+6 shards on 3 nodes", "2 s"),

@@ -11,20 +11,20 @@ from perf.kit.lru import gaussian, hit_ratio
 def test_hit_ratio_matches_a_simulated_lru_cache(width: float) -> None:
     keys, capacity, requests = 1000, 300, 60_000
     random = Random(1)
-    used: OrderedDict[int, None] = OrderedDict()
+    cache: OrderedDict[int, None] = OrderedDict()
     hits = requested = 0
     while requested < requests:
         key = round(random.gauss(keys / 2, width))
         if not 1 <= key <= keys:
             continue
         requested += 1
-        if key in used:
+        if key in cache:
             hits += requested > requests // 2
-            used.move_to_end(key)
+            cache.move_to_end(key)
         else:
-            used[key] = None
-            if len(used) > capacity:
-                used.popitem(last=False)
+            cache[key] = None
+            if len(cache) > capacity:
+                cache.popitem(last=False)
     assert hit_ratio(*gaussian(keys, width), capacity) == pytest.approx(hits / (requests // 2), abs=0.01)
 
 

@@ -20,6 +20,7 @@ from shardboard.collectors.benchmarks import benchmark_runs as collector
 from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
 from shardboard.console import Console
 from shardboard.contract import CommandResult
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.reconcilers import loop as loop_module
 from shardboard.reconcilers.benchmarks import benchmark_runs as steps
@@ -46,7 +47,7 @@ async def running(console: Console, gate: Gate | None = None, gated: str = "") -
         return GatedStore(console.store, gate), GatedAgents(console.agents, gate)  # type: ignore[arg-type]
 
     store, agents = store_and_agents("reconciler")
-    loop = ActionLoop(store, console.bus, {steps.ACTION_NAME: steps.RunBenchmark(store, agents)}, "test")
+    loop = ActionLoop(store, console.bus, {ActionName.BENCHMARK: steps.RunBenchmark(store, agents)}, "test")
     store, agents = store_and_agents("collector")
     collecting = BenchmarkCollector(store, console.bus, agents)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(collecting.run())]
@@ -93,13 +94,13 @@ async def get_run(console: Console, uid: int) -> dict[str, Any]:
 
 async def wait_for_run(console: Console, uid: int, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     async with asyncio.timeout(60):
-        while not condition(found := await get_run(console, uid)):  # noqa: ASYNC110 - the fakes send no notifications
+        while not condition(run := await get_run(console, uid)):  # noqa: ASYNC110 - the fakes send no notifications
             await asyncio.sleep(0.005)
-        return found
+        return run
 
 
 async def wait_for_end(console: Console, uid: int) -> dict[str, Any]:
-    return await wait_for_run(console, uid, lambda found: found["status"] not in ("queued", "running"))
+    return await wait_for_run(console, uid, lambda run: run["status"] not in ("queued", "running"))
 
 
 async def wait_for_loads(agents: FakeAgents, count: int = 1) -> list[str]:
@@ -131,19 +132,19 @@ async def test_a_run_from_start_to_results(client: httpx.AsyncClient, console: C
     with console.bus.listen(f"frame:benchmark:{uid}") as listener:
         async with running(console):
             [load] = await wait_for_loads(agents)
-            started = agents.loads[load]
-            assert started.password == "secret-word"
-            assert "secret-word" not in str(started.arguments) + repr(started)
-            assert started.arguments == ["--server=10.0.0.1", "--port=12000", "--test-time=3", "--ratio=0:1"]
+            load_process = agents.loads[load]
+            assert load_process.password == "secret-word"
+            assert "secret-word" not in str(load_process.arguments) + repr(load_process)
+            assert load_process.arguments == ["--server=10.0.0.1", "--port=12000", "--test-time=3", "--ratio=0:1"]
             add_output(
                 agents,
                 load,
                 fake_load_generator.begin_line(100.0),
                 fake_load_generator.second_line(0, 101.0, progress=0.333),
             )
-            found = await wait_for_run(console, uid, lambda now: now["progress"] == 33.3)
-            assert (found["status"], found["phase"], found["repetition"]) == ("running", 0, 0)
-            assert found["time_left"] == pytest.approx(2.0)
+            run = await wait_for_run(console, uid, lambda now: now["progress"] == 33.3)
+            assert (run["status"], run["phase"], run["repetition"]) == ("running", 0, 0)
+            assert run["time_left"] == pytest.approx(2.0)
             add_output(
                 agents,
                 load,
@@ -151,12 +152,12 @@ async def test_a_run_from_start_to_results(client: httpx.AsyncClient, console: C
                 fake_load_generator.end_line(103.0, 3.0, 3000),
             )
             agents.ended_loads.add(load)
-            found = await wait_for_end(console, uid)
+            run = await wait_for_end(console, uid)
             await until(lambda: load in agents.loads_removed)
-    assert (found["status"], found["progress"], found["phase"]) == ("completed", 100.0, None)
-    [result] = found["summary"]["results"]
+    assert (run["status"], run["progress"], run["phase"]) == ("completed", 100.0, None)
+    [result] = run["summary"]["results"]
     assert (result["ops"], result["ops_per_second"], result["p99_ms"]) == (3000, 1000.0, 0.2)
-    verdict = found["summary"]["verdict"]
+    verdict = run["summary"]["verdict"]
     assert verdict["kept"] is False
     assert [(each["name"], each["kept"]) for each in verdict["limits"]] == [
         ("p99_ms", True),
@@ -188,26 +189,26 @@ async def test_phases_run_in_order_and_nodes_share_the_load(
         overwrite=True,
     )
     async with running(console):
-        seen: list[str] = []
+        load_ids: list[str] = []
         for _ in range(3):
-            loads = [load for load in await wait_for_loads(agents, len(seen) + 2) if load not in seen]
-            seen += loads
+            loads = [load for load in await wait_for_loads(agents, len(load_ids) + 2) if load not in load_ids]
+            load_ids += loads
             assert len(loads) == 2
             for load in loads:
                 assert "--rate=50.0" in agents.loads[load].arguments
                 complete_load(agents, load)
             await until(lambda: agents.loads_removed >= set(loads))  # noqa: B023
-        found = await wait_for_end(console, uid)
-    assert found["status"] == "completed"
-    assert [(each["phase_name"], each["repetition"], each["ops"]) for each in found["summary"]["results"]] == [
+        run = await wait_for_end(console, uid)
+    assert run["status"] == "completed"
+    assert [(each["phase_name"], each["repetition"], each["ops"]) for each in run["summary"]["results"]] == [
         ("populate", 0, 6000),
         ("measure", 0, 6000),
         ("measure", 1, 6000),
     ]
-    curve = {point["percentile"]: point["ms"] for point in found["summary"]["percentiles"]}
+    curve = {point["percentile"]: point["ms"] for point in run["summary"]["percentiles"]}
     assert (curve[50.0], curve[100.0]) == (0.2, 0.2)
     assert max(percentile for percentile in curve if percentile < 100) > 99.9, "of all repetitions"
-    assert found["summary"]["spread"]["ops_per_second"] == {"mean": 2000, "least": 2000, "most": 2000, "deviation": 0}
+    assert run["summary"]["spread"]["ops_per_second"] == {"mean": 2000, "least": 2000, "most": 2000, "deviation": 0}
 
 
 async def test_a_stopped_run_keeps_its_measurements(
@@ -221,10 +222,10 @@ async def test_a_stopped_run_keeps_its_measurements(
         await wait_for_run(console, uid, lambda _: load in agents.loads_stopped)
         add_output(agents, load, fake_load_generator.end_line(101.0, 1.0, 1000, stopped=True))
         agents.ended_loads.add(load)
-        found = await wait_for_end(console, uid)
-    assert (found["status"], found["detail"]) == ("stopped", "It was cancelled by admin@example.org.")
-    assert [each["status"] for each in found["loads"]] == ["ended", "skipped", "skipped"]
-    assert [each["ops"] for each in found["summary"]["results"]] == [1000]
+        run = await wait_for_end(console, uid)
+    assert (run["status"], run["detail"]) == ("stopped", "It was cancelled by admin@example.org.")
+    assert [each["status"] for each in run["loads"]] == ["ended", "skipped", "skipped"]
+    assert [each["ops"] for each in run["summary"]["results"]] == [1000]
 
 
 async def test_a_load_row_is_locked_while_it_is_changed(
@@ -261,9 +262,9 @@ async def test_a_failed_load_fails_the_run(
         [load] = await wait_for_loads(agents)
         add_output(agents, load, *output)
         agents.ended_loads.add(load)
-        found = await wait_for_end(console, uid)
-    assert (found["status"], found["detail"]) == ("failed", detail)
-    assert found["loads"][1]["status"] == "skipped"
+        run = await wait_for_end(console, uid)
+    assert (run["status"], run["detail"]) == ("failed", detail)
+    assert run["loads"][1]["status"] == "skipped"
 
 
 async def test_a_node_without_a_load_generator_fails_the_run(
@@ -272,8 +273,8 @@ async def test_a_node_without_a_load_generator_fails_the_run(
     agents.load_refused = "shardboard-load is not installed on node 10.0.0.2"
     uid = await start_run(client)
     async with running(console):
-        found = await wait_for_end(console, uid)
-    assert (found["status"], found["detail"]) == ("failed", "Shardboard-load is not installed on node 10.0.0.2.")
+        run = await wait_for_end(console, uid)
+    assert (run["status"], run["detail"]) == ("failed", "Shardboard-load is not installed on node 10.0.0.2.")
 
 
 async def test_runs_on_one_database_wait_for_each_other(
@@ -306,8 +307,8 @@ async def test_a_temporarily_unreachable_agent_loses_no_measurement(
         add_output(agents, load, *later_seconds, fake_load_generator.end_line(103.0, 3.0, 3000))
         agents.ended_loads.add(load)
         agents.unreachable.clear()
-        found = await wait_for_end(console, uid)
-    assert (found["status"], found["summary"]["results"][0]["ops"]) == ("completed", 3000)
+        run = await wait_for_end(console, uid)
+    assert (run["status"], run["summary"]["results"][0]["ops"]) == ("completed", 3000)
 
 
 @pytest.mark.parametrize("gated", ["reconciler", "collector"])
@@ -317,28 +318,28 @@ async def test_killed_at_every_step_a_run_completes(
     """At every step: each load is started once, each second is stored once, and the result is complete."""
     for closed_at in sampling.kill_steps(10, 200):
         uid = await start_run(client)
-        known = set(agents.loads)
+        known_uids = set(agents.loads)
         gate = Gate(closed_at)
 
         async def complete_new_load() -> None:
-            load = next(iter(set(await wait_for_loads(agents, len(known) + 1)) - known))  # noqa: B023
+            load = next(iter(set(await wait_for_loads(agents, len(known_uids) + 1)) - known_uids))  # noqa: B023
             # Only the last line contains these slow operations.
             complete_load(agents, load, last={"histogram": {"200": 3000, "90000": 30}, "max_us": 90000})
 
-        playing = asyncio.create_task(complete_new_load())
+        load_task = asyncio.create_task(complete_new_load())
         async with running(console, gate, gated):
             ending = asyncio.create_task(wait_for_end(console, uid))
             killed = asyncio.create_task(gate.reached.wait())
             await asyncio.wait({ending, killed}, return_when=asyncio.FIRST_COMPLETED)
         async with running(console):
-            found = await ending
-            await playing
+            run = await ending
+            await load_task
         killed.cancel()
-        assert (found["status"], found["detail"]) == ("completed", ""), closed_at
-        assert found["summary"]["results"][0]["ops"] == 3000
-        slowest = [point["ms"] for point in found["summary"]["percentiles"] if point["percentile"] >= 99.9]
-        assert slowest, closed_at
-        assert min(slowest) > 80, f"the slow operations were lost, killed at step {closed_at}"
+        assert (run["status"], run["detail"]) == ("completed", ""), closed_at
+        assert run["summary"]["results"][0]["ops"] == 3000
+        high_percentiles = [point["ms"] for point in run["summary"]["percentiles"] if point["percentile"] >= 99.9]
+        assert high_percentiles, closed_at
+        assert min(high_percentiles) > 80, f"the slow operations were lost, killed at step {closed_at}"
         series = (await client.get(f"/v1/benchmarks/{uid}/series")).json()
         assert series["parts"][0]["columns"]["ops"] == [1000.0] * 3, closed_at
         if gate.passed < closed_at:
@@ -354,11 +355,11 @@ async def test_keys_of_applications_must_be_confirmed(
     )
     uid = await start_run(client, workload={"test_time": 3})
     async with running(console):
-        found = await wait_for_end(console, uid)
-        assert (found["status"], "keys that no benchmark wrote (100 %" in found["detail"]) == ("failed", True)
-        again = await start_run(client, workload={"test_time": 3}, overwrite=True)
+        run = await wait_for_end(console, uid)
+        assert (run["status"], "keys that no benchmark wrote (100%" in run["detail"]) == ("failed", True)
+        second_run = await start_run(client, workload={"test_time": 3}, overwrite=True)
         complete_load(agents, (await wait_for_loads(agents))[0])
-        assert (await wait_for_end(console, again))["status"] == "completed"
+        assert (await wait_for_end(console, second_run))["status"] == "completed"
         own = await start_run(client, workload={"test_time": 3, "key_prefix": "user:"})
         complete_load(agents, (await wait_for_loads(agents, 2))[1])
         assert (await wait_for_end(console, own))["status"] == "completed"
@@ -373,7 +374,7 @@ async def test_a_drill_starts_at_its_time(client: httpx.AsyncClient, console: Co
         await wait_for_run(console, uid, lambda now: now["loads"][0]["status"] == "running")
         assert "drill_action_uid" not in (await get_run(console, uid))["facts"], "the time of the drill has not come"
         add_output(agents, load, fake_load_generator.begin_line(time.time() - 1))
-        found = await wait_for_run(console, uid, lambda now: "drill_action_uid" in now["facts"])
+        run = await wait_for_run(console, uid, lambda now: "drill_action_uid" in now["facts"])
         add_output(
             agents, load, fake_load_generator.second_line(0, 101.0), fake_load_generator.end_line(103.0, 3.0, 3000)
         )
@@ -381,7 +382,7 @@ async def test_a_drill_starts_at_its_time(client: httpx.AsyncClient, console: Co
         await wait_for_end(console, uid)
     async with console.store.read() as session:
         [drill] = [action for action in await actions.list_recent(session) if action.name == "SMDrill"]
-    assert (drill.uid, drill.object_uid) == (found["facts"]["drill_action_uid"], 3)
+    assert (drill.uid, drill.object_uid) == (run["facts"]["drill_action_uid"], 3)
     assert drill.params == {"kind": "reboot", "seconds": 5.0, "shard_uid": None}
 
 

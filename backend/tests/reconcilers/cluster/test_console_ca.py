@@ -70,7 +70,7 @@ async def switch(console: Console) -> None:
 async def pending_reasons(console: Console) -> dict[int, str]:
     """Return by node uid why the replacement waits for it; empty if it does not."""
     async with console.store.read() as session:
-        return {node.uid: why for node, why in await service.blocking_reasons(session, console.ca)}
+        return {node.uid: reason for node, reason in await service.blocking_reasons(session, console.ca)}
 
 
 async def ca_event_types(console: Console) -> list[str]:
@@ -85,14 +85,14 @@ def disk_full(*_: object) -> None:
 async def test_a_replacement_runs_from_announcement_to_the_end(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
-    authority, before = console.ca, console.ca.current
+    ca, before = console.ca, console.ca.current
     await loops.run_once()
     assert agents.trusted_cas == dict.fromkeys((1, 2, 3), before.pem)
     await announce(console)
     with pytest.raises(Conflict, match=r"node 1: its agent does not trust the new CA yet; node 2: .*; node 3: "):
         await switch(console)
     await loops.run_once()
-    after = authority.next_ca
+    after = ca.next_ca
     assert after is not None
     assert agents.trusted_cas == dict.fromkeys((1, 2, 3), before.pem + after.pem)
     await switch(console)
@@ -100,7 +100,7 @@ async def test_a_replacement_runs_from_announcement_to_the_end(
     assert sorted(uid for uid, _ in agents.accepted_certificates) == [1, 2, 3]
     for _, certificate in agents.accepted_certificates:
         x509.load_pem_x509_certificate(certificate.encode()).verify_directly_issued_by(after.certificate)
-    assert authority.step == ""
+    assert ca.step == ""
     assert agents.trusted_cas == dict.fromkeys((1, 2, 3), after.pem)
     assert await ca_event_types(console) == ["authority_announced", "authority_switched", "authority_forgotten"]
     calls = len(agents.calls)
@@ -111,7 +111,7 @@ async def test_a_replacement_runs_from_announcement_to_the_end(
 async def test_an_unreachable_node_is_waited_for_in_both_steps(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
-    authority = console.ca
+    ca = console.ca
     await set_agent_status(console, 3, "unreachable")
     await announce(console)
     await loops.run_once()
@@ -125,15 +125,15 @@ async def test_an_unreachable_node_is_waited_for_in_both_steps(
     await switch(console)
     await set_agent_status(console, 2, "unreachable")
     await loops.run_once()
-    assert authority.former is not None
+    assert ca.former is not None
     reasons = await pending_reasons(console)
     assert (reasons[1], reasons[3]) == ("", "")
     assert "not connected" in reasons[2]
-    assert authority.former.pem in agents.trusted_cas[1], "node 2 serves a certificate of the former CA"
+    assert ca.former.pem in agents.trusted_cas[1], "node 2 serves a certificate of the former CA"
     await set_agent_status(console, 2, "connected")
     await loops.run_once()
-    assert authority.former is None
-    assert {*agents.trusted_cas.values()} == {authority.current.pem}
+    assert ca.former is None
+    assert {*agents.trusted_cas.values()} == {ca.current.pem}
 
 
 async def test_a_removed_node_is_not_waited_for(console: Console, loops: Loops) -> None:
@@ -221,11 +221,11 @@ async def test_the_loops_complete_the_replacement_on_their_own(
     await loops.run_once()
     distribution = ConsoleCaLoop(console.store, console.bus, console.ca, console.trust)
     renewal = AgentCertificatesLoop(console.store, console.bus, agents, console.ca)
-    running = [asyncio.create_task(each.run()) for each in (distribution, renewal)]
+    tasks = [asyncio.create_task(each.run()) for each in (distribution, renewal)]
     await switch(console)
     console.bus.publish("authority", ("switch", None))
     await wait_until(lambda: not console.ca.step)
-    for task in running:
+    for task in tasks:
         task.cancel()
 
 
@@ -242,8 +242,8 @@ async def test_the_former_ca_is_kept_while_the_console_serves_its_certificate(
     monkeypatch.setattr("shardboard.pki.console_ca_files.write_private", disk_full)
     console.ca.renew()
     await loops.run_once()
-    assert console.ca.step == "shown"
-    assert ConsoleCa.load(console.settings).step == "shown", "a restarted console is at the same step"
+    assert console.ca.step == "served"
+    assert ConsoleCa.load(console.settings).step == "served", "a restarted console is at the same step"
     monkeypatch.undo()
     console.ca.renew()
     await loops.run_once()
@@ -317,13 +317,13 @@ async def test_a_ca_that_cannot_sign_for_all_nodes_is_rejected(
     console: Console, agents: FakeAgents, loops: Loops
 ) -> None:
     """The node changed its address after the CA was announced."""
-    authority = console.ca
+    ca = console.ca
     async with console.store.begin() as session:
-        request = await service.create_signing_request(session, authority, ADMIN, "", "")
+        request = await service.create_signing_request(session, ca, ADMIN, "", "")
         chain = sign_intermediate_ca(
             create_root_ca(), request.key, x509.NameConstraints(None, [x509.IPAddress(ip_network("10.9.0.0/16"))])
         ).pem
-        await service.announce(session, authority, ADMIN, chain)
+        await service.announce(session, ca, ADMIN, chain)
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 3)
         assert node is not None

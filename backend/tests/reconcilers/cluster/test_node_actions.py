@@ -50,8 +50,8 @@ async def test_certificates_of_a_removed_node_are_refused_and_cas_replaced(
         assert {f"{removed_node:x}", agents.serials[removed_node]} == refused
         [event] = [each for each in await events.page(session, newest_first=False) if each.type == "node_removed"]
     assert event.description.endswith("The 1 encrypted database will no longer trust its certificates.")
-    assert (await stored_certificates(console, uid)).replacing == "announced"
-    assert (await stored_certificates(console, uid)).left != ""
+    assert (await stored_certificates(console, uid)).replacement_step == "announced"
+    assert (await stored_certificates(console, uid)).removed_addresses != ""
     with pytest.raises(AssertionError):
         await stored_certificates(console, unencrypted)
     assert not console.ca.reject_certificates(set()), "the loop has not refused it yet"

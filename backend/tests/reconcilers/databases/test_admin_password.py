@@ -39,19 +39,19 @@ async def request_reset(console: Console, uid: int) -> None:
 
 
 async def get_existing_bdb(console: Console, uid: int) -> Bdb:
-    found = await get_bdb(console, uid)
-    assert found is not None
-    return found
+    bdb = await get_bdb(console, uid)
+    assert bdb is not None
+    return bdb
 
 
 def accepted(agents: FakeAgents, uid: int, user: str, first: str) -> set[str]:
     """Return the password hashes that a shard accepts for the user after all commands so far."""
-    found = {hashlib.sha256(first.encode()).hexdigest()}
+    hashes = {hashlib.sha256(first.encode()).hexdigest()}
     for shard, argv in agents.commands:
         if shard == uid and argv[:3] == ("ACL", "SETUSER", user):
-            found = set() if "resetpass" in argv else found
-            found |= {word[1:] for word in argv if word.startswith("#")}
-    return found
+            hashes = set() if "resetpass" in argv else hashes
+            hashes |= {word[1:] for word in argv if word.startswith("#")}
+    return hashes
 
 
 def accepted_for_admin(agents: FakeAgents, uid: int, first: str) -> set[str]:
@@ -103,12 +103,14 @@ async def test_killed_at_every_step_no_client_is_locked_out(
         async with running_loops(
             console, agents=GatedAgents(agents, gate), store=GatedStore(console.store, gate), removal=False
         ):
-            ended = asyncio.create_task(wait_for_status(console, uid, "active"))
-            await asyncio.wait({ended, asyncio.create_task(gate.reached.wait())}, return_when=asyncio.FIRST_COMPLETED)
-            ended.cancel()
-        stopped = await get_existing_bdb(console, uid)
+            completion = asyncio.create_task(wait_for_status(console, uid, "active"))
+            await asyncio.wait(
+                {completion, asyncio.create_task(gate.reached.wait())}, return_when=asyncio.FIRST_COMPLETED
+            )
+            completion.cancel()
+        bdb = await get_existing_bdb(console, uid)
         for shard in shards:  # every shard accepts every password that is in use
-            used = {stopped.admin_password, *(agents.admin_passwords.get(each, first) for each in shards)}
+            used = {bdb.admin_password, *(agents.admin_passwords.get(each, first) for each in shards)}
             assert {digest(each) for each in used} <= accepted_for_admin(agents, shard, first)
         async with running_loops(console):
             await wait_for_status(console, uid, "active")
@@ -196,8 +198,8 @@ async def test_a_partly_used_password_is_continued_by_the_next_action(
         failed = await expire_deadline(console, uid)
     assert (failed.admin_password, failed.next_admin_password) == (first, next_password)
     assert agents.admin_passwords[shard] == first
-    started = load_database.engine_settings(failed)
-    assert (started.admin_password, started.next_admin_password) == (first, next_password), (
+    engine = load_database.engine_settings(failed)
+    assert (engine.admin_password, engine.next_admin_password) == (first, next_password), (
         "a shard that starts now accepts both"
     )
     monkeypatch.undo()

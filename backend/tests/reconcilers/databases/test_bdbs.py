@@ -28,6 +28,7 @@ from backend.tests.support.real_shards import wait_until
 from shardboard.actions import queue
 from shardboard.console import Console
 from shardboard.contract import CommandResult, ShardCommand
+from shardboard.domain.cluster.actions import OPEN_STATUSES
 from shardboard.domain.placement import slots
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.driver.interfaces import NodeRef
@@ -71,7 +72,7 @@ class MuteEngines(FakeAgents):
     """Engines that run but never serve."""
 
     async def command(self, node: NodeRef, commands: Sequence[ShardCommand]) -> list[CommandResult]:
-        return [CommandResult(uid=asked.uid, ok=True, reply="cluster_state:fail\r\nrole:slave") for asked in commands]
+        return [CommandResult(uid=each.uid, ok=True, reply="cluster_state:fail\r\nrole:slave") for each in commands]
 
 
 class RefusingEngines(FakeAgents):
@@ -113,11 +114,14 @@ class TestCreate:
                 row.observed_role, row.observed_status = "slave", "ok"
         async with running_loops(console):
             await wait_for_status(console, uid, "active")
-        served = [database for state in agents.proxies.values() for database in state.databases if database.uid == uid]
-        assert served
-        for database in served:
+        databases = [
+            database for state in agents.proxies.values() for database in state.databases if database.uid == uid
+        ]
+        assert databases
+        for database in databases:
             assert sum(last - first + 1 for shard in database.shards for first, last in shard.slots) == slots.SLOTS
 
+    @pytest.mark.store_in_all
     async def test_a_database_without_replicas_and_cluster_mode_is_created(
         self, console: Console, agents: FakeAgents
     ) -> None:
@@ -127,6 +131,7 @@ class TestCreate:
         assert agents.promoted == set()
         assert len(running_shards(agents)) == 1
 
+    @pytest.mark.store_in_all
     async def test_a_refused_shard_undoes_the_creation(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_database(console)
         refused = (await shard_rows(console, uid))[1].uid
@@ -156,6 +161,7 @@ class TestCreate:
             failed = await wait_for_status(console, uid, "creation-failed")
         assert failed.status_detail == f"Shard redis:{primaries[0]} (and 2 more): no disk."
 
+    @pytest.mark.store_in_all
     async def test_a_shard_that_dies_fails_the_creation(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_database(console)
         victim = (await shard_rows(console, uid))[0]
@@ -165,6 +171,7 @@ class TestCreate:
             await wait_until(lambda: has_no_rows(console, uid))
         assert failed.status_detail == f"Shard redis:{victim.uid} on node {victim.node_uid} ended: out of memory."
 
+    @pytest.mark.store_in_all
     @pytest.mark.usefixtures("short_patience")
     async def test_an_unreachable_agent_fails_the_creation_and_is_cleaned_up_later(
         self, console: Console, agents: FakeAgents
@@ -204,6 +211,7 @@ class TestCreate:
         assert failed.status_detail == "It timed out during this step: Start the shards."
         assert not running_shards(mute)
 
+    @pytest.mark.store_in_all
     async def test_deletion_during_the_creation_leaves_nothing(self, console: Console) -> None:
         mute = MuteEngines()
         uid = await create_database(console)
@@ -218,11 +226,17 @@ class TestCreate:
     async def test_deletion_removes_the_outages_of_the_database(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_active_database(console)
         async with running_loops(console, agents=agents):
-            seen = {"seen_by": 1, "address": "10.0.0.2", "port": 20000, "slots": "", "noticed_at": datetime.now(UTC)}
+            outage = {
+                "reported_by": 1,
+                "address": "10.0.0.2",
+                "port": 20000,
+                "slots": "",
+                "noticed_at": datetime.now(UTC),
+            }
             async with console.store.begin() as session:
                 for number, bdb_uid in enumerate((uid, uid + 1)):
                     counts = dict.fromkeys(("waited", "failed", "lost"), 0)
-                    session.add(outages.Outage(bdb_uid=bdb_uid, noticed_ms=number, **seen, **counts))
+                    session.add(outages.Outage(bdb_uid=bdb_uid, noticed_ms=number, **outage, **counts))
                 await service.delete(session, uid, ADMIN)
             await wait_until(lambda: is_deleted(console, uid))
         async with console.store.read() as session:
@@ -285,7 +299,7 @@ class TestKilledConsole:
     async def expire_leases(self, console: Console) -> None:
         async with console.store.begin() as session:
             for action in await actions.list_recent(session):
-                if action.lease_until is not None and action.status in actions.OPEN_STATUSES:
+                if action.lease_until is not None and action.status in OPEN_STATUSES:
                     action.lease_until = datetime.now(UTC) - timedelta(seconds=1)
 
     async def test_a_creation_completes(self, console: Console, agents: FakeAgents, sampling: Sampling) -> None:
@@ -330,8 +344,8 @@ class TestKilledConsole:
 
         steps = await self.kill_at_each_step(console, agents, sampling.kill_steps(36, 500), submit, wait_until_done)
         assert steps > 6
-        sent = [argv for _, argv in agents.commands if argv[:2] == ("CONFIG", "SET")]
-        assert sent[-1][3] == str(100_000_000 + steps)
+        set_commands = [argv for _, argv in agents.commands if argv[:2] == ("CONFIG", "SET")]
+        assert set_commands[-1][3] == str(100_000_000 + steps)
 
 
 @pytest.mark.store_in_all
@@ -357,21 +371,21 @@ class TestUpdate:
     ) -> None:
         uid = await create_active_database(console)
         agents.commands.clear()
-        held = await shard_rows(console, uid)
+        rows = await shard_rows(console, uid)
         async with console.store.begin() as session:
             await service.update(session, uid, {"data_persistence": "aof"}, ADMIN)
-        rewriting = held[0].uid
-        agents.replies[rewriting, "INFO persistence"] = "aof_enabled:1\r\naof_rewrite_in_progress:1\r\n"
-        same_node = {row.uid for row in held if row.node_uid == held[0].node_uid} - {rewriting}
+        rewriting_uid = rows[0].uid
+        agents.replies[rewriting_uid, "INFO persistence"] = "aof_enabled:1\r\naof_rewrite_in_progress:1\r\n"
+        same_node = {row.uid for row in rows if row.node_uid == rows[0].node_uid} - {rewriting_uid}
         command = ("CONFIG", "SET", "appendonly", "yes")
         async with running_loops(console):
-            others = {row.uid for row in held} - same_node - {rewriting}
+            others = {row.uid for row in rows} - same_node - {rewriting_uid}
             await wait_until(lambda: {shard for shard, argv in agents.commands if argv == command} == others)
             assert not [argv for _, argv in agents.commands if argv == ("CONFIG", "REWRITE")]
-            del agents.replies[rewriting, "INFO persistence"]
+            del agents.replies[rewriting_uid, "INFO persistence"]
             await wait_for_status(console, uid, "active")
-        assert {shard for shard, argv in agents.commands if argv == command} == {row.uid for row in held}
-        assert {shard for shard, argv in agents.commands if argv == ("CONFIG", "REWRITE")} == {row.uid for row in held}
+        assert {shard for shard, argv in agents.commands if argv == command} == {row.uid for row in rows}
+        assert {shard for shard, argv in agents.commands if argv == ("CONFIG", "REWRITE")} == {row.uid for row in rows}
         config = ("appendfsync", "everysec", "save", "", "rdbcompression", "yes")
         [settings] = {argv for _, argv in agents.commands if "appendfsync" in argv}
         assert " ".join(config) in " ".join(settings)
@@ -441,7 +455,8 @@ class TestUpdate:
             changed_bdb = await wait_for_status(console, uid, "active")
         assert (changed_bdb.incomplete_changes, changed_bdb.status_detail) == ([], "")
         commands = [argv for _, argv in agents.commands]
-        assert {argv[3:5] for argv in commands if argv[:2] == ("ACL", "SETUSER")} == {("on", "resetpass")}
+        users = {argv[2]: argv[3:5] for argv in commands if argv[:2] == ("ACL", "SETUSER")}
+        assert users == {"default": ("on", "resetpass"), "shardboard-canary": ("~shardboard:canary:*", "-@all")}
         assert any("maxclients" in argv for argv in commands)
         async with console.store.begin() as session:
             assert (await service.update(session, uid, {}, ADMIN))[0].status == "active"
@@ -455,18 +470,18 @@ async def waits_for_agents(console: Console, uid: int) -> bool:
 class TestFlush:
     async def test_flush_empties_the_current_primaries(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_active_database(console)
-        held = await shard_rows(console, uid)
-        pair = [row for row in held if row.pair == 0]
+        rows = await shard_rows(console, uid)
+        pair = [row for row in rows if row.pair == 0]
         async with console.store.begin() as session:
             for row in pair:  # a failover by an election of the engine
-                found = await shards.by_uid(session, row.uid)
-                assert found is not None
-                found.observed_role = "slave" if row.role == "master" else "master"
+                shard = await shards.by_uid(session, row.uid)
+                assert shard is not None
+                shard.observed_role = "slave" if row.role == "master" else "master"
             await service.flush(session, uid, ADMIN)
         async with running_loops(console):
             await wait_for_status(console, uid, "active")
         flushed = {shard for shard, argv in agents.commands if argv == ("FLUSHALL", "ASYNC")}
-        assert flushed == {row.uid for row in held if row.pair != 0 and row.role == "master"} | {
+        assert flushed == {row.uid for row in rows if row.pair != 0 and row.role == "master"} | {
             row.uid for row in pair if row.role == "slave"
         }
         event = (await events_of_bdb(console, uid))[-1]
@@ -490,6 +505,7 @@ class TestFlush:
         assert promoted.uid in flushed
         assert len(flushed) == 3
 
+    @pytest.mark.store_in_all
     @pytest.mark.usefixtures("short_patience")
     async def test_an_unreachable_node_fails_the_flush(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_active_database(console)
@@ -497,8 +513,8 @@ class TestFlush:
         async with console.store.begin() as session:
             await service.flush(session, uid, ADMIN)
         async with running_loops(console):
-            back = await wait_for_status(console, uid, "active")
-        assert back.status_detail == (
+            bdb = await wait_for_status(console, uid, "active")
+        assert bdb.status_detail == (
             "Flushing did not reach all shards: Shard redis:1: the agent of node 1 (10.0.0.1:9700) cannot be reached."
         )
 
@@ -509,6 +525,7 @@ class TestDelete:
         async with console.store.begin() as session:
             await service.delete(session, uid, ADMIN)
 
+    @pytest.mark.store_in_all
     async def test_deletion_removes_all_shards_and_rows(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_active_database(console)
         await self.delete(console, uid)
@@ -537,6 +554,7 @@ class TestDelete:
             await wait_until(lambda: has_no_rows(console, uid))
         assert not running_shards(agents)
 
+    @pytest.mark.store_in_all
     async def test_a_failed_removal_is_retried(self, console: Console, agents: FakeAgents) -> None:
         uid = await create_active_database(console)
         agents.unreachable = {2}

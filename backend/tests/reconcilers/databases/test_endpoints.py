@@ -103,23 +103,26 @@ async def test_proxies_get_the_certificates_for_encrypted_shards(
 ) -> None:
     await serving.serve(1)
     assert proxy_database(agents, 1).shard_tls is None
-    issued = ShardCertificates.issue()
+    issued_certificates = ShardCertificates.issue()
     async with console.store.begin() as session:
         bdb = await bdbs.by_uid(session, 1)
         assert bdb is not None
-        bdb.shard_certificates = issued.stored()
+        bdb.shard_certificates = issued_certificates.stored()
     await reconcile(serving)
     before = proxy_database(agents, 1)
     assert before.shard_tls is not None
-    assert (before.shard_tls.authorities, before.shard_tls.certificate) == (issued.authority, issued.certificate)
+    assert (before.shard_tls.cas, before.shard_tls.certificate) == (
+        issued_certificates.ca,
+        issued_certificates.certificate,
+    )
     assert before.shard_tls.key not in repr(before)
     async with console.store.begin() as session:
         await certificates.rotate(session, Principal("admin@example.org", "admin"))
     await reconcile(serving)
     after = proxy_database(agents, 1).shard_tls
     assert after is not None
-    assert (after.authorities, after.certificate == before.shard_tls.certificate) == (
-        before.shard_tls.authorities,
+    assert (after.cas, after.certificate == before.shard_tls.certificate) == (
+        before.shard_tls.cas,
         False,
     )
     # The list of shards has the same version, so no connection is reopened.
@@ -220,9 +223,9 @@ async def test_a_failed_endpoint_and_its_recovery_are_recorded(
     await reconcile(serving)
     async with console.store.read() as session:
         page = await events.page(session, newest_first=False)
-        found = [event.type for event in page if event.type.startswith("endpoint_")]
+        endpoint_events = [event.type for event in page if event.type.startswith("endpoint_")]
         row = await nodes.by_uid(session, 1)
-    assert found == ["endpoint_down"] * 2 + ["endpoint_up"] * 2
+    assert endpoint_events == ["endpoint_down"] * 2 + ["endpoint_up"] * 2
     assert row is not None
     assert (row.proxy["state"], row.proxy["failures"]) == ("running", {})
 
@@ -323,8 +326,8 @@ async def test_a_moved_address_is_reported_and_both_addresses_answer(
     )
     assert [end.address for end in proxy_database(agents, 2).endpoints] == ["10.0.0.2"]
     assert [end.address for end in proxy_database(agents, 1).endpoints] == ["10.0.0.2", "10.0.0.1"]
-    again = Endpoints(console.store, console.bus, agents)  # a restarted console
-    await reconcile(again)
+    restarted = Endpoints(console.store, console.bus, agents)  # a restarted console
+    await reconcile(restarted)
     assert await endpoint_state(console) == (bound_nodes, retiring)
     assert proxy_database(agents, 1).uid == 1
 

@@ -51,7 +51,7 @@ async def run_step(loop: CertificatesLoop) -> None:
 
 
 async def finish_replacement(console: Console, loop: CertificatesLoop, uid: int) -> ShardCertificates:
-    while (certificates := await stored_certificates(console, uid)).replacing:
+    while (certificates := await stored_certificates(console, uid)).replacement_step:
         await run_step(loop)
         assert await stored_certificates(console, uid) != certificates, "every run is a step if all nodes are reachable"
     return certificates
@@ -87,12 +87,12 @@ def signs(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
 
 
 def assert_all_trust_each_other(agents: FakeAgents, uid: int) -> None:
-    parties = list(certificates_in_use(agents, uid))
-    for first in parties:
-        trusted = x509.load_pem_x509_certificates(first.authorities.encode())
-        for other in parties:
-            served = x509.load_pem_x509_certificate(other.certificate.encode())
-            assert any(signs(authority, served) for authority in trusted)
+    all_certificates = list(certificates_in_use(agents, uid))
+    for first in all_certificates:
+        trusted = x509.load_pem_x509_certificates(first.cas.encode())
+        for other in all_certificates:
+            certificate = x509.load_pem_x509_certificate(other.certificate.encode())
+            assert any(signs(ca, certificate) for ca in trusted)
 
 
 async def test_the_ca_is_replaced_everywhere(console: Console, agents: FakeAgents) -> None:
@@ -101,14 +101,14 @@ async def test_the_ca_is_replaced_everywhere(console: Console, agents: FakeAgent
     await request_replacement(console)
     loop = loop_of(console, agents)
     steps = []
-    while (certificates := await stored_certificates(console, uid)).replacing:
-        steps.append(certificates.replacing)
+    while (certificates := await stored_certificates(console, uid)).replacement_step:
+        steps.append(certificates.replacement_step)
         await run_step(loop)
         assert_all_trust_each_other(agents, uid)
-    assert steps == ["announced", "shown", "forgotten"]
+    assert steps == ["announced", "served", "removed"]
     after = await stored_certificates(console, uid)
-    assert after.authority != before.authority
-    assert {tls.authorities for tls in certificates_in_use(agents, uid)} == {after.authority}
+    assert after.ca != before.ca
+    assert {tls.cas for tls in certificates_in_use(agents, uid)} == {after.ca}
     assert {tls.certificate for tls in certificates_in_use(agents, uid)} == {after.certificate}
     assert (await events_of_bdb(console, uid))[-1].type == "bdb_authority_replaced"
     calls = len(agents.calls)
@@ -125,12 +125,12 @@ async def test_killed_at_every_step_all_trust_each_other(
         await request_replacement(console)
         gate = Gate(step)
         loop = loop_of(console, GatedAgents(agents, gate), GatedStore(console.store, gate))
-        ended = asyncio.create_task(finish_replacement(console, loop, uid))
-        await asyncio.wait({ended, asyncio.create_task(gate.reached.wait())}, return_when=asyncio.FIRST_COMPLETED)
-        ended.cancel()
-        await asyncio.gather(ended, return_exceptions=True)
+        completion = asyncio.create_task(finish_replacement(console, loop, uid))
+        await asyncio.wait({completion, asyncio.create_task(gate.reached.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        completion.cancel()
+        await asyncio.gather(completion, return_exceptions=True)
         assert_all_trust_each_other(agents, uid)
-        assert (await finish_replacement(console, loop_of(console, agents), uid)).authority != before.authority
+        assert (await finish_replacement(console, loop_of(console, agents), uid)).ca != before.ca
         assert_all_trust_each_other(agents, uid)
         if not gate.reached.is_set():
             return
@@ -147,7 +147,7 @@ async def test_unreachable_nodes_are_waited_for_but_down_nodes_are_not(
     agents.unreachable.add(2)
     await run_step(loop)
     await run_step(loop)
-    assert (await stored_certificates(console, uid)).replacing == "announced"
+    assert (await stored_certificates(console, uid)).replacement_step == "announced"
     assert (await events_of_bdb(console, uid))[-1].type != "bdb_authority_waits", "not at once"
     monkeypatch.setattr(shard_ca_replacement, "REPORT_AFTER_SECONDS", 0)
     await run_step(loop)
@@ -163,7 +163,7 @@ async def test_unreachable_nodes_are_waited_for_but_down_nodes_are_not(
     agents.unreachable.clear()
     await set_node(console, 2, health="up", agent_status="connected")
     await loop.distribute()
-    assert {agents.certificates[row.uid].authorities for row in await shard_rows(console, uid)} == {after.authority}
+    assert {agents.certificates[row.uid].cas for row in await shard_rows(console, uid)} == {after.ca}
 
 
 async def set_node(console: Console, uid: int, **columns: str) -> None:
@@ -183,7 +183,7 @@ async def test_a_shard_started_with_older_certificates_is_waited_for(console: Co
     await request_replacement(console)
     loop = loop_of(console, agents)
     await run_step(loop)
-    assert (await stored_certificates(console, uid)).replacing == "announced"
+    assert (await stored_certificates(console, uid)).replacement_step == "announced"
     agents.running[late.node_uid][late.uid] = spec
     await mark_shards_ok(console, uid)
     await finish_replacement(console, loop, uid)
@@ -203,7 +203,7 @@ async def test_a_shard_restarted_with_older_certificates_is_updated(console: Con
     agents.certificates[lost.uid] = before
     await mark_shards_ok(console, uid)
     await loop.distribute()
-    assert agents.certificates[lost.uid].authorities == after.authority
+    assert agents.certificates[lost.uid].cas == after.ca
     assert_all_trust_each_other(agents, uid)
 
 
@@ -212,21 +212,21 @@ async def test_the_proxy_of_a_retiring_address_is_updated(console: Console, agen
     await request_replacement(console)
     async with console.store.begin() as session:
         bdb = await session.get_one(Bdb, uid)
-        [bound] = bdb.endpoint_nodes
-        left = bound % 3 + 1
-        bdb.retiring = {left: datetime.now(UTC) + timedelta(hours=1)}
+        [node_uid] = bdb.endpoint_nodes
+        other_node = node_uid % 3 + 1
+        bdb.retiring = {other_node: datetime.now(UTC) + timedelta(hours=1)}
     loop = loop_of(console, agents)
     await run_step(loop)
-    for node in (left, bound):
+    for node in (other_node, node_uid):
         [database] = agents.proxies[node].databases
         assert database.shard_tls is not None
-        assert database.shard_tls.authorities.count("BEGIN") == 2
-    await set_node(console, left, agent_status="unreachable")
-    assert (await stored_certificates(console, uid)).replacing == "shown"
+        assert database.shard_tls.cas.count("BEGIN") == 2
+    await set_node(console, other_node, agent_status="unreachable")
+    assert (await stored_certificates(console, uid)).replacement_step == "served"
     await run_step(loop)
     await run_step(loop)
-    assert (await stored_certificates(console, uid)).replacing == "shown"
-    await set_node(console, left, agent_status="connected")
+    assert (await stored_certificates(console, uid)).replacement_step == "served"
+    await set_node(console, other_node, agent_status="connected")
     await finish_replacement(console, loop, uid)
     assert_all_trust_each_other(agents, uid)
 
@@ -236,13 +236,13 @@ async def test_connections_from_a_removed_node_are_closed(console: Console, agen
     [first, second, *_] = await shard_rows(console, uid)
     async with console.store.begin() as session:
         replace_cas(await bdbs.list_all(session), "192.0.2.7")
-    listed = (
+    client_list = (
         "id=3 addr=192.0.2.7:40001 laddr=192.0.2.1:21001 fd=8 name= age=5 flags=S\n"
         "id=4 addr=192.0.2.70:40001 laddr=192.0.2.1:21001 fd=9 name= age=5 flags=N\n"
         "id=5 addr=192.0.2.7:40002 laddr=192.0.2.1:21001 fd=10 name= age=5 flags=N\n"
         "id=6 addr=/run/s:0 laddr=/run/s:0 fd=11 name=id=7 addr=192.0.2.7:1 flags=U\n"
     )
-    agents.replies[first.uid, "CLIENT LIST"] = listed
+    agents.replies[first.uid, "CLIENT LIST"] = client_list
     agents.replies[second.uid, "CLIENT LIST"] = "id=9 addr=[192.0.2.7]:40001 laddr=192.0.2.1:21001 fd=8\n"
     agents.commands.clear()
     loop = loop_of(console, agents)
@@ -250,13 +250,15 @@ async def test_connections_from_a_removed_node_are_closed(console: Console, agen
     await run_step(loop)
     await run_step(loop)
     await run_step(loop)
-    assert (await stored_certificates(console, uid)).replacing == "forgotten", "one shard does not list its connections"
+    assert (await stored_certificates(console, uid)).replacement_step == "removed", (
+        "one shard does not list its connections"
+    )
     agents.died.clear()
     agents.commands.clear()
     certificates = await finish_replacement(console, loop, uid)
     killed = {(shard, argv[-1]) for shard, argv in agents.commands if argv[:3] == ("CLIENT", "KILL", "ID")}
     assert killed == {(first.uid, "3"), (first.uid, "5"), (second.uid, "9")}
-    assert certificates.left == ""
+    assert certificates.removed_addresses == ""
 
 
 async def test_connections_of_a_new_node_at_a_removed_address_are_kept(console: Console, agents: FakeAgents) -> None:
@@ -273,8 +275,8 @@ async def test_connections_of_a_new_node_at_a_removed_address_are_kept(console: 
 async def test_a_ca_that_expires_soon_is_replaced_automatically(console: Console, agents: FakeAgents) -> None:
     uid = await create_served_database(console, agents)
     certificates = await stored_certificates(console, uid)
-    ends = x509.load_pem_x509_certificate(certificates.authority.encode()).not_valid_after_utc
+    expiry = x509.load_pem_x509_certificate(certificates.ca.encode()).not_valid_after_utc
     loop = loop_of(console, agents)
-    await loop.renew(ends - LATER)
-    assert (await stored_certificates(console, uid)).replacing == "announced"
-    assert (await finish_replacement(console, loop, uid)).authority != certificates.authority
+    await loop.renew(expiry - LATER)
+    assert (await stored_certificates(console, uid)).replacement_step == "announced"
+    assert (await finish_replacement(console, loop, uid)).ca != certificates.ca

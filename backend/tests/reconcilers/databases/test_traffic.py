@@ -40,8 +40,8 @@ async def test_traffic_is_stopped_and_resumed(console: Console, agents: FakeAgen
         await wait_until(lambda: bool(serving(agents, uid)))
         nodes_before = serving(agents, uid)
         await request_traffic(console, uid, stop=True)
-        stopped = await wait_for_status(console, uid, "active")
-        assert (stopped.traffic_stopped, stopped.action_uid, stopped.status_detail) == (True, None, "")
+        bdb = await wait_for_status(console, uid, "active")
+        assert (bdb.traffic_stopped, bdb.action_uid, bdb.status_detail) == (True, None, "")
         assert serving(agents, uid) == set()
         assert (await events_of_bdb(console, uid))[-1].type == "bdb_traffic_stopped"
         assert await request_traffic(console, uid, stop=True) is None, "the traffic is already stopped"
@@ -77,6 +77,6 @@ async def test_busy_and_unknown_databases_are_rejected(console: Console, nodes: 
         await request_traffic(console, uid, stop=False)
     with pytest.raises(NotFound):
         await request_traffic(console, 99, stop=True)
-    found = await get_bdb(console, uid)
-    assert found is not None
-    assert found.status == "active-change-pending"
+    bdb_row = await get_bdb(console, uid)
+    assert bdb_row is not None
+    assert bdb_row.status == "active-change-pending"

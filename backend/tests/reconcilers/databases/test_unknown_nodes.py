@@ -34,10 +34,10 @@ async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> Unkno
         for row in await shards.list_for_bdb(session, active_database.BDB):
             row.observed_status = "ok"
     set_cluster_nodes(agents)
-    made = UnknownNodesLoop(console.store, console.bus, agents)
-    await made.sweep()
+    unknown_nodes_loop = UnknownNodesLoop(console.store, console.bus, agents)
+    await unknown_nodes_loop.sweep()
     agents.commands.clear()
-    return made
+    return unknown_nodes_loop
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def test_slots_of_an_unknown_node_are_taken_back(
     [alarm] = await alarms(console)
     assert "and owned slots 0–99. " in alarm.description
     assert "Slots 0–99 were reclaimed; their keys were lost." in alarm.description
-    assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "0-99")
+    assert (alarm.details["slots"], alarm.details["reclaimed"]) == ("0-99", "0-99")
     set_cluster_nodes(agents, node_line())
     await loop.sweep()
     assert (await alarms(console))[0].details["slots"] == "0-99", (
@@ -158,15 +158,15 @@ async def test_slots_are_not_taken_back_during_an_action(
         await loop.sweep()
         assert (len(forget_commands(agents)), added_slots(agents)) == (6, [])
         [alarm] = await alarms(console)
-        assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "")
+        assert (alarm.details["slots"], alarm.details["reclaimed"]) == ("0-99", "")
     async with console.store.begin() as session:
-        ended = await actions.by_uid(session, action.uid)
-        assert ended is not None
-        ended.status = "completed"
+        ended_action = await actions.by_uid(session, action.uid)
+        assert ended_action is not None
+        ended_action.status = "completed"
     await UnknownNodesLoop(console.store, console.bus, agents).sweep()  # this also works for another console
     assert added_slots(agents) == [(1, ("0", "99"))]
     [alarm] = await alarms(console)
-    assert (alarm.details["slots"], alarm.details["taken_back"]) == ("0-99", "0-99")
+    assert (alarm.details["slots"], alarm.details["reclaimed"]) == ("0-99", "0-99")
     assert "Slots 0–99 were reclaimed" in alarm.description
 
 
@@ -190,42 +190,42 @@ async def test_a_node_that_was_present_at_the_first_poll_is_left_alone(
 ) -> None:
     """It may be a shard that an older copy of the store does not contain, on a node that it does not contain either."""
     set_cluster_nodes(agents, node_line("0-99"), ranges=("100-5460", *RANGES[1:]))
-    started = UnknownNodesLoop(console.store, console.bus, agents)
+    unknown_nodes_loop = UnknownNodesLoop(console.store, console.bus, agents)
     for _ in range(2):
-        await started.sweep()
+        await unknown_nodes_loop.sweep()
         assert (forget_commands(agents), added_slots(agents)) == ([], [])
     [alarm] = await alarms(console)
     assert "It was not removed: it was a member before this console started, and this store may be" in alarm.description
     set_cluster_nodes(agents)
-    await started.sweep()
+    await unknown_nodes_loop.sweep()
     set_cluster_nodes(agents, node_line())
-    await started.sweep()
+    await unknown_nodes_loop.sweep()
     assert len(forget_commands(agents)) == 6, "it disappeared and returned"
 
 
 async def test_a_node_in_a_new_database_is_forgotten_at_the_first_poll(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
-    started = UnknownNodesLoop(console.store, console.bus, agents)
+    unknown_nodes_loop = UnknownNodesLoop(console.store, console.bus, agents)
     for status in ("pending", "active"):
         async with console.store.begin() as session:
             bdb = await bdbs.by_uid(session, 1)
             assert bdb is not None
             bdb.status = status
         set_cluster_nodes(agents, node_line())
-        await started.sweep()
+        await unknown_nodes_loop.sweep()
     assert len(forget_commands(agents)) == 6
 
 
 async def test_a_shard_that_does_not_answer_confirms_nothing(
     console: Console, agents: FakeAgents, loop: UnknownNodesLoop
 ) -> None:
-    started = UnknownNodesLoop(console.store, console.bus, agents)
+    unknown_nodes_loop = UnknownNodesLoop(console.store, console.bus, agents)
     agents.unreachable = {1, 2, 3}
-    await started.sweep()
+    await unknown_nodes_loop.sweep()
     agents.unreachable = {3}
     set_cluster_nodes(agents, node_line())
-    await started.sweep()
+    await unknown_nodes_loop.sweep()
     assert forget_commands(agents) == [], "no shard had confirmed that it was absent before"
     await loop.sweep()
     assert {uid for uid, _ in forget_commands(agents)} == {1, 2, 4, 6}, "an unreachable shard does not prevent this"
@@ -248,11 +248,11 @@ async def test_a_shard_started_after_the_store_was_read_is_known(
     find = unknown_nodes.unknown_nodes.find
 
     async def slow(*arguments: object) -> object:
-        found = await find(*arguments)  # type: ignore[arg-type]
+        unknown = await find(*arguments)  # type: ignore[arg-type]
         async with console.store.begin() as session:
             [row] = [each for each in await shards.list_for_bdb(session, 1) if each.uid == 6]
             row.engine_id = FOREIGN
-        return found
+        return unknown
 
     monkeypatch.setattr(unknown_nodes.unknown_nodes, "find", slow)
     await loop.sweep()

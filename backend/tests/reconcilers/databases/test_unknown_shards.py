@@ -42,12 +42,12 @@ def spec(uid: int, *, bdb_uid: int = 9, engine_id: str | None = None, port: int 
 
 def serve(agents: FakeAgents, node_uid: int, *specs: ShardSpec, uid: int = 9, port: int = 12000) -> None:
     """Let the proxy of the node serve a database of these shards, as an earlier state of the store required."""
-    listed = [
+    proxy_shards = [
         ProxyShard(uid=each.uid, engine_id=each.engine_id, role="master", address="10.0.0.1", port=each.port, slots=[])
         for each in specs
     ]
     database = ProxyDatabase(
-        uid=uid, port=port, hides_cluster=True, cluster=False, version=1, tls=False, max_connections=0, shards=listed,
+        uid=uid, port=port, hides_cluster=True, cluster=False, version=1, tls=False, max_connections=0, shards=proxy_shards,
         endpoints=[],
     )  # fmt: skip
     agents.proxies[node_uid] = ProxyState(threads=1, databases=[database])
@@ -60,7 +60,7 @@ async def sweep(console: Console, agents: FakeAgents) -> bool:
 async def create(console: Console, **changes: Any) -> tuple[Bdb, list[Shard]]:
     fields = {"name": "carts", "memory_size": 10**8, **changes}
     async with console.store.begin() as session:
-        bdb, rows = await service.create(session, fields, ADMIN)
+        bdb, rows = await service.create(session, fields, ADMIN, allow_duplicate_name=True)
         return bdb, list(rows)
 
 
@@ -82,12 +82,12 @@ async def remove_absent(console: Console, agents: FakeAgents, monkeypatch: pytes
     monkeypatch.setattr(shard_removal, "RETRY_SECONDS", 0.02)
     task = asyncio.create_task(RemovalLoop(console.store, console.bus, agents).run())
 
-    async def gone() -> bool:
+    async def is_removed() -> bool:
         async with console.store.read() as session:
             return not await shards.list_absent(session)
 
     try:
-        await wait_until(gone)
+        await wait_until(is_removed)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -137,8 +137,8 @@ async def test_a_creation_before_the_poll_fails_and_touches_nothing(
     assert agents.running[1] == {1: foreign}
     assert await sweep(console, agents)
     await Endpoints(console.store, console.bus, agents)._push_all({1})
-    [served] = agents.proxies[1].databases
-    assert [shard.engine_id for shard in served.shards] == [foreign.engine_id]
+    [database] = agents.proxies[1].databases
+    assert [shard.engine_id for shard in database.shards] == [foreign.engine_id]
 
 
 async def test_a_foreign_shard_with_the_uid_of_a_row_is_not_commanded_or_removed(
@@ -179,9 +179,9 @@ async def test_only_shards_that_this_store_removed_are_orphans(
 
 async def test_shards_of_the_previous_release_are_kept_if_they_have_rows(console: Console, agents: FakeAgents) -> None:
     await active_database.create_active_database(console, agents)
-    before = {uid: dict(held) for uid, held in agents.running.items()}
+    before = {uid: dict(shards_of_node) for uid, shards_of_node in agents.running.items()}
     await sweep(console, agents)
-    assert {uid: dict(held) for uid, held in agents.running.items() if held} == before
+    assert {uid: dict(shards_of_node) for uid, shards_of_node in agents.running.items() if shards_of_node} == before
     assert await open_alarms(console) == []
 
 
@@ -219,9 +219,9 @@ async def test_an_old_agent_with_unknown_shards_keeps_its_endpoints(
     monkeypatch.setattr(agents, "_proxy_report", lambda node: report(node).model_copy(update={"serving": None}))
     await sweep(console, agents)
     before = agents.proxies[1]
-    serving = Endpoints(console.store, console.bus, agents)
-    await serving.update_all()
-    await asyncio.gather(*serving._pushers.values())
+    endpoints = Endpoints(console.store, console.bus, agents)
+    await endpoints.update_all()
+    await asyncio.gather(*endpoints._pushers.values())
     assert agents.proxies[1] == before
 
 

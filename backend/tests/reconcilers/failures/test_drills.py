@@ -9,9 +9,9 @@ from backend.tests.reconcilers.loop_helpers import ADMIN
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.reconcilers import loop as loops
-from shardboard.reconcilers.failures import drills
 from shardboard.reconcilers.failures.drills import DrillStepper
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.services.failures import drills as service
@@ -32,9 +32,9 @@ async def request_drill(console: Console, **changes: Any) -> str:
 
 async def get_action(console: Console, uid: str) -> Action:
     async with console.store.read() as session:
-        found = await actions.by_uid(session, uid)
-    assert found is not None
-    return found
+        action = await actions.by_uid(session, uid)
+    assert action is not None
+    return action
 
 
 async def drill_ended_events(console: Console) -> list[Event]:
@@ -47,15 +47,15 @@ class RunningLoop:
 
     def __init__(self, console: Console, agents: Any = None, instance: str = "test") -> None:
         stepper = DrillStepper(console.store, agents or console.agents)
-        self._loop = ActionLoop(console.store, console.bus, {drills.ACTION_NAME: stepper}, instance)
+        self._loop = ActionLoop(console.store, console.bus, {ActionName.DRILL: stepper}, instance)
 
     async def __aenter__(self) -> None:
         self._task = asyncio.create_task(self._loop.run())
 
     async def __aexit__(self, *_: object) -> None:
-        working = list(self._loop._tasks.values())
+        tasks = list(self._loop._tasks.values())
         self._task.cancel()
-        await asyncio.gather(self._task, *working, return_exceptions=True)
+        await asyncio.gather(self._task, *tasks, return_exceptions=True)
 
 
 async def test_a_drill_is_sent_once_and_ends_after_its_duration(console: Console, agents: FakeAgents) -> None:
@@ -66,8 +66,8 @@ async def test_a_drill_is_sent_once_and_ends_after_its_duration(console: Console
     assert (node, drill.id, drill.kind, drill.seconds, drill.uid) == (2, uid, "freeze", 30.0, None)
     assert await drill_ended_events(console) == []
     async with console.store.begin() as session:  # half a minute later
-        found = await session.get_one(Action, uid)
-        found.created_at, found.lease_until = datetime.now(UTC) - timedelta(seconds=31), None
+        action = await session.get_one(Action, uid)
+        action.created_at, action.lease_until = datetime.now(UTC) - timedelta(seconds=31), None
     async with RunningLoop(console, instance="another"):
         await wait_until(lambda: is_completed(console, uid))
     assert len(agents.drills) == 1

@@ -43,10 +43,10 @@ async def test_an_election_updates_the_desired_roles_and_is_reported_once(consol
     assert await sweep(console) == []
     await elect(console, agents)
     [event] = await sweep(console)
-    assert {name: event.details[name] for name in ("pair", "lost", "heir", "bytes_behind", "method")} == {
+    assert {name: event.details[name] for name in ("pair", "lost", "promoted", "bytes_behind", "method")} == {
         "pair": 0,
         "lost": 1,
-        "heir": 4,
+        "promoted": 4,
         "bytes_behind": None,
         "method": "engine",
     }

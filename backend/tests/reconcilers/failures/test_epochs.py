@@ -27,9 +27,9 @@ async def loop(console: Console, agents: FakeAgents, nodes: list[Node]) -> Epoch
     """The loop, after its first poll."""
     await active_database.create_active_database(console, agents)
     set_epochs(agents, 1, 2, 3)
-    made = EpochLoop(console.store, agents)
-    await made.sweep()
-    return made
+    epoch_loop = EpochLoop(console.store, agents)
+    await epoch_loop.sweep()
+    return epoch_loop
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ async def test_a_raised_epoch_keeps_an_alarm_open_for_a_while(
         "Unexpected changes to shop: the epoch of redis:2 rose from 2 to 9. The cause can be a person with the "
         "database's admin password, or with access to a shard's bus port, which is not encrypted."
     )
-    assert alarm.details["rises"] == [{"shard_uid": 2, "before": 2, "after": 9}]
+    assert alarm.details["increases"] == [{"shard_uid": 2, "before": 2, "after": 9}]
     set_epochs(agents, 12, 9, 3)
     await loop.sweep()
     await loop.sweep()
@@ -126,7 +126,7 @@ async def test_an_epoch_that_an_action_raised_is_no_alarm(
     set_epochs(agents, 1, 11, 3)
     await loop.sweep()
     await loop.sweep()
-    assert [alarm.details["rises"] for alarm in await alarms(console)] == [
+    assert [alarm.details["increases"] for alarm in await alarms(console)] == [
         [{"shard_uid": 2, "before": 10, "after": 11}]
     ]
 
@@ -146,15 +146,15 @@ async def test_unreachable_and_failing_shards_are_waited_for(
     assert await alarms(console) == []
 
 
-@pytest.mark.parametrize("left_alone", ["", "an agent runs it"])
+@pytest.mark.parametrize("kept_reason", ["", "an agent runs it"])
 async def test_an_epoch_is_no_alarm_while_slots_are_taken_back(
-    console: Console, agents: FakeAgents, loop: EpochLoop, left_alone: str
+    console: Console, agents: FakeAgents, loop: EpochLoop, kept_reason: str
 ) -> None:
     async with console.store.begin() as session:
-        details = {"open": True, "left_alone": left_alone}
+        details = {"open": True, "kept_reason": kept_reason}
         events.record(session, UNKNOWN_NODE, "", bdb_uid=active_database.BDB, details=details)
     await raise_epoch(loop, agents)
-    assert len(await alarms(console)) == bool(left_alone)
+    assert len(await alarms(console)) == bool(kept_reason)
 
 
 async def test_a_restarted_shard_is_not_compared_with_its_former_epoch(
@@ -184,7 +184,7 @@ async def test_an_election_without_a_cause_is_an_alarm(
 
 async def record_election(console: Console, *, has_cause: bool) -> None:
     """Record an election of replica 5 as the election loop does."""
-    details = {"heir": 5, "lost": 2, "method": "engine", "seconds": None, "has_cause": has_cause}
+    details = {"promoted": 5, "lost": 2, "method": "engine", "seconds": None, "has_cause": has_cause}
     async with console.store.begin() as session:
         events.record(session, "shard_failover", "", bdb_uid=active_database.BDB, details=details)
 

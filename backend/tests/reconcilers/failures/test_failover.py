@@ -10,12 +10,16 @@ import pytest
 from backend.tests.reconcilers.loop_helpers import ADMIN, Gate, GatedAgents, GatedStore
 from backend.tests.support import active_database
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.previous_actions import store_as_previous_release
 from backend.tests.support.real_shards import wait_until
 from sqlalchemy import text
 
+from shardboard.actions import queue
+from shardboard.actions.failure_parameters import FailoverParameters, Promotion
 from shardboard.console import Console
 from shardboard.contract import ShardSpec
 from shardboard.domain import backoff
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.driver import planned_failover as machines
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.reconcilers import loop as loops
@@ -61,18 +65,18 @@ async def running(
     """Run the loop that requests failovers and the loop that performs them. At the end, they stop as in a killed console."""
     store, agents = store or console.store, agents or console.agents
     steps = {
-        failover.ACTION_NAME: Failover(store, agents, last_offset),
-        failover.REQUESTED_FAILOVER: RequestedFailover(store, agents, last_offset),
+        ActionName.FAILOVER: Failover(store, agents, last_offset),
+        ActionName.SHARD_FAILOVER: RequestedFailover(store, agents, last_offset),
     }
     loop = ActionLoop(store, console.bus, steps, instance)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(FailoverLoop(store, console.bus).run())]
     try:
         yield
     finally:
-        working = list(loop._tasks.values())
+        open_tasks = list(loop._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *working, return_exceptions=True)
+        await asyncio.gather(*tasks, *open_tasks, return_exceptions=True)
 
 
 async def actions_of_bdb(console: Console) -> Sequence[Action]:
@@ -87,7 +91,7 @@ async def events_of_types(console: Console, *types: str) -> list[Event]:
 
 async def is_over(console: Console) -> bool:
     action_rows = await actions_of_bdb(console)
-    return bool(action_rows) and all(each.status not in actions.OPEN_STATUSES for each in action_rows)
+    return bool(action_rows) and all(each.status not in OPEN_STATUSES for each in action_rows)
 
 
 async def has_failures(console: Console, count: int) -> bool:
@@ -116,10 +120,10 @@ class TestLostPrimary:
         )
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "FORCE"))]
         [event] = await events_of_types(console, "shard_failover")
-        assert {name: event.details[name] for name in ("pair", "lost", "heir", "bytes_behind", "method")} == {
+        assert {name: event.details[name] for name in ("pair", "lost", "promoted", "bytes_behind", "method")} == {
             "pair": 0,
             "lost": 1,
-            "heir": 4,
+            "promoted": 4,
             "bytes_behind": 100,
             "method": "FORCE",
         }
@@ -139,9 +143,12 @@ class TestLostPrimary:
             (4, ("CLUSTER", "FAILOVER", "TAKEOVER")),
             (5, ("CLUSTER", "FAILOVER", "TAKEOVER")),
         ], "two of three primaries are lost, so no majority can vote"
-        found = await events_of_types(console, "shard_failover")
-        assert [(event.details["heir"], event.details["bytes_behind"]) for event in found] == [(4, 100), (5, 0)]
-        assert found[1].description.endswith("it had all data that its primary last reported.")
+        failover_events = await events_of_types(console, "shard_failover")
+        assert [(event.details["promoted"], event.details["bytes_behind"]) for event in failover_events] == [
+            (4, 100),
+            (5, 0),
+        ]
+        assert failover_events[1].description.endswith("it had all data that its primary last reported.")
 
     async def test_primaries_without_a_replica_do_not_count_as_voters(
         self, console: Console, agents: FakeAgents
@@ -151,6 +158,25 @@ class TestLostPrimary:
             await wait_until(lambda: is_over(console))
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER", "TAKEOVER"))]
 
+    async def test_a_failover_of_the_previous_release_continues(self, console: Console, agents: FakeAgents) -> None:
+        await active_database.kill_shards(console, agents, 1)
+        async with console.store.begin() as session:
+            await clusters.load_for_update(session)
+            action = queue.enqueue(
+                session,
+                ActionName.FAILOVER,
+                object_uid=active_database.BDB,
+                description="Fail over 1 shard of shop",
+                originator="system",
+                deadline=timedelta(minutes=1),
+                params=FailoverParameters(chosen=(Promotion(0, 1, 4, 77, "FORCE"),)),
+            )
+        await store_as_previous_release(console, action.uid)
+        async with running(console):
+            await wait_until(lambda: is_over(console))
+        [event] = await events_of_types(console, "shard_failover")
+        assert event.details["bytes_behind"] == 77, "the choice is kept"
+
     async def test_the_replica_with_the_highest_offset_is_chosen(self, console: Console, agents: FakeAgents) -> None:
         await add_second_replica(console, agents)
         await active_database.kill_shards(console, agents, 1)
@@ -158,7 +184,7 @@ class TestLostPrimary:
             await wait_until(lambda: is_over(console))
         assert [uid for uid, _ in promotions(agents)] == [7]
         [event] = await events_of_types(console, "shard_failover")
-        assert (event.details["heir"], event.details["bytes_behind"]) == (7, 50)
+        assert (event.details["promoted"], event.details["bytes_behind"]) == (7, 50)
 
     async def test_an_unknown_replication_lag_is_reported_as_unknown(
         self, console: Console, agents: FakeAgents
@@ -202,8 +228,11 @@ class TestLostPrimary:
             agents.offsets[4] = 10**6
             agents.votes_refused = {}
             await wait_until(lambda: is_over(console))
-        found = await events_of_types(console, "shard_failover")
-        assert sorted((event.details["heir"], event.details["bytes_behind"]) for event in found) == [(4, 100), (5, 0)]
+        failover_events = await events_of_types(console, "shard_failover")
+        assert sorted((event.details["promoted"], event.details["bytes_behind"]) for event in failover_events) == [
+            (4, 100),
+            (5, 0),
+        ]
         assert {(await active_database.get_shard(console, uid)).role for uid in (4, 5)} == {"master"}
 
     async def test_a_primary_without_a_confirmed_death_is_not_replaced(self, console: Console) -> None:
@@ -261,19 +290,19 @@ class TestLostPrimary:
                     await session.scalar(text("SELECT 1 FROM pg_locks WHERE NOT granted"))
                 )
 
-        steps = {failover.ACTION_NAME: Failover(console.store, agents, OFFSETS.get)}
-        carrying_out = asyncio.create_task(ActionLoop(console.store, console.bus, steps, "test").run())
+        steps = {ActionName.FAILOVER: Failover(console.store, agents, OFFSETS.get)}
+        loop_task = asyncio.create_task(ActionLoop(console.store, console.bus, steps, "test").run())
         async with console.store.begin() as session:
             await clusters.load_for_update(session)
             before = [row.current_role for row in await shards.list_for_bdb(session, active_database.BDB)]
             await wait_until(ended_or_waits)
             [action] = await actions.list_for_bdb(session, active_database.BDB)
-            assert action.status in actions.OPEN_STATUSES, (
+            assert action.status in OPEN_STATUSES, (
                 f"the decision used the roles before the completed failover: {before}"
             )
         await wait_until(lambda: is_over(console))
-        carrying_out.cancel()
-        await asyncio.gather(carrying_out, return_exceptions=True)
+        loop_task.cancel()
+        await asyncio.gather(loop_task, return_exceptions=True)
 
     async def test_a_replica_that_dies_during_the_failover_is_not_promoted(
         self, console: Console, agents: FakeAgents
@@ -286,7 +315,7 @@ class TestLostPrimary:
             await active_database.kill_shards(console, agents, 7)
             await wait_until(lambda: is_over(console))
         [event] = await events_of_types(console, "shard_failover")
-        assert (event.details["heir"], event.details["bytes_behind"]) == (4, 100)
+        assert (event.details["promoted"], event.details["bytes_behind"]) == (4, 100)
 
     async def test_unreachable_agents_fail_the_failover_with_a_reason(
         self, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
@@ -312,7 +341,7 @@ class TestLostPrimary:
             await wait_until(lambda: has_failures(console, 4))
             [failed] = await events_of_types(console, "shard_failover_failed")
             assert failed.details["reason"] == "No replica responds."
-            assert failed.details["tries"] >= 3
+            assert failed.details["attempts"] >= 3
             # From now on, the next retry is too late for this test.
             monkeypatch.setattr(backoff, "INITIAL_SECONDS", 3600.0)
             monkeypatch.setattr(backoff, "MAX_SECONDS", 3600.0)
@@ -352,7 +381,7 @@ class TestLostPrimary:
             await wait_until(lambda: 5 in agents.promoted)
             agents.unreachable = set()
             await wait_until(lambda: is_over(console))
-        assert {event.details["heir"] for event in await events_of_types(console, "shard_failover")} == {4, 5}
+        assert {event.details["promoted"] for event in await events_of_types(console, "shard_failover")} == {4, 5}
 
     async def one_step(self, console: Console, agents: FakeAgents) -> Outcome:
         await FailoverLoop(console.store, console.bus).sweep()
@@ -411,8 +440,8 @@ async def test_killed_at_every_step_a_failover_completes(
             completed = finished.done()
             finished.cancel()
             killed.cancel()
-        promoted = 4 in agents.promoted
-        if promoted:
+        was_promoted = 4 in agents.promoted
+        if was_promoted:
             if not await is_over(console):
                 await active_database.set_observed_state(
                     console, 4, role="master"
@@ -422,9 +451,9 @@ async def test_killed_at_every_step_a_failover_completes(
         async with running(console, instance="test" if step % 2 else "another", last_offset=lambda uid: None):
             await wait_until(lambda: is_over(console))
         [event] = await events_of_types(console, "shard_failover")
-        assert event.details["heir"] == 4, f"killed at step {step}"
+        assert event.details["promoted"] == 4, f"killed at step {step}"
         # The second console has no samples of the lost primary and uses the offset that the first one stored in the action.
-        assert event.details["bytes_behind"] in ((100,) if promoted else (100, None)), f"killed at step {step}"
+        assert event.details["bytes_behind"] in ((100,) if was_promoted else (100, None)), f"killed at step {step}"
         assert (await active_database.get_shard(console, 4)).role == "master"
         if completed:
             assert step > 8
@@ -464,13 +493,15 @@ class TestPlannedFailover:
         async with running(console):
             await wait_until(lambda: is_over(console))
         assert promotions(agents) == [(4, ("CLUSTER", "FAILOVER")), (6, ("CLUSTER", "FAILOVER"))]
-        found = await events_of_types(console, "shard_failover")
-        assert [(event.details["lost"], event.details["heir"], event.details["method"]) for event in found] == [
+        failover_events = await events_of_types(console, "shard_failover")
+        assert [
+            (event.details["lost"], event.details["promoted"], event.details["method"]) for event in failover_events
+        ] == [
             (1, 4, "graceful"),
             (3, 6, "graceful"),
         ]
-        assert found[0].description.endswith("requested by admin@example.org.")
-        assert found[0].severity == "INFO"
+        assert failover_events[0].description.endswith("requested by admin@example.org.")
+        assert failover_events[0].severity == "INFO"
         old = await active_database.get_shard(console, 1)
         assert (old.role, old.observed_role, old.observed_status) == ("slave", "slave", "ok")
 

@@ -32,8 +32,8 @@ async def loop(console: Console, agents: FakeAgents, clock: Clock) -> HungShardL
 
 async def hung_events(console: Console) -> list[str]:
     async with console.store.read() as session:
-        found = await events.page(session, newest_first=False)
-    return [event.description for event in found if event.type == "shard_hung"]
+        page = await events.page(session, newest_first=False)
+    return [event.description for event in page if event.type == "shard_hung"]
 
 
 async def test_a_replica_is_killed_after_it_has_hung_for_long(

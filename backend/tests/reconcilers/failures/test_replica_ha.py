@@ -10,8 +10,8 @@ from backend.tests.support import active_database
 
 from shardboard.actions import queue
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
-from shardboard.reconcilers.failures import replica_ha
 from shardboard.reconcilers.failures.replica_ha import ReplicaHaLoop
 from shardboard.reconcilers.placement.switch_back import SwitchBackLoop
 from shardboard.state.alerting import events
@@ -43,7 +43,7 @@ async def shop(console: Console, agents: FakeAgents, nodes: object) -> None:
 async def sweep(console: Console, times: int = 1) -> Sequence[Action]:
     await asyncio.gather(*(ReplicaHaLoop(console.store, console.bus).sweep() for _ in range(times)))
     async with console.store.read() as session:
-        return [each for each in await actions.list_recent(session) if each.name == replica_ha.ACTION_NAME]
+        return [each for each in await actions.list_recent(session) if each.name == ActionName.REPLICA_HA]
 
 
 async def set_policy(console: Console, **values: Any) -> None:
@@ -60,7 +60,7 @@ async def event_messages(console: Console, type_: str) -> list[str]:
 async def test_a_rebuild_is_requested_once(console: Console) -> None:
     [action] = await sweep(console, 5)
     assert action.description == "Rebuild 2 replicas of shop that were lost with node 2"
-    assert [(each["leaves"], each["to"]) for each in action.params["moves"]] == [(4, 3), (2, 1)]
+    assert [(each["removed"], each["to"]) for each in action.params["moves"]] == [(4, 3), (2, 1)]
     assert action.steps[0]["name"] == "Rebuild redis:4 of shop, lost with node 2, on node 3"
     assert len(await event_messages(console, "replica_ha_started")) == 1
 
@@ -104,13 +104,13 @@ async def test_missing_capacity_is_reported_once(console: Console) -> None:
 async def return_moves(console: Console) -> list[list[tuple[int | None, int | None]]]:
     await SwitchBackLoop(console.store, console.bus).sweep()
     async with console.store.read() as session:
-        found = [each for each in await actions.list_recent(session) if each.name == "SMReturnPrimaries"]
-    return [[(move["leads"], move["to"]) for move in each.params["moves"]] for each in found]
+        switch_backs = [each for each in await actions.list_recent(session) if each.name == ActionName.SWITCH_BACK]
+    return [[(move["promote"], move["to"]) for move in each.params["moves"]] for each in switch_backs]
 
 
 async def test_primaries_return_when_all_replicas_are_in_sync(console: Console) -> None:
     async with console.store.begin() as session:
-        (await session.get_one(Shard, 2)).leads_again = True
+        (await session.get_one(Shard, 2)).should_regain_primary = True
     assert await return_moves(console) == [], "the policy is off"
     await set_policy(console, primaries_return=True)
     assert await return_moves(console) == [], "its node is down"

@@ -3,17 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from backend.tests.reconcilers.loop_helpers import Gate, GatedAgents, GatedStore
 from backend.tests.support import active_database
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.previous_actions import store_as_previous_release
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.actions import queue
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.failures import replica_recovery
@@ -43,15 +45,15 @@ async def running(
     console: Console, *, agents: Any = None, store: Any = None, instance: str = "test"
 ) -> AsyncIterator[None]:
     store, agents = store or console.store, agents or console.agents
-    loop = ActionLoop(store, console.bus, {replica_recovery.ACTION_NAME: RecoverReplicas(store, agents)}, instance)
+    loop = ActionLoop(store, console.bus, {ActionName.RECOVER_REPLICAS: RecoverReplicas(store, agents)}, instance)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(ReplicaRecoveryLoop(store, console.bus).run())]
     try:
         yield
     finally:
-        working = list(loop._tasks.values())
+        open_tasks = list(loop._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *working, return_exceptions=True)
+        await asyncio.gather(*tasks, *open_tasks, return_exceptions=True)
 
 
 async def actions_of_bdb(console: Console) -> Sequence[Action]:
@@ -72,7 +74,7 @@ async def events_of_types(console: Console, *types: str) -> list[Event]:
 
 async def is_over(console: Console) -> bool:
     action_rows = await actions_of_bdb(console)
-    return bool(action_rows) and all(each.status not in actions.OPEN_STATUSES for each in action_rows)
+    return bool(action_rows) and all(each.status not in OPEN_STATUSES for each in action_rows)
 
 
 async def elect_replica(console: Console, agents: FakeAgents) -> None:
@@ -96,8 +98,33 @@ async def test_a_dead_replica_is_restarted(console: Console, agents: FakeAgents)
     [event] = await events_of_types(console, "replica_revived")
     assert (event.shard_uid, event.node_uid, event.action_uid) == (4, 2, action.uid)
     assert event.description.startswith("Shard redis:4 recovered on node 2 as a replica and was in sync after ")
-    back = await active_database.get_shard(console, 4)
-    assert (back.observed_status, back.observed_role, back.observed_link) == ("ok", "slave", "idle")
+    shard = await active_database.get_shard(console, 4)
+    assert (shard.observed_status, shard.observed_role, shard.observed_link) == ("ok", "slave", "idle")
+
+
+async def test_a_recovery_of_the_previous_release_continues(console: Console, agents: FakeAgents) -> None:
+    await active_database.kill_shards(console, agents, 4)
+    assert await sweep(console) == [[4]]
+    [action] = await actions_of_bdb(console)
+    await store_as_previous_release(console, action.uid)
+    async with running(console):
+        await wait_until(lambda: is_over(console))
+    [action] = await actions_of_bdb(console)
+    assert (action.name, action.status) == ("SMReviveReplicas", "completed")
+    assert agents.running[2][4].role == "slave"
+
+
+async def test_a_failed_recovery_of_the_previous_release_delays_the_next_one(
+    console: Console, agents: FakeAgents
+) -> None:
+    await active_database.kill_shards(console, agents, 4)
+    assert await sweep(console) == [[4]]
+    [action] = await actions_of_bdb(console)
+    await store_as_previous_release(console, action.uid)
+    async with console.store.begin() as session:
+        failed = await session.get_one(Action, action.uid)
+        failed.status, failed.finished_at = "failed", datetime.now(UTC)
+    assert await sweep(console) == [[4]], "not again"
 
 
 async def test_a_lost_primary_is_restarted_as_a_replica(console: Console, agents: FakeAgents) -> None:
@@ -228,7 +255,7 @@ async def test_several_consoles_request_one_revival_after_other_actions(console:
     async with console.store.begin() as session:
         (await session.get_one(Action, other.uid)).status = "completed"
     await asyncio.gather(*(ReplicaRecoveryLoop(console.store, console.bus).sweep() for _ in range(8)))
-    assert [action.name for action in await actions_of_bdb(console)].count(replica_recovery.ACTION_NAME) == 1
+    assert [action.name for action in await actions_of_bdb(console)].count(ActionName.RECOVER_REPLICAS) == 1
 
 
 async def test_a_shard_promoted_during_its_revival_is_not_reported_as_replica(

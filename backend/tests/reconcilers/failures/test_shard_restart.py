@@ -11,11 +11,11 @@ from backend.tests.support import active_database
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.driver.interfaces import NodeRef, ShardOutcome
 from shardboard.errors import AgentUnreachable, ApiError
 from shardboard.reconcilers import loop as loops
-from shardboard.reconcilers.failures import shard_restart
 from shardboard.reconcilers.failures.shard_restart import Restart, RestartLoop
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.services.failures import shard_restart as service
@@ -49,16 +49,16 @@ async def set_persistence(console: Console, how: str) -> None:
 @asynccontextmanager
 async def running(console: Console) -> AsyncIterator[None]:
     loop = ActionLoop(
-        console.store, console.bus, {shard_restart.ACTION_NAME: Restart(console.store, console.agents)}, "test"
+        console.store, console.bus, {ActionName.RESTART_SHARDS: Restart(console.store, console.agents)}, "test"
     )
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RestartLoop(console.store, console.bus).run())]
     try:
         yield
     finally:
-        working = list(loop._tasks.values())
+        open_tasks = list(loop._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *working, return_exceptions=True)
+        await asyncio.gather(*tasks, *open_tasks, return_exceptions=True)
 
 
 async def actions_of_bdb(console: Console) -> Sequence[Action]:
@@ -68,7 +68,7 @@ async def actions_of_bdb(console: Console) -> Sequence[Action]:
 
 async def is_over(console: Console) -> bool:
     action_rows = await actions_of_bdb(console)
-    return bool(action_rows) and all(each.status not in actions.OPEN_STATUSES for each in action_rows)
+    return bool(action_rows) and all(each.status not in OPEN_STATUSES for each in action_rows)
 
 
 async def events_of_type(console: Console, type_: str) -> list[Event]:

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 from backend.tests.support import active_database
+from backend.tests.support.previous_actions import store_as_previous_release
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
-from shardboard.reconcilers.failures import stale_primaries
 from shardboard.reconcilers.failures.stale_primaries import DemoteStalePrimaries, StalePrimaryLoop
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.state.alerting import events
@@ -34,15 +35,21 @@ async def sweep(console: Console) -> Sequence[Action]:
         return await actions.list_for_bdb(session, active_database.BDB)
 
 
-async def test_a_stale_primary_is_demoted(console: Console, agents: FakeAgents) -> None:
+@pytest.mark.parametrize("previous_release", [False, True])
+async def test_a_stale_primary_is_demoted(console: Console, agents: FakeAgents, previous_release: bool) -> None:
     await active_database.create_active_database(console, agents, 1, sharding=False)
     assert await sweep(console) == []
     await replace_primary(console)
     [action] = await sweep(console)
-    assert (action.name, action.params) == (stale_primaries.ACTION_NAME, {"shards": [1]})
+    assert (action.name, action.params) == (ActionName.DEMOTE_STALE_PRIMARIES, {"shards": [1]})
     assert len(await sweep(console)) == 1, "once"
+    if previous_release:
+        await store_as_previous_release(console, action.uid)
     loop = ActionLoop(
-        console.store, console.bus, {stale_primaries.ACTION_NAME: DemoteStalePrimaries(console.store, agents)}, "test"
+        console.store,
+        console.bus,
+        {ActionName.DEMOTE_STALE_PRIMARIES: DemoteStalePrimaries(console.store, agents)},
+        "test",
     )
     task = asyncio.create_task(loop.run())
 

@@ -58,7 +58,7 @@ class SlotMovingAgents(ReplicatingAgents):
         self.max_concurrent = max(self.max_concurrent, self._concurrent)
         self._concurrent -= 1
         if request.uid in self.stuck_sources:
-            return SlotsMoved(count=0, keys=0, reason="no answer to MIGRATE")
+            return SlotsMoved(count=0, keys=0, reason="no reply to MIGRATE")
         source = self.running[node.uid].get(request.uid)
         if source is None or source.uid in self.died or self.failure:
             return SlotsMoved(count=0, keys=0, reason=self.failure or f"shard {request.uid} does not run here")
@@ -71,10 +71,10 @@ class SlotMovingAgents(ReplicatingAgents):
             assert self.migrating.get(slot, ("", request.target_engine_id))[1] == request.target_engine_id
             self.migrating.pop(slot, None)
             self.owners[slot] = request.target_engine_id
-        moved = len(requested[: self.batch_size])
+        moved_count = len(requested[: self.batch_size])
         for slot in requested[self.batch_size : self.batch_size + 1]:
             self.migrating[slot] = (source.engine_id, request.target_engine_id)
-        return SlotsMoved(count=moved, keys=10 * moved, rest=self.pause)
+        return SlotsMoved(count=moved_count, keys=10 * moved_count, pause=self.pause)
 
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         """Remove shards in any order. None of them may have slots or be the end of a migration."""

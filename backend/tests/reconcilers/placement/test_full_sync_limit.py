@@ -63,13 +63,13 @@ async def waits(console: Console, count: int) -> bool:
 async def test_syncs_of_other_actions_count_until_the_action_ends(console: Console) -> None:
     await set_sync_limit(console, 1)
     first, second = await start_action(console), await start_action(console)
-    found = await asyncio.gather(
+    admissions = await asyncio.gather(
         full_sync_limit.admit_syncs(console.store, first, [Transfer(4, 2, 1)]),
         full_sync_limit.admit_syncs(console.store, second, [Transfer(5, 3, 2)]),
     )
-    assert sorted(map(len, found)) == [0, 1]
-    holder, other = (first, second) if found[0] else (second, first)
-    waiting = Transfer(5, 3, 2) if found[0] else Transfer(4, 2, 1)
+    assert sorted(map(len, admissions)) == [0, 1]
+    holder, other = (first, second) if admissions[0] else (second, first)
+    waiting = Transfer(5, 3, 2) if admissions[0] else Transfer(4, 2, 1)
     assert await full_sync_limit.admit_syncs(console.store, other, [waiting]) == set()
     async with console.store.begin() as session:
         (await session.get_one(Action, holder.uid)).status = "failed"
@@ -78,12 +78,12 @@ async def test_syncs_of_other_actions_count_until_the_action_ends(console: Conso
 
 async def test_a_completed_sync_admits_the_next_one(console: Console) -> None:
     await set_sync_limit(console, 1)
-    mine = await start_action(console)
-    assert await full_sync_limit.admit_syncs(console.store, mine, [Transfer(4, 2, 1), Transfer(5, 2, 3)]) == {4}
-    assert await full_sync_limit.admit_syncs(console.store, mine, [Transfer(5, 2, 3), Transfer(4, 2, 1)]) == {4}, (
-        "the admitted sync continues"
-    )
-    assert await full_sync_limit.admit_syncs(console.store, mine, [Transfer(5, 2, 3)]) == {5}
+    own_action = await start_action(console)
+    assert await full_sync_limit.admit_syncs(console.store, own_action, [Transfer(4, 2, 1), Transfer(5, 2, 3)]) == {4}
+    assert await full_sync_limit.admit_syncs(console.store, own_action, [Transfer(5, 2, 3), Transfer(4, 2, 1)]) == {
+        4
+    }, "the admitted sync continues"
+    assert await full_sync_limit.admit_syncs(console.store, own_action, [Transfer(5, 2, 3)]) == {5}
 
 
 async def test_a_node_can_have_a_higher_limit_than_the_cluster(console: Console) -> None:
@@ -91,9 +91,9 @@ async def test_a_node_can_have_a_higher_limit_than_the_cluster(console: Console)
     async with console.store.begin() as session:
         for node in await nodes.list_all(session):
             node.config = {"max_slave_full_syncs": 2 if node.uid < 3 else 0}
-    mine = await start_action(console)
+    own_action = await start_action(console)
     both = [Transfer(4, 2, 1), Transfer(5, 2, 1), Transfer(6, 2, 3)]
-    assert await full_sync_limit.admit_syncs(console.store, mine, both) == {4, 5}
+    assert await full_sync_limit.admit_syncs(console.store, own_action, both) == {4, 5}
 
 
 @pytest.mark.parametrize(("phase", "admitted"), [("waiting", True), ("transfer", False), ("load", False)])
@@ -102,13 +102,15 @@ async def test_syncs_without_an_action_count_while_they_copy(console: Console, p
     details = {"open": True, "primary": 2, "phase": phase}
     async with console.store.begin() as session:
         events.record(session, "resync", "", source="shard", node_uid=3, shard_uid=5, details=details)
-    mine = await start_action(console)
-    assert await full_sync_limit.admit_syncs(console.store, mine, [Transfer(4, 2, 1)]) == ({4} if admitted else set())
+    own_action = await start_action(console)
+    assert await full_sync_limit.admit_syncs(console.store, own_action, [Transfer(4, 2, 1)]) == (
+        {4} if admitted else set()
+    )
 
 
 async def test_an_action_without_its_lease_is_not_admitted(console: Console) -> None:
     await set_sync_limit(console, 1)
-    mine = await start_action(console)
+    own_action = await start_action(console)
     async with console.store.begin() as session:
-        (await session.get_one(Action, mine.uid)).lease_token = "other"
-    assert await full_sync_limit.admit_syncs(console.store, mine, [Transfer(4, 2, 1)]) == set()
+        (await session.get_one(Action, own_action.uid)).lease_token = "other"
+    assert await full_sync_limit.admit_syncs(console.store, own_action, [Transfer(4, 2, 1)]) == set()

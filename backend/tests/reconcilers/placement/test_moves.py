@@ -11,9 +11,11 @@ from backend.tests.reconcilers.loop_helpers import ADMIN, Gate, GatedAgents, Gat
 from backend.tests.reconcilers.placement.fake_engines import ReplicatingAgents
 from backend.tests.support import active_database
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.previous_actions import store_as_previous_release
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.placement import moves
@@ -22,7 +24,6 @@ from shardboard.reconcilers.placement.shard_removal import RemovalLoop
 from shardboard.services.cluster import actions as action_service
 from shardboard.services.placement import shard_migration
 from shardboard.state.alerting import events
-from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.cluster import Cluster
 from shardboard.state.databases import shards
@@ -72,15 +73,15 @@ async def running(
     console: Console, *, agents: Any = None, store: Any = None, instance: str = "test"
 ) -> AsyncIterator[None]:
     store, agents = store or console.store, agents or console.agents
-    loop = ActionLoop(store, console.bus, {moves.MIGRATE: MoveShards(store, agents)}, instance)
+    loop = ActionLoop(store, console.bus, {ActionName.MIGRATE_SHARDS: MoveShards(store, agents)}, instance)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RemovalLoop(store, console.bus, agents).run())]
     try:
         yield
     finally:
-        working = list(loop._tasks.values())
+        open_tasks = list(loop._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *working, return_exceptions=True)
+        await asyncio.gather(*tasks, *open_tasks, return_exceptions=True)
 
 
 async def migrate(console: Console, uid: int, target: int) -> str:
@@ -96,7 +97,7 @@ async def read(console: Console, uid: str) -> Action:
 
 
 async def is_over(console: Console, uid: str) -> bool:
-    return (await read(console, uid)).status not in actions.OPEN_STATUSES
+    return (await read(console, uid)).status not in OPEN_STATUSES
 
 
 async def no_absent_shards(console: Console) -> bool:
@@ -132,6 +133,18 @@ async def free_node(console: Console) -> int:
 
 async def shard_with_role(console: Console, role: str) -> Shard:
     return next(row for row in await pair(console) if row.current_role == role)
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_move_of_the_previous_release_continues(console: Console, agents: ReplicatingAgents) -> None:
+    target = await free_node(console)
+    uid = await migrate(console, (await shard_with_role(console, "master")).uid, target)
+    await store_as_previous_release(console, uid)
+    async with running(console):
+        await wait_until(lambda: is_over(console, uid))
+        await wait_until(lambda: no_absent_shards(console))
+    assert (await read(console, uid)).status == "completed"
+    assert (await check_pair(console, agents))[target] == "master"
 
 
 @pytest.mark.usefixtures("shop")
@@ -193,7 +206,7 @@ async def test_cancelled_at_every_step_no_partial_result_is_left(
             completed = await _completes_before_gate(gate, lambda uid=uid: is_over(console, uid))
             async with console.store.begin() as session:
                 action = await session.get_one(Action, uid)
-                if action.status in actions.OPEN_STATUSES:  # otherwise, the removal after the action is at the gate
+                if action.status in OPEN_STATUSES:  # otherwise, the removal after the action is at the gate
                     await action_service.cancel(session, action, ADMIN)
             gate.opened.set()
             await wait_until(lambda uid=uid: is_over(console, uid))

@@ -3,22 +3,25 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from backend.tests.reconcilers.loop_helpers import ADMIN
 from backend.tests.reconcilers.placement.fake_engines import ReplicatingAgents
 from backend.tests.support import active_database
+from backend.tests.support.previous_actions import store_as_previous_release
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.actions import movement
-from shardboard.actions import switch_back as orders
+from shardboard.actions.move_parameters import FailedHandover, HandoverParameters
+from shardboard.actions.parameters import write
 from shardboard.console import Console
 from shardboard.contract import CommandResult, ShardCommand
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.driver import planned_failover as machines
 from shardboard.driver.interfaces import NodeRef
 from shardboard.reconcilers import loop as loops
-from shardboard.reconcilers.failures import failover
 from shardboard.reconcilers.failures.failover import RequestedFailover
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.placement import moves, planned_failover, switch_back
@@ -107,8 +110,8 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 async def shop(console: Console, agents: VotingEngines, nodes: object) -> None:
     await active_database.create_active_database(console, agents)
     agents.primary_of = {3 + uid: uid for uid in (1, 2, 3)}
-    for node, held in agents.running.items():
-        agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in held.items()}
+    for node, specs in agents.running.items():
+        agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in specs.items()}
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
 
@@ -116,17 +119,17 @@ async def shop(console: Console, agents: VotingEngines, nodes: object) -> None:
 @asynccontextmanager
 async def running(console: Console) -> AsyncIterator[None]:
     steps = {
-        failover.REQUESTED_FAILOVER: RequestedFailover(console.store, console.agents, lambda _: None),
-        orders.ACTION_NAME: MoveShards(console.store, console.agents),
+        ActionName.SHARD_FAILOVER: RequestedFailover(console.store, console.agents, lambda _: None),
+        ActionName.SWITCH_BACK: MoveShards(console.store, console.agents),
     }
     loop = ActionLoop(console.store, console.bus, steps, "test")
     task = asyncio.create_task(loop.run())
     try:
         yield
     finally:
-        working = list(loop._tasks.values())
+        tasks = list(loop._tasks.values())
         task.cancel()
-        await asyncio.gather(task, *working, return_exceptions=True)
+        await asyncio.gather(task, *tasks, return_exceptions=True)
 
 
 async def request_handovers(console: Console) -> None:
@@ -139,7 +142,7 @@ async def request_moves(console: Console) -> None:
     """Request the same failovers as a list of moves, as maintenance, rebalance and the return of primaries do."""
     async with console.store.begin() as session:
         for uid in (4, 5, 6):
-            (await session.get_one(Shard, uid)).leads_again = True
+            (await session.get_one(Shard, uid)).should_regain_primary = True
         view = await movement.locked_view(session)
         await switch_back._schedule(session, view, active_database.BDB)
 
@@ -147,7 +150,7 @@ async def request_moves(console: Console) -> None:
 async def is_over(console: Console) -> bool:
     async with console.store.read() as session:
         action_rows = await actions.list_for_bdb(session, active_database.BDB)
-    return bool(action_rows) and all(each.status not in actions.OPEN_STATUSES for each in action_rows)
+    return bool(action_rows) and all(each.status not in OPEN_STATUSES for each in action_rows)
 
 
 async def action_status(console: Console) -> str:
@@ -166,6 +169,21 @@ async def perform(console: Console, submit: Any) -> None:
     async with running(console):
         await wait_until(lambda: is_over(console))
     assert await action_status(console) == "completed"
+
+
+@pytest.mark.parametrize("submit", [request_handovers, request_moves])
+async def test_actions_of_the_previous_release_continue(console: Console, agents: VotingEngines, submit: Any) -> None:
+    await submit(console)
+    async with console.store.begin() as session:
+        [action] = await actions.list_for_bdb(session, active_database.BDB)
+        write(action, HandoverParameters(failed_handovers={4: FailedHandover(2, datetime.now(UTC))}))
+    await store_as_previous_release(console, action.uid)
+    async with running(console):
+        await wait_until(lambda: is_over(console))
+    async with console.store.read() as session:
+        [action] = await actions.list_for_bdb(session, active_database.BDB)
+    assert action.status == "completed"
+    assert agents.requested[-1] == 4, "the replica that failed before is last"
 
 
 @pytest.mark.parametrize("submit", [request_handovers, request_moves])
@@ -211,7 +229,7 @@ class TestElections:
         assert agents.requested.count(4) == 3
         assert agents.requested[:3] != [4, 4, 4]  # the others do not wait for it
         failures = await events_of_type(console, "shard_handover_failed")
-        assert [(each.details["lost"], each.details["heir"], each.details["tries"]) for each in failures] == [
+        assert [(each.details["lost"], each.details["promoted"], each.details["attempts"]) for each in failures] == [
             (1, 4, 1),
             (1, 4, 2),
         ]

@@ -12,9 +12,11 @@ from backend.tests.reconcilers.loop_helpers import ADMIN, Gate, GatedAgents, Gat
 from backend.tests.reconcilers.placement.fake_slot_engines import SlotMovingAgents
 from backend.tests.support import active_database
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.previous_actions import store_as_previous_release
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.domain.placement import resharding as domain
 from shardboard.domain.placement import slots
 from shardboard.reconcilers import loop as loops
@@ -25,7 +27,6 @@ from shardboard.reconcilers.placement.shard_removal import RemovalLoop
 from shardboard.services.cluster import actions as action_service
 from shardboard.services.databases import bdbs as service
 from shardboard.state.alerting import events
-from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.cluster import Cluster
 from shardboard.state.databases import shards
@@ -54,8 +55,8 @@ async def shop(console: Console, agents: SlotMovingAgents, nodes: object) -> Non
     """Primaries 1, 2, 3 with replicas 4, 5, 6, spread over the three nodes."""
     await active_database.create_active_database(console, agents, 3)
     agents.primary_of = {3 + uid: uid for uid in (1, 2, 3)}
-    for node, held in agents.running.items():
-        agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in held.items()}
+    for node, specs in agents.running.items():
+        agents.addresses |= {uid: (f"10.0.0.{node}", spec.port) for uid, spec in specs.items()}
     async with console.store.begin() as session:
         (await session.get_one(Cluster, 1)).next_shard_uid = 7
         for row in await shards.list_for_bdb(session, active_database.BDB):
@@ -68,15 +69,15 @@ async def running(
     console: Console, *, agents: Any = None, store: Any = None, instance: str = "test"
 ) -> AsyncIterator[None]:
     store, agents = store or console.store, agents or console.agents
-    loop = ActionLoop(store, console.bus, {reshard.ACTION_NAME: reshard.Reshard(store, agents)}, instance)
+    loop = ActionLoop(store, console.bus, {ActionName.RESHARD_BDB: reshard.Reshard(store, agents)}, instance)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RemovalLoop(store, console.bus, agents).run())]
     try:
         yield
     finally:
-        working = list(loop._tasks.values())
+        open_tasks = list(loop._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *working, return_exceptions=True)
+        await asyncio.gather(*tasks, *open_tasks, return_exceptions=True)
 
 
 async def start_change(console: Console, **changes: Any) -> str:
@@ -92,7 +93,7 @@ async def read(console: Console, uid: str) -> Action:
 
 
 async def is_over(console: Console, uid: str) -> bool:
-    return (await read(console, uid)).status not in actions.OPEN_STATUSES
+    return (await read(console, uid)).status not in OPEN_STATUSES
 
 
 async def no_absent_shards(console: Console) -> bool:
@@ -107,24 +108,35 @@ async def rows(console: Console) -> list[Shard]:
 
 async def check_slots(console: Console, agents: SlotMovingAgents, context: str = "") -> dict[int, int]:
     """Check that rows and engines agree on all shards and slots. Return the number of slots by pair."""
-    held = await rows(console)
+    current_rows = await rows(console)
     async with console.store.read() as session:
         bdb = await session.get_one(Bdb, active_database.BDB)
     assert (bdb.status, bdb.action_uid) == ("active", None), context
-    assert bdb.shards_count == len({row.pair for row in held}), context
-    assert {uid for specs in agents.running.values() for uid in specs} == {row.uid for row in held}, context
-    assert len(held) == 2 * bdb.shards_count, context
+    assert bdb.shards_count == len({row.pair for row in current_rows}), context
+    assert {uid for specs in agents.running.values() for uid in specs} == {row.uid for row in current_rows}, context
+    assert len(current_rows) == 2 * bdb.shards_count, context
     assert not agents.migrating, f"slots are still migrating, {context}"
-    pair_of = {row.engine_id: row.pair for row in held}
-    owned: dict[int, list[int]] = {row.pair: [] for row in held}
+    pair_of = {row.engine_id: row.pair for row in current_rows}
+    owned: dict[int, list[int]] = {row.pair: [] for row in current_rows}
     for slot in range(slots.SLOTS):
         owned[pair_of[agents.owners[slot]]].append(slot)
-    assert {row.pair: row.slots for row in held} == {pair: slots.render(slots.gather(of)) for pair, of in owned.items()}
-    return {pair: len(of) for pair, of in owned.items()}
+    assert {row.pair: row.slots for row in current_rows} == {
+        pair: slots.render(slots.gather(pair_slots)) for pair, pair_slots in owned.items()
+    }
+    return {pair: len(pair_slots) for pair, pair_slots in owned.items()}
 
 
 def is_even(sizes: dict[int, int]) -> bool:
     return max(sizes.values()) - min(sizes.values()) <= 1
+
+
+async def test_a_reshard_of_the_previous_release_continues(console: Console, agents: SlotMovingAgents) -> None:
+    uid = await start_change(console, shards_count=4)
+    await store_as_previous_release(console, uid)
+    async with running(console):
+        await wait_until(lambda: is_over(console, uid))
+    assert (await read(console, uid)).status == "completed"
+    assert is_even(await check_slots(console, agents))
 
 
 async def test_pairs_are_added(console: Console, agents: SlotMovingAgents) -> None:
@@ -208,7 +220,7 @@ async def test_cancelled_at_every_step_rows_and_engines_agree(
             completed = await _completes_before_gate(gate, lambda uid=uid: is_over(console, uid))
             async with console.store.begin() as session:
                 action = await session.get_one(Action, uid)
-                if action.status in actions.OPEN_STATUSES:  # otherwise, the removal after the action is at the gate
+                if action.status in OPEN_STATUSES:  # otherwise, the removal after the action is at the gate
                     await action_service.cancel(session, action, ADMIN)
             gate.opened.set()
             await wait_until(lambda uid=uid: is_over(console, uid))
@@ -239,7 +251,7 @@ async def test_a_requested_pause_is_kept_unless_the_pace_changes(
     uid = await start_change(console, shards_count=5)
 
     async def is_pausing() -> bool:
-        return bool((await read(console, uid)).params.get("rest_until"))
+        return bool((await read(console, uid)).params.get("pause_until"))
 
     async with running(console):
         await wait_until(is_pausing)
@@ -292,10 +304,10 @@ async def test_a_stuck_source_does_not_delay_others(console: Console, agents: Sl
     agents.stuck_sources = {1}
     uid = await start_change(console, shards_count=4)
     async with running(console):
-        await wait_until(lambda: waits(console, uid, "no answer to MIGRATE"))
-        held = Counter(agents.owners.values())
-        assert held[f"{1:040x}"] == 5461
-        assert held[f"{2:040x}"] == held[f"{3:040x}"] == 4096, "the other sources have moved their slots"
+        await wait_until(lambda: waits(console, uid, "no reply to MIGRATE"))
+        slot_counts = Counter(agents.owners.values())
+        assert slot_counts[f"{1:040x}"] == 5461
+        assert slot_counts[f"{2:040x}"] == slot_counts[f"{3:040x}"] == 4096, "the other sources have moved their slots"
         agents.stuck_sources = set()
         await wait_until(lambda: is_over(console, uid))
     assert is_even(await check_slots(console, agents))

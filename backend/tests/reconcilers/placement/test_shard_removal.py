@@ -26,10 +26,10 @@ async def test_a_frozen_agent_does_not_delay_other_removals(
     thawed = asyncio.Event()
     remove = agents.remove
 
-    async def frozen(node: NodeRef, uids: Sequence[int], **named: Any) -> Any:
+    async def frozen(node: NodeRef, uids: Sequence[int], **keywords: Any) -> Any:
         if node.uid == 1:
             await thawed.wait()
-        return await remove(node, uids, **named)
+        return await remove(node, uids, **keywords)
 
     monkeypatch.setattr(agents, "remove", frozen)
     await active_database.create_active_database(console, agents)
@@ -44,7 +44,7 @@ async def test_a_frozen_agent_does_not_delay_other_removals(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    assert {uid for held in agents.running.values() for uid in held} == {3, 6}
+    assert {uid for specs in agents.running.values() for uid in specs} == {3, 6}
 
 
 async def mark_absent(console: Console, *uids: int) -> None:

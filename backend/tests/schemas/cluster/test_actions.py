@@ -26,7 +26,7 @@ def action(moves: list[Move], **params: Any) -> Action:
         created_at=now,
         deadline_at=now,
         cancelled_by="",
-        params={"moves": [move.param() for move in moves], **params},
+        params={"moves": [move.stored() for move in moves], **params},
     )
 
 
@@ -36,10 +36,10 @@ def rendered_moves(of: Action) -> Any:
 
 def test_remaining_moves_are_rendered() -> None:
     moves = [
-        Move(1, 0, "", leaves=3, newcomer=7, to=2),
-        Move(1, 1, "", newcomer=8, to=3),
-        Move(2, 0, "", leaves=9),
-        Move(1, 2, "", leads=5),
+        Move(1, 0, "", removed=3, new_shard=7, to=2),
+        Move(1, 1, "", new_shard=8, to=3),
+        Move(2, 0, "", removed=9),
+        Move(1, 2, "", promote=5),
     ]
     running = action(moves)
     assert rendered_moves(running) == [
@@ -54,4 +54,4 @@ def test_remaining_moves_are_rendered() -> None:
 
 @pytest.mark.parametrize(("count", "is_shown"), [(0, False), (MAX_MOVES, True), (MAX_MOVES + 1, False)])
 def test_too_many_moves_are_omitted(count: int, is_shown: bool) -> None:
-    assert (rendered_moves(action([Move(1, n, "", leaves=n + 1) for n in range(count)])) is not None) == is_shown
+    assert (rendered_moves(action([Move(1, n, "", removed=n + 1) for n in range(count)])) is not None) == is_shown

@@ -10,7 +10,7 @@ from shardboard.schemas.databases import bdb_fields, bdbs
 from shardboard.schemas.databases.bdbs import Bdb
 from shardboard.state.databases.bdbs import Bdb as BdbRow
 
-WHEN = datetime(2025, 10, 14, 0, 1, 22, tzinfo=UTC)
+CREATED_AT = datetime(2025, 10, 14, 0, 1, 22, tzinfo=UTC)
 
 REFERENCE: dict[str, Any] = {
     "type": "redis",
@@ -111,8 +111,8 @@ def row(**changes: Any) -> Any:
         "action_uid": None,
         "endpoint_nodes": [1, 3],
         "endpoint_retiring": {},
-        "created_at": WHEN,
-        "changed_at": WHEN,
+        "created_at": CREATED_AT,
+        "changed_at": CREATED_AT,
     }
     return BdbRow(**{**fields, **changes})
 

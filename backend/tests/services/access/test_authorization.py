@@ -37,12 +37,12 @@ async def test_password_is_generated_once(store: Store, settings: Settings) -> N
     assert await start(store, settings) is None
     async with store.read() as session:
         (admin,) = await list_all(session)
-        here = await cluster.load(session)
+        cluster_row = await cluster.load(session)
     assert (admin.email, admin.role) == (settings.admin_user, "admin")
     assert await passwords.find_matching_hash(generated, [admin.password_hash])
     assert generated not in admin.password_hash
-    assert (here.name, here.bootstrap_state) == ("shardboard.local", "idle")
-    assert len(here.jwt_secret) >= 64
+    assert (cluster_row.name, cluster_row.bootstrap_state) == ("shardboard.local", "idle")
+    assert len(cluster_row.jwt_secret) >= 64
 
 
 async def test_configured_password_is_used_and_not_returned(store: Store, settings: Settings) -> None:

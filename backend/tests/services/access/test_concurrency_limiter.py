@@ -9,11 +9,11 @@ from shardboard.services.access.concurrency_limiter import ConcurrencyLimiter
 
 
 async def test_concurrency_and_queue_of_one_network_are_limited() -> None:
-    turns, ended = ConcurrencyLimiter(places=3, of_one=2, waiting=4, waiting_of_one=2), asyncio.Event()
+    limiter, ended = ConcurrencyLimiter(places=3, of_one=2, waiting=4, waiting_of_one=2), asyncio.Event()
     inside: list[str] = []
 
     async def work(network: str) -> None:
-        async with turns.slot(network):
+        async with limiter.slot(network):
             inside.append(network)
             await ended.wait()
 
@@ -31,18 +31,18 @@ async def test_concurrency_and_queue_of_one_network_are_limited() -> None:
 
 
 async def test_cancelled_waiter_does_not_block_others() -> None:
-    turns, ended = ConcurrencyLimiter(places=1, of_one=1, waiting=4, waiting_of_one=2), asyncio.Event()
+    limiter, ended = ConcurrencyLimiter(places=1, of_one=1, waiting=4, waiting_of_one=2), asyncio.Event()
 
     async def work(network: str) -> str:
-        async with turns.slot(network):
+        async with limiter.slot(network):
             await ended.wait()
         return network
 
     first = asyncio.create_task(work("a"))
-    waiting = [asyncio.create_task(work(network)) for network in ("a", "b", "c")]
+    tasks = [asyncio.create_task(work(network)) for network in ("a", "b", "c")]
     await asyncio.sleep(0)
-    for task in waiting[:2]:
+    for task in tasks[:2]:
         task.cancel()
     ended.set()
-    assert (await first, await waiting[2]) == ("a", "c")
+    assert (await first, await tasks[2]) == ("a", "c")
     assert await work("a") == "a"

@@ -1,4 +1,4 @@
-"""Tests of failed logins with unknown user names."""
+"""Tests of failed logins with unknown usernames."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from shardboard.services.access.logins import UnknownUserThrottle
 
 
 def test_lockout_of_unknown_names_is_temporary() -> None:
-    """Administrators cannot unlock unknown user names."""
+    """Administrators cannot unlock unknown usernames."""
     throttle, rules = UnknownUserThrottle(), Policy(login_lockout_duration=0)
     for _ in range(rules.login_lockout_threshold):
         assert not throttle.is_throttled("ann", "192.0.2.1")

@@ -29,18 +29,18 @@ def csr() -> str:
     return request.public_bytes(serialization.Encoding.PEM).decode()
 
 
-async def new_token(console: Console) -> str:
+async def new_token(console: Console, addr: str | None = None) -> str:
     async with console.store.begin() as session:
-        return (await create_token(session, console.ca, originator="admin"))[0]
+        return (await create_token(session, console.ca, originator="admin", addr=addr))[0]
 
 
 async def join(
     console: Console, token: str, addr: str = "127.0.1.1", request: str | None = None, *, renews: bool = False
 ) -> JoinResponse:
     certificate_request = csr() if request is None else request
-    applicant = JoinRequest(token, certificate_request, addr, 9700, FACTS, renews_certificates=renews)
+    join_request = JoinRequest(token, certificate_request, addr, 9700, FACTS, renews_certificates=renews)
     async with console.store.begin() as session:
-        return await accept(session, console.ca, applicant)
+        return await accept(session, console.ca, join_request)
 
 
 async def reset_bootstrap(console: Console) -> None:
@@ -66,8 +66,8 @@ async def test_token_contains_the_fingerprint_and_is_stored_as_a_hash(console: C
 @pytest.mark.parametrize(("renews", "days"), [(True, PEER_DAYS), (False, CA_DAYS)])
 async def test_certificate_lifetime_depends_on_renewal_support(console: Console, renews: bool, days: int) -> None:
     admission = await join(console, await new_token(console), renews=renews)
-    ends = x509.load_pem_x509_certificate(admission.certificate.encode()).not_valid_after_utc
-    assert timedelta(days=days - 1) < ends - datetime.now(UTC) < timedelta(days=days + 1)
+    expiry = x509.load_pem_x509_certificate(admission.certificate.encode()).not_valid_after_utc
+    assert timedelta(days=days - 1) < expiry - datetime.now(UTC) < timedelta(days=days + 1)
 
 
 async def test_join_creates_a_node_and_completes_the_bootstrap(console: Console, bus: Bus) -> None:
@@ -79,11 +79,11 @@ async def test_join_creates_a_node_and_completes_the_bootstrap(console: Console,
     assert (admission.node_uid, admission.ca) == (1, console.ca.ca_pem)
     async with console.store.read() as session:
         node = await nodes.by_uid(session, 1)
-        here = await cluster.load(session)
+        cluster_row = await cluster.load(session)
         (event,) = [e for e in await events.page(session, newest_first=False) if e.type == "node_joined"]
     assert node is not None
     assert (node.addr, node.agent_port, node.agent_status, node.facts) == ("127.0.0.2", 9700, "connected", FACTS)
-    assert (here.bootstrap_state, here.name) == ("completed", admission.cluster_name)
+    assert (cluster_row.bootstrap_state, cluster_row.name) == ("completed", admission.cluster_name)
     assert (event.node_uid, event.description) == (1, "Node 1 (127.0.0.2) joined the cluster.")
 
 
@@ -130,10 +130,23 @@ async def test_invalid_tokens_are_rejected(console: Console, token: str) -> None
 
 async def test_join_with_the_same_address_returns_the_same_node(console: Console) -> None:
     first = await join(console, await new_token(console))
-    second = await join(console, await new_token(console))
+    second = await join(console, await new_token(console, "127.0.1.1"))
     assert second.node_uid == first.node_uid
     assert second.certificate != first.certificate
     assert (await join(console, await new_token(console), "127.0.0.2")).node_uid == 2
+
+
+async def test_address_of_an_existing_node_requires_a_token_for_it(console: Console) -> None:
+    await join(console, await new_token(console))
+    token = await new_token(console)
+    with pytest.raises(NotAcceptable, match=r"Node 1 already has the address 127\.0\.1\.1") as refusal:
+        await join(console, token)
+    assert refusal.value.field == "addr"
+    with pytest.raises(Unauthorized, match="for another address"):
+        await join(console, await new_token(console, "127.0.0.9"))
+    async with console.store.read() as session:
+        assert [event.type for event in await events.page(session, newest_first=True)].count("node_joined") == 1
+    assert (await join(console, token, "127.0.0.2")).node_uid == 2, "the token was not used up"
 
 
 @pytest.mark.parametrize(

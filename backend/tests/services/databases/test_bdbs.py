@@ -13,14 +13,16 @@ from shardboard.state.databases import shards
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
 
-WHO = Principal("admin@example.org", "admin")
+PRINCIPAL = Principal("admin@example.org", "admin")
 
 pytestmark = [pytest.mark.store, pytest.mark.usefixtures("nodes")]
 
 
 async def create(console: Console, **fields: Any) -> tuple[Bdb, list[Shard]]:
     async with console.store.begin() as session:
-        bdb, rows = await service.create(session, {"name": "db", "memory_size": 2**30, **fields}, WHO)
+        bdb, rows = await service.create(
+            session, {"name": "db", "memory_size": 2**30, **fields}, PRINCIPAL, allow_duplicate_name=True
+        )
         return bdb, list(rows)
 
 
@@ -50,7 +52,7 @@ async def test_replica_has_the_slots_of_its_primary_on_another_node(console: Con
 async def test_ports_of_databases_being_deleted_stay_reserved(console: Console) -> None:
     first, rows = await create(console)
     async with console.store.begin() as session:
-        await service.delete(session, first.uid, WHO)
+        await service.delete(session, first.uid, PRINCIPAL)
     second, second_rows = await create(console, use_nodes=[str(rows[0].node_uid)])
     assert second.port == first.port + 1
     assert second_rows[0].bus_port == rows[0].bus_port + 1
@@ -58,7 +60,7 @@ async def test_ports_of_databases_being_deleted_stay_reserved(console: Console) 
 
 async def test_reserved_ports_of_the_cluster_are_skipped(console: Console) -> None:
     async with console.store.begin() as session:
-        await cluster.update(session, {"reserved_ports": [12000, 12001]}, WHO)
+        await cluster.update(session, {"reserved_ports": [12000, 12001]}, PRINCIPAL)
     bdb, _ = await create(console)
     assert bdb.port == 12002
 
@@ -79,7 +81,7 @@ async def test_unavailable_and_closed_nodes_get_no_shards(console: Console) -> N
 
 async def test_dry_run_changes_no_counters(console: Console) -> None:
     async with console.store.begin() as session:
-        bdb, _ = await service.create(session, {"name": "db", "memory_size": 2**30}, WHO, dry_run=True)
+        bdb, _ = await service.create(session, {"name": "db", "memory_size": 2**30}, PRINCIPAL, dry_run=True)
     assert bdb.uid == 1
     async with console.store.read() as session:
         assert await shards.list_occupying(session) == []

@@ -73,10 +73,10 @@ async def test_open_span_follows_the_details(store: Store) -> None:
         assert [each.uid for each in await events.list_open_spans(session, "resync")] == [span.uid]
         assert await events.open_span(session, "resync", shard_uid=2) is None
     async with store.begin() as session:
-        found = await events.open_span(session, "resync", shard_uid=1)
-        assert found is not None
-        found.details = {**found.details, "open": False}
-        found.ended_at = NOW
+        found_span = await events.open_span(session, "resync", shard_uid=1)
+        assert found_span is not None
+        found_span.details = {**found_span.details, "open": False}
+        found_span.ended_at = NOW
     async with store.read() as session:
         assert not await events.list_open_spans(session, "resync")
 
@@ -103,8 +103,8 @@ async def test_spans_overlapping_an_interval_are_found(store: Store) -> None:
             names.append(name)
             record_span(session, start, ended, open=is_open)
     async with store.read() as session:
-        found = await events.list_overlapping(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=10)
-        assert [names[each.uid - 1] for each in found] == [
+        spans = await events.list_overlapping(session, ["resync"], NOW - 2 * HOUR, NOW - HOUR, limit=10)
+        assert [names[each.uid - 1] for each in spans] == [
             "reaches in",
             "around",
             "open",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shardboard.console import Console
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import MAX_ATTEMPTS, Action
 
@@ -14,15 +15,15 @@ NOW = datetime.now(UTC)
 
 
 def action(number: int, name: str = "SMFailover", status: str = "failed", bdb_uid: int = 1) -> Action:
-    at = NOW - timedelta(minutes=number)
+    created_at = NOW - timedelta(minutes=number)
     return Action(
         uid=f"{bdb_uid}-{name}-{number}",
         name=name,
         object_type="bdb",
         object_uid=bdb_uid,
         status=status,
-        created_at=at,
-        deadline_at=at,
+        created_at=created_at,
+        deadline_at=created_at,
     )
 
 
@@ -36,5 +37,14 @@ async def test_open_actions_are_found_regardless_of_age(console: Console) -> Non
             "1-SMReshard-900",
             "1-SMFailover-901",
         ]
-        attempts = await actions.list_attempts_for_bdb(session, 1, "SMFailover")
+        attempts = await actions.list_attempts_for_bdb(session, 1, ActionName.FAILOVER)
     assert [each.uid for each in attempts] == [f"1-SMFailover-{number}" for number in range(MAX_ATTEMPTS)]
+
+
+async def test_attempts_of_the_previous_release_are_found(console: Console) -> None:
+    async with console.store.begin() as session:
+        session.add_all([action(1, name="SMReviveReplicas"), action(2, name="SMRecoverReplicas"), action(3)])
+    async with console.store.read() as session:
+        attempts = await actions.list_attempts_for_bdb(session, 1, ActionName.RECOVER_REPLICAS)
+    assert [each.name for each in attempts] == ["SMReviveReplicas", "SMRecoverReplicas"]
+    assert {each.current_name for each in attempts} == {ActionName.RECOVER_REPLICAS}

@@ -1,0 +1,33 @@
+"""Tests of texts in messages, reports and exports."""
+
+import pytest
+
+from shardboard.domain.text import csv_text, markdown_text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("orders & carts", "orders &amp; carts"),
+        ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)&gt;"),
+        ("[a](javascript:alert(1))", "\\[a\\](javascript:alert(1))"),
+        ("![](http://example.org/track)", "!\\[\\](http://example.org/track)"),
+        ("a|b\\|c", "a\\|b\\\\\\|c"),
+        ("a\r\n# b", "a  # b"),
+        ("&lt;b>", "&amp;lt;b&gt;"),
+        ("`code`", "\\`code\\`"),
+        ("redis:5 → redis:6, 5,461 slots", "redis:5 → redis:6, 5,461 slots"),
+    ],
+)
+def test_markdown_shows_texts_as_they_are(text: str, expected: str) -> None:
+    assert markdown_text(text) == expected
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_csv_texts_are_not_formulas(text: str) -> None:
+    assert csv_text(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["", "read", "a=b", "1+1", " =1"])
+def test_other_csv_texts_do_not_change(text: str) -> None:
+    assert csv_text(text) == text
