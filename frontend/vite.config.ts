@@ -46,9 +46,6 @@ const TESTS = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
   .filter((path) => /\.test\.tsx?$/.test(path))
   .map((path) => ({ path: `src/${path}`, source: readFileSync(`${SOURCE}/${path}`, 'utf8') }));
 
-/** Module mocks would affect other tests, so test files with mocks run isolated. */
-const isMocking = (source: string) => source.includes('vi.mock(');
-
 /** Tests that need a DOM start with the line `// @dom`. */
 const needsDom = (source: string) => source.startsWith('// @dom\n');
 
@@ -87,30 +84,23 @@ export default defineConfig({
     hookTimeout: 180_000,
     // Loading modules and creating a DOM take ten times as long as the tests, and each worker does both.
     maxWorkers: 1,
+    isolate: false,
+    // The icons are six thousand modules, which take seconds to load. The same package contains them as one CommonJS file.
+    alias: { '@tabler/icons-react': createRequire(import.meta.url).resolve('@tabler/icons-react') },
     projects: [
       {
         extends: true,
         test: {
           name: 'pure',
-          isolate: false,
-          include: testFiles((source) => !needsDom(source) && !isMocking(source)),
+          include: testFiles((source) => !needsDom(source)),
         },
       },
       {
         extends: true,
         test: {
           name: 'dom',
-          isolate: false,
           environment: './src/test.environment.ts',
-          include: testFiles((source) => needsDom(source) && !isMocking(source)),
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'mocking',
-          environment: './src/test.environment.ts',
-          include: testFiles(isMocking),
+          include: testFiles(needsDom),
         },
       },
     ],

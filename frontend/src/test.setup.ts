@@ -1,5 +1,8 @@
-/** Stubs for browser APIs that Mantine uses and jsdom lacks. Tests of pure code run without a DOM and skip them. */
-import { afterEach } from 'vitest';
+/** Fresh modules for each test file, and stubs for browser APIs that Mantine uses and jsdom lacks. Pure tests have no DOM. */
+import { afterEach, vi } from 'vitest';
+
+// Test files share one process. Modules that were loaded with the mocks of one file must not be used by the next.
+vi.resetModules();
 
 if (typeof window !== 'undefined') {
   const { cleanup, configure } = await import('@testing-library/react');

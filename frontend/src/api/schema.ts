@@ -462,10 +462,33 @@ export interface paths {
          * Rebalance database
          * @description Move shards so that they match the placement policy, with as few copies as possible.
          *
-         *     A dry run returns the resulting placement of each shard pair. Required role: `admin`, `cluster_member` or `db_member`.
+         *     A dry run returns the resulting placement of each replication pair. Required role: `admin`, `cluster_member` or `db_member`.
          */
         put: operations["rebalance_bdb_v1_bdbs__uid__actions_rebalance_put"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/repair": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Repair database
+         * @description Take over the shards and slots that serve the database, and start its missing shards. Shards of which no copy exists are
+         *     started without data, which requires `confirm`.
+         *
+         *     Required role: `admin`.
+         */
+        post: operations["repair_database_v1_bdbs__uid__actions_repair_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -526,7 +549,7 @@ export interface paths {
          * Revamp Bdb
          * @description Change the shape of a database, and distribute the slots evenly.
          *
-         *     A dry run returns the blueprint: the nodes and slots of each shard pair after the change. Required role: `admin`,
+         *     A dry run returns the blueprint: the nodes and slots of each replication pair after the change. Required role: `admin`,
          *     `cluster_member` or `db_member`.
          */
         put: operations["revamp_bdb_v1_bdbs__uid__actions_revamp_put"];
@@ -1208,6 +1231,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bootstrap/join_conflict": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report join conflict
+         * @description Record that an agent ignores its join token because it belongs to another console.
+         *
+         *     Authenticated by the join token in the body, which remains valid.
+         */
+        post: operations["report_join_conflict_v1_bootstrap_join_conflict_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bootstrap/validate/{action}": {
         parameters: {
             query?: never;
@@ -1237,7 +1282,7 @@ export interface paths {
         };
         /**
          * Get CA certificate
-         * @description Return the console's CA certificate (PEM). Compare its fingerprint with the one in the join token before you trust it.
+         * @description Return the certificate of the console CA (PEM). Compare its fingerprint with the one in the join token before you trust it.
          *
          *     No credentials are required.
          */
@@ -1261,7 +1306,7 @@ export interface paths {
          * Get CA bundle
          * @description Return all CA certificates (PEM) that browsers and clients of TLS endpoints have to trust.
          *
-         *     While the console's CA is being replaced, these are the previous and the next one. For a CA that an external CA has signed, the
+         *     While the console CA is being replaced, these are the previous and the next one. For a CA that an external CA has signed, the
          *     bundle also contains the certificates above it, including the root if it is known. No credentials are required.
          */
         get: operations["get_ca_bundle_v1_ca_bundle_get"];
@@ -2097,7 +2142,7 @@ export interface paths {
          * @description Return the number of requests by latency and time from `from` to `to`: columns of time, rows of a logarithmic latency scale.
          *
          *     Counts are sums of stored histograms, in the finest resolution that covers the time range. Latency is measured at the endpoints.
-         *     The bounds of rows are accurate to 1.5 %.
+         *     The bounds of rows are accurate to 1.5%.
          */
         get: operations["get_latency_history_v1_history_latency_get"];
         put?: never;
@@ -2294,13 +2339,13 @@ export interface paths {
         get: operations["get_mapping_v1_ldap_mappings__uid__get"];
         /**
          * Update LDAP mapping
-         * @description Change an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`.
+         * @description Change an LDAP mapping. The change applies to a user at the next sign-in. Required role: `admin` or `user_manager`.
          */
         put: operations["update_mapping_v1_ldap_mappings__uid__put"];
         post?: never;
         /**
          * Delete LDAP mapping
-         * @description Delete an LDAP mapping. The change applies to a user at the next login. Required role: `admin` or `user_manager`.
+         * @description Delete an LDAP mapping. The change applies to a user at the next sign-in. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_mapping_v1_ldap_mappings__uid__delete"];
         options?: never;
@@ -2447,7 +2492,7 @@ export interface paths {
         };
         /**
          * Get Modules
-         * @description Return an empty list. Modules cannot be uploaded; the agents install the flash tier.
+         * @description Return an empty list. Modules cannot be uploaded; the agents install the flash module.
          */
         get: operations["get_modules_v1_modules_get"];
         put?: never;
@@ -2777,8 +2822,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fail over all primaries of node
-         * @description Fail over all primaries of the node to their replicas on other nodes. Required role: `admin`.
+         * Switch over all primaries of node
+         * @description Switch all primaries of the node over to their replicas on other nodes. Required role: `admin`.
          */
         post: operations["switch_over_node_v1_nodes__uid__actions_enslave_node_post"];
         delete?: never;
@@ -2820,7 +2865,7 @@ export interface paths {
         put?: never;
         /**
          * Start maintenance
-         * @description Start maintenance of a node: its primaries fail over, its replicas move to other nodes, and it gets no new shards.
+         * @description Start maintenance of a node: its primaries are switched over, its replicas move to other nodes, and it gets no new shards.
          *
          *     Required role: `admin`.
          */
@@ -3313,10 +3358,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create second-factor secret at sign-in
-         * @description Return a new secret for the authenticator app of a user who cannot sign in without a second factor.
+         * Create two-factor secret at sign-in
+         * @description Return a new secret for the authenticator app of a user who cannot sign in without two-factor authentication.
          *
-         *     Nothing changes until the secret is sent back with a code. Authenticated by the user name and password in the body.
+         *     Nothing changes until the secret is sent back with a code. Authenticated by the username and password in the body.
          */
         post: operations["create_sign_in_secret_v1_session_second_factor_post"];
         delete?: never;
@@ -3415,8 +3460,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fail over several shards
-         * @description Fail over several primaries of one database to their replicas.
+         * Switch over several shards
+         * @description Switch several primaries of one database over to their replicas.
          *
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
@@ -3559,8 +3604,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fail over shard
-         * @description Fail over a primary to its replica.
+         * Switch over shard
+         * @description Switch a primary over to its replica.
          *
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
@@ -3688,7 +3733,7 @@ export interface paths {
          * Stream samples and changes
          * @description Stream samples and changes as server-sent events.
          *
-         *     The stream ends when the login becomes invalid. Returns 503 `busy` if the user has too many open streams.
+         *     The stream ends when the credentials become invalid. Returns 503 `busy` if the user has too many open streams.
          */
         get: operations["stream_v1_stream_get"];
         put?: never;
@@ -3796,7 +3841,7 @@ export interface paths {
         put?: never;
         /**
          * Create token
-         * @description Create a token for scripts. Requires a user name and password, by HTTP Basic or in the body; the body takes precedence.
+         * @description Create a token for scripts. Requires a username and password, by HTTP Basic or in the body; the body takes precedence.
          */
         post: operations["create_token_v1_users_authorize_post"];
         delete?: never;
@@ -3822,7 +3867,7 @@ export interface paths {
         put: operations["replace_passwords_v1_users_password_put"];
         /**
          * Add Password
-         * @description Add a password. A user can have up to five. Logins with the other passwords stay valid.
+         * @description Add a password. A user can have up to five. Sessions and tokens of the other passwords stay valid.
          *
          *     To change a password without an interruption, add the new password, update all programs and remove the old password.
          */
@@ -3831,7 +3876,7 @@ export interface paths {
          * Remove Password
          * @description Remove a password, unless it is the only one. Ends the sessions and tokens that were created with it.
          *
-         *     A wrong password counts as a failed login.
+         *     A wrong password counts as a failed sign-in.
          */
         delete: operations["remove_password_v1_users_password_delete"];
         options?: never;
@@ -3875,7 +3920,7 @@ export interface paths {
          */
         put: operations["turn_on_second_factor_v1_users_second_factor_put"];
         /**
-         * Create second-factor secret
+         * Create two-factor secret
          * @description Return a new secret for the authenticator app of the signed-in user. Nothing changes yet.
          */
         post: operations["create_second_factor_secret_v1_users_second_factor_post"];
@@ -4420,7 +4465,7 @@ export interface components {
             uid: number;
             /**
              * Username
-             * @description User name; for a rejected login, the claimed user name.
+             * @description Username; for a rejected sign-in, the claimed username.
              */
             username: string;
         };
@@ -4505,6 +4550,11 @@ export interface components {
              * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
              */
             memory_size: number;
+            /**
+             * Mismatch
+             * @description How its shards differ from the store; missing if they agree. `POST /v1/bdbs/{uid}/actions/repair` repairs it (extension).
+             */
+            mismatch?: string;
             /** Name */
             name: string;
             /** Oss Cluster */
@@ -4685,7 +4735,7 @@ export interface components {
             bigstore?: boolean;
             /**
              * Bigstore Ram Size
-             * @description RAM limit of a database on flash in bytes, 10 % to 100 % of memory_size; 0 = 10 %.
+             * @description RAM limit of a database on flash in bytes, 10% to 100% of memory_size; 0 = 10%.
              * @default 0
              */
             bigstore_ram_size?: number;
@@ -4838,7 +4888,7 @@ export interface components {
             bigstore?: boolean;
             /**
              * Bigstore Ram Size
-             * @description RAM limit of a database on flash in bytes, 10 % to 100 % of memory_size; 0 = 10 %.
+             * @description RAM limit of a database on flash in bytes, 10% to 100% of memory_size; 0 = 10%.
              * @default 0
              */
             bigstore_ram_size?: number;
@@ -5097,7 +5147,7 @@ export interface components {
             password_in_arguments?: boolean;
             /**
              * Phases
-             * @description Phases, executed one after the other. The last one is measured.
+             * @description Phases, executed one after another. The last one is measured.
              * @default []
              */
             phases?: components["schemas"]["Phase"][];
@@ -5276,7 +5326,7 @@ export interface components {
             api_cert: string;
             /**
              * Ca Cert
-             * @description Certificate of the console's CA (PEM).
+             * @description Certificate of the console CA (PEM).
              */
             ca_cert: string;
             /**
@@ -5477,12 +5527,12 @@ export interface components {
             name: string;
             /**
              * P50 Latency
-             * @description Milliseconds, at most 3 % too high; missing if no shard replied.
+             * @description Milliseconds, at most 3% too high; missing if no shard replied.
              */
             p50_latency?: number;
             /**
              * P99 Latency
-             * @description Milliseconds, at most 3 % too high; missing if no shard replied.
+             * @description Milliseconds, at most 3% too high; missing if no shard replied.
              */
             p99_latency?: number;
         };
@@ -5567,7 +5617,7 @@ export interface components {
             names: string[];
             /**
              * Source
-             * @description `own`: signed by the console's CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.
+             * @description `own`: signed by the console CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.
              * @enum {string}
              */
             source: "own" | "installed" | "settings";
@@ -5943,6 +5993,11 @@ export interface components {
              * @description Same as `description`.
              */
             message: string;
+            /**
+             * Warnings
+             * @description Fields of the request that are unknown or have no effect. Also in replies that report success.
+             */
+            warnings?: components["schemas"]["FieldWarning"][];
         };
         /**
          * Event
@@ -6015,6 +6070,36 @@ export interface components {
              * @default false
              */
             force?: boolean;
+        };
+        /**
+         * FieldWarning
+         * @description A field of the request that has no effect.
+         */
+        FieldWarning: {
+            /**
+             * Field
+             * @description Path of the field, such as `tags.0.kye`; empty if there are more fields than listed.
+             */
+            field: string;
+            /** Message */
+            message: string;
+        };
+        /**
+         * FirewallReport
+         * @description Whether packets of other machines to the ports of shards are dropped.
+         */
+        FirewallReport: {
+            /**
+             * Detail
+             * @default
+             */
+            detail?: string;
+            /**
+             * State
+             * @default off
+             * @enum {string}
+             */
+            state?: "off" | "active" | "unavailable";
         };
         /**
          * Generator
@@ -6099,17 +6184,17 @@ export interface components {
         };
         /**
          * HostCheck
-         * @description One setting of a machine. `costs` describes the effect of a bad value, `mends` is the command or setting that fixes it.
+         * @description One setting of a machine.
          */
         HostCheck: {
-            /** Costs */
-            costs: string;
             /** Good */
             good: boolean;
-            /** Mends */
-            mends: string;
+            /** Impact */
+            impact: string;
             /** Name */
             name: string;
+            /** Remedy */
+            remedy: string;
             /** Value */
             value: string;
         };
@@ -6199,7 +6284,7 @@ export interface components {
             detected_ms: number;
             /**
              * Ended
-             * @description When all lost shards were in sync again; missing while the incident continues.
+             * @description When the last affected pair was in sync again; missing while the incident continues.
              */
             ended?: string;
             /** Ended Ms */
@@ -6211,9 +6296,14 @@ export interface components {
             event_uid: number;
             /**
              * Failovers
-             * @description Uids of the failover events.
+             * @description Uids of the failover events, one for each lost primary that was replaced.
              */
             failovers: number[];
+            /**
+             * Figures
+             * @description The four figures of the incident, always in the same order.
+             */
+            figures: components["schemas"]["IncidentFigure"][];
             /**
              * Kind
              * @enum {string}
@@ -6318,6 +6408,35 @@ export interface components {
              */
             unserved_since_ms?: number;
         };
+        /** IncidentFigure */
+        IncidentFigure: {
+            /**
+             * Count
+             * @description For `promoted`: number of lost primaries that were replaced.
+             */
+            count?: number;
+            /**
+             * Events
+             * @description Uids of the events that the figure is computed from.
+             */
+            events: number[];
+            /**
+             * Ms
+             * @description Duration; null if it is unknown, or not over.
+             */
+            ms: number | null;
+            /**
+             * Name
+             * @description `down`: until the node or shard was back. `unserved`: the longest outage of a database for clients. `promoted`: from the detection until the last lost primary was replaced. `in_sync`: from the detection until all affected pairs were in sync.
+             * @enum {string}
+             */
+            name: "down" | "unserved" | "promoted" | "in_sync";
+            /**
+             * Total
+             * @description For `promoted`: number of lost primaries.
+             */
+            total?: number;
+        };
         /** IncidentResync */
         IncidentResync: {
             /** Bdb Uid */
@@ -6366,7 +6485,7 @@ export interface components {
             detected_ms: number;
             /**
              * Ended
-             * @description When all lost shards were in sync again; missing while the incident continues.
+             * @description When the last affected pair was in sync again; missing while the incident continues.
              */
             ended?: string;
             /** Ended Ms */
@@ -6383,9 +6502,14 @@ export interface components {
             events: components["schemas"]["Event"][];
             /**
              * Failovers
-             * @description Uids of the failover events.
+             * @description Uids of the failover events, one for each lost primary that was replaced.
              */
             failovers: number[];
+            /**
+             * Figures
+             * @description The four figures of the incident, always in the same order.
+             */
+            figures: components["schemas"]["IncidentFigure"][];
             /**
              * Kind
              * @enum {string}
@@ -6459,6 +6583,13 @@ export interface components {
             stime: string;
         } & {
             [key: string]: unknown;
+        };
+        /** JoinConflict */
+        JoinConflict: {
+            /** Addr */
+            addr: string;
+            /** Token */
+            token: string;
         };
         /** JoinReply */
         JoinReply: {
@@ -6704,7 +6835,7 @@ export interface components {
         LoginForm: {
             /**
              * Code
-             * @description Second factor: a code of the authenticator app, or a recovery code.
+             * @description Code from the authenticator app, or a recovery code.
              */
             code?: string | null;
             /**
@@ -6910,7 +7041,7 @@ export interface components {
         };
         /**
          * Move
-         * @description A planned move of one shard of a shard pair. It is complete when the old shard is removed.
+         * @description A planned move of one shard of a replication pair. It is complete when the old shard is removed.
          */
         Move: {
             /** Bdb Uid */
@@ -7043,7 +7174,7 @@ export interface components {
         };
         /**
          * NewLdapSettings
-         * @description Omitted fields keep their values. `cba_…` fields are accepted without effect: certificate logins are not supported.
+         * @description Omitted fields keep their values. `cba_…` fields (authentication by certificate) are accepted without effect.
          */
         NewLdapSettings: {
             /**
@@ -7097,7 +7228,7 @@ export interface components {
             user_dn_query?: components["schemas"]["LdapQuery"] | null;
             /**
              * User Dn Template
-             * @description DN of users, with %u as the user name. Replaces `user_dn_query`.
+             * @description DN of users, with %u as the username. Replaces `user_dn_query`.
              */
             user_dn_template?: string | null;
         };
@@ -7175,7 +7306,7 @@ export interface components {
             scope?: string;
             /**
              * Username Claim
-             * @description Claim with the user name.
+             * @description Claim with the username.
              * @default email
              */
             username_claim?: string;
@@ -7186,7 +7317,7 @@ export interface components {
             new_password: string;
             /**
              * Username
-             * @description User name. Default: the signed-in user.
+             * @description Username. Default: the signed-in user.
              */
             username?: string | null;
         };
@@ -7238,7 +7369,7 @@ export interface components {
             auth_method?: ("regular" | "sso" | "ldap") | null;
             /**
              * Email
-             * @description User name to sign in with.
+             * @description Username to sign in with.
              */
             email: string;
             /**
@@ -7306,6 +7437,11 @@ export interface components {
             url: string;
         };
         /**
+         * NoFields
+         * @description An empty object.
+         */
+        NoFields: Record<string, never>;
+        /**
          * Node
          * @description The most used fields. Replies contain all fields of the Redis Enterprise REST API.
          */
@@ -7345,6 +7481,16 @@ export interface components {
              * @description Version of valkey-server; empty if it is not installed.
              */
             engine_version: string;
+            /**
+             * Firewall
+             * @description `active` if the ports of shards are open to the nodes of the cluster only, `off` if the policy `shard_firewall` is off or a node has an agent of the previous release, `unavailable` if the agent cannot filter packets. Missing if the agent does not report it.
+             */
+            firewall?: string;
+            /**
+             * Firewall Detail
+             * @description Why `firewall` is `unavailable`.
+             */
+            firewall_detail?: string;
             /**
              * Flash Shard Count
              * @description Number of shards of databases on flash.
@@ -7445,6 +7591,11 @@ export interface components {
          * @description Description of a machine. Sizes are in bytes.
          */
         NodeFacts: {
+            /**
+             * Addresses
+             * @default []
+             */
+            addresses?: string[];
             /** Agent Version */
             agent_version: string;
             /** Architecture */
@@ -7453,6 +7604,7 @@ export interface components {
             cores: number;
             /** Engine Version */
             engine_version: string;
+            firewall?: components["schemas"]["FirewallReport"] | null;
             /**
              * Flash Path
              * @default
@@ -7726,7 +7878,7 @@ export interface components {
             scope?: string;
             /**
              * Username Claim
-             * @description Claim with the user name.
+             * @description Claim with the username.
              * @default email
              */
             username_claim?: string;
@@ -7769,7 +7921,7 @@ export interface components {
             old_password: string;
             /**
              * Username
-             * @description User name. Default: the signed-in user.
+             * @description Username. Default: the signed-in user.
              */
             username?: string | null;
         };
@@ -8024,7 +8176,7 @@ export interface components {
             measured: number | null;
             /**
              * Points
-             * @description Points from 10 % to 100 % of memory_size; empty if no estimate is possible.
+             * @description Points from 10% to 100% of memory_size; empty if no estimate is possible.
              */
             points: components["schemas"]["CurvePoint"][];
             /**
@@ -8079,6 +8231,39 @@ export interface components {
             /** Uid */
             uid: number;
         };
+        /** RepairReply */
+        RepairReply: {
+            /** Action Uid */
+            action_uid: string | null;
+            /**
+             * Changes
+             * @description One sentence per change.
+             */
+            changes: string[];
+            /**
+             * Loses Data
+             * @description Whether shards are started without data.
+             */
+            loses_data: boolean;
+        };
+        /**
+         * RepairRequest
+         * @description Body of a repair request, for a database with a `mismatch`.
+         */
+        RepairRequest: {
+            /**
+             * Confirm
+             * @description Confirmation if shards are started without data: the words "database <uid>".
+             * @default
+             */
+            confirm?: string;
+            /**
+             * Dry Run
+             * @description Only return the changes.
+             * @default false
+             */
+            dry_run?: boolean;
+        };
         /**
          * ReshardEstimate
          * @description Estimate for one pace. It is rounded up, and based on measurements on other machines.
@@ -8112,7 +8297,7 @@ export interface components {
         };
         /**
          * ReshardPreview
-         * @description Estimated cost of another number of shard pairs.
+         * @description Estimated cost of another number of replication pairs.
          */
         ReshardPreview: {
             /**
@@ -8484,7 +8669,7 @@ export interface components {
         };
         /**
          * SecondFactorCode
-         * @description Password and second factor of the user, so that an open browser session or a stolen password alone is not sufficient.
+         * @description Password and authentication code of the user: an open browser session or a stolen password alone is not sufficient.
          */
         SecondFactorCode: {
             /**
@@ -8494,7 +8679,7 @@ export interface components {
             password: string;
             /**
              * Present Code
-             * @description Code of the current second factor: from the authenticator app, or a recovery code.
+             * @description Current code from the authenticator app, or a recovery code.
              */
             present_code?: string | null;
         };
@@ -8512,7 +8697,7 @@ export interface components {
             password: string;
             /**
              * Present Code
-             * @description Code of the current second factor: from the authenticator app, or a recovery code.
+             * @description Current code from the authenticator app, or a recovery code.
              */
             present_code?: string | null;
             /** Secret */
@@ -8726,7 +8911,7 @@ export interface components {
             node_uid: string;
             /**
              * Pair
-             * @description Number of the shard pair. A primary and its replica have the same number.
+             * @description Number of the replication pair. A primary and its replica have the same number.
              */
             pair: number;
             /** Pid */
@@ -9074,7 +9259,7 @@ export interface components {
         TokenCredentials: {
             /**
              * Code
-             * @description Second factor: a code of the authenticator app, or a recovery code (extension).
+             * @description Code from the authenticator app, or a recovery code (extension).
              */
             code?: string | null;
             /** Password */
@@ -9116,7 +9301,7 @@ export interface components {
             description: string;
             /**
              * Steps
-             * @description Steps of each shard pair, in order. Pairs are upgraded in parallel.
+             * @description Steps of each replication pair, in order. Pairs are upgraded in parallel.
              */
             steps: string[];
         };
@@ -9182,7 +9367,7 @@ export interface components {
             auth_method?: ("regular" | "sso" | "ldap") | null;
             /**
              * Email
-             * @description User name. It cannot be changed: omit it or send the current value.
+             * @description Username. It cannot be changed: omit it or send the current value.
              */
             email?: string | null;
             /** Name */
@@ -9548,6 +9733,15 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -9615,6 +9809,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9707,13 +9910,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -9801,13 +10004,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -9832,8 +10035,14 @@ export interface operations {
     };
     cancel_action_v1_actions__action_uid__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 action_uid: string;
             };
@@ -9904,13 +10113,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -9999,13 +10208,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -10084,6 +10293,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10170,13 +10388,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -10255,6 +10473,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -10278,8 +10505,20 @@ export interface operations {
     list_bdbs_v1_bdbs_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Return only objects with this `status`. Can be repeated; one of the values must match. */
+                status?: string[] | null;
+                /** @description Return only objects with this tag: `key`, or `key:value`. Can be repeated; all tags must match. */
+                tag?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -10332,13 +10571,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -10364,10 +10603,17 @@ export interface operations {
     create_bdb_v1_bdbs_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
+                /** @description Accept a name that another database has (extension). `?allow_duplicate_name` alone means true. */
+                allow_duplicate_name?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -10440,13 +10686,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -10530,13 +10776,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -10629,13 +10875,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -10661,10 +10907,15 @@ export interface operations {
     set_bdb_alerts_v1_bdbs_alerts__uid__post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -10741,13 +10992,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -10839,13 +11090,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -10917,6 +11168,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11007,6 +11267,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -11076,6 +11345,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11166,13 +11444,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -11260,13 +11538,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -11365,13 +11643,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -11468,13 +11746,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -11500,8 +11778,8 @@ export interface operations {
     get_bdb_v1_bdbs__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path: {
@@ -11565,13 +11843,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -11597,10 +11875,17 @@ export interface operations {
     update_bdb_v1_bdbs__uid__put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
+                /** @description Accept a name that another database has (extension). `?allow_duplicate_name` alone means true. */
+                allow_duplicate_name?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -11684,13 +11969,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -11715,8 +12000,14 @@ export interface operations {
     };
     delete_bdb_v1_bdbs__uid__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -11787,13 +12078,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -11819,14 +12110,19 @@ export interface operations {
     rebalance_bdb_v1_bdbs__uid__actions_rebalance_put: {
         parameters: {
             query?: {
-                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
-                dry_run?: string | null;
                 /** @description Only change roles, move no shards. `?only_failovers` alone means true. */
                 only_failovers?: string | null;
                 /** @description Maximum number of failovers and moves. Failovers come first. */
                 max_operations?: number | null;
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -11834,9 +12130,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    [key: string]: unknown;
-                } | null;
+                "application/json": components["schemas"]["NoFields"] | null;
             };
         };
         responses: {
@@ -11903,13 +12197,137 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    repair_database_v1_bdbs__uid__actions_repair_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RepairRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepairReply"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -11934,8 +12352,14 @@ export interface operations {
     };
     resume_traffic_v1_bdbs__uid__actions_resume_traffic_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -12006,13 +12430,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12037,8 +12461,14 @@ export interface operations {
     };
     return_primaries_v1_bdbs__uid__actions_return_primaries_put: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -12109,13 +12539,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12141,12 +12571,17 @@ export interface operations {
     revamp_bdb_v1_bdbs__uid__actions_revamp_put: {
         parameters: {
             query?: {
-                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
-                dry_run?: string | null;
                 /** @description Accepted without effect. */
                 pause_persistence?: string | null;
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -12230,13 +12665,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12261,8 +12696,14 @@ export interface operations {
     };
     stop_traffic_v1_bdbs__uid__actions_stop_traffic_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -12333,13 +12774,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12441,13 +12882,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12542,13 +12983,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12573,7 +13014,10 @@ export interface operations {
     };
     run_command_v1_bdbs__uid__command_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -12658,13 +13102,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12761,13 +13205,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12855,13 +13299,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12949,13 +13393,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -12981,10 +13425,15 @@ export interface operations {
     replace_passwords_v1_bdbs__uid__passwords_put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -13068,13 +13517,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13100,10 +13549,15 @@ export interface operations {
     add_password_v1_bdbs__uid__passwords_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -13187,13 +13641,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13219,10 +13673,15 @@ export interface operations {
     remove_password_v1_bdbs__uid__passwords_delete: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -13306,13 +13765,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13409,13 +13868,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13512,13 +13971,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13543,7 +14002,18 @@ export interface operations {
     };
     list_bdb_shards_v1_bdbs__uid__shards_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Return only objects with this `status`. Can be repeated; one of the values must match. */
+                status?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -13606,13 +14076,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13705,13 +14175,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13799,13 +14269,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13893,13 +14363,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -13925,10 +14395,15 @@ export interface operations {
     upgrade_bdb_v1_bdbs__uid__upgrade_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -14012,13 +14487,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14044,10 +14519,15 @@ export interface operations {
     act_on_bdb_v1_bdbs__uid___action__put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
                 action: string;
@@ -14056,9 +14536,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    [key: string]: unknown;
-                } | null;
+                "application/json": components["schemas"]["NoFields"] | null;
             };
         };
         responses: {
@@ -14125,13 +14603,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14213,13 +14691,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14244,8 +14722,16 @@ export interface operations {
     };
     create_benchmark_v1_benchmarks_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -14327,13 +14813,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14422,13 +14908,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14453,7 +14939,10 @@ export interface operations {
     };
     preflight_v1_benchmarks_preflight_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -14527,13 +15016,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14613,13 +15102,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14710,13 +15199,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14741,7 +15230,10 @@ export interface operations {
     };
     parse_command_line_v1_benchmarks_understand_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -14806,13 +15298,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14900,13 +15392,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -14931,8 +15423,16 @@ export interface operations {
     };
     update_benchmark_v1_benchmarks__uid__put: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -14998,13 +15498,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15029,8 +15529,14 @@ export interface operations {
     };
     delete_benchmark_v1_benchmarks__uid__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -15101,13 +15607,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15197,13 +15703,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15292,13 +15798,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15395,13 +15901,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15426,8 +15932,14 @@ export interface operations {
     };
     stop_benchmark_v1_benchmarks__uid__stop_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -15498,13 +16010,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15581,6 +16093,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -15603,8 +16124,16 @@ export interface operations {
     };
     bootstrap_v1_bootstrap_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15677,13 +16206,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15708,8 +16237,16 @@ export interface operations {
     };
     create_cluster_v1_bootstrap_create_cluster_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -15782,13 +16319,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15813,7 +16350,10 @@ export interface operations {
     };
     join_node_v1_bootstrap_join_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -15896,13 +16436,132 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    report_join_conflict_v1_bootstrap_join_conflict_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JoinConflict"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -15927,8 +16586,16 @@ export interface operations {
     };
     validate_bootstrap_v1_bootstrap_validate__action__post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 action: string;
             };
@@ -16003,13 +16670,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -16106,6 +16773,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16214,6 +16890,15 @@ export interface operations {
                     "text/plain": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -16288,6 +16973,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -16311,10 +17005,15 @@ export interface operations {
     update_cluster_v1_cluster_put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -16369,13 +17068,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -16447,6 +17146,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16533,13 +17241,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -16630,13 +17338,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -16713,6 +17421,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -16736,10 +17453,15 @@ export interface operations {
     announce_ca_v1_cluster_authority_announce_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -16812,13 +17534,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -16904,6 +17626,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -16926,7 +17657,10 @@ export interface operations {
     };
     create_ca_request_v1_cluster_authority_request_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -16991,13 +17725,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -17083,6 +17817,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -17157,6 +17900,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -17180,6 +17932,8 @@ export interface operations {
     install_certificates_v1_cluster_certificates_put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -17256,13 +18010,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -17287,8 +18041,16 @@ export interface operations {
     };
     rotate_certificates_v1_cluster_certificates_rotate_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -17343,13 +18105,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -17448,13 +18210,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -17524,6 +18286,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17614,6 +18385,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -17681,6 +18461,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -17762,6 +18551,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -17785,6 +18583,8 @@ export interface operations {
     set_ldap_settings_v1_cluster_ldap_put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -17852,13 +18652,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -17883,7 +18683,10 @@ export interface operations {
     };
     remove_ldap_settings_v1_cluster_ldap_delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -17939,6 +18742,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18015,6 +18827,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18105,6 +18926,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -18128,6 +18958,8 @@ export interface operations {
     set_oidc_settings_v1_cluster_oidc_put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -18195,13 +19027,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -18226,7 +19058,10 @@ export interface operations {
     };
     remove_oidc_settings_v1_cluster_oidc_delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -18282,6 +19117,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18363,6 +19207,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -18385,7 +19238,12 @@ export interface operations {
     };
     update_policy_v1_cluster_policy_put: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -18441,13 +19299,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -18472,8 +19330,14 @@ export interface operations {
     };
     restore_policy_v1_cluster_policy_restore_default_put: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -18517,6 +19381,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18593,6 +19466,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18683,13 +19565,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -18775,13 +19657,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -18807,6 +19689,8 @@ export interface operations {
     install_certificate_v1_cluster_update_cert_put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -18883,13 +19767,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -18968,6 +19852,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -19035,6 +19928,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19118,6 +20020,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -19194,6 +20105,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19295,13 +20215,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -19380,6 +20300,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19481,13 +20410,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -19559,6 +20488,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19649,13 +20587,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -19743,13 +20681,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -19849,13 +20787,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -19953,13 +20891,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20057,13 +20995,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20101,7 +21039,7 @@ export interface operations {
                 kind?: "all" | "read" | "write" | "other" | "blocking";
                 /** @description Maximum number of columns. */
                 points?: number;
-                /** @description Seconds per column, as in an earlier reply, to get only newer columns. */
+                /** @description Seconds per column, as in an earlier response, to get only newer columns. */
                 step?: number | null;
                 /** @description Rows per power of ten: 20, 10 or 5. Default: the highest that results in at most 60 rows. */
                 per_decade?: string;
@@ -20166,13 +21104,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20252,13 +21190,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20341,13 +21279,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20435,13 +21373,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20529,13 +21467,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20614,6 +21552,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -20636,7 +21583,10 @@ export interface operations {
     };
     create_join_token_v1_join_tokens_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -20719,13 +21669,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20805,13 +21755,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -20836,7 +21786,18 @@ export interface operations {
     };
     list_mappings_v1_ldap_mappings_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -20888,6 +21849,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -20911,10 +21881,15 @@ export interface operations {
     create_mapping_v1_ldap_mappings_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -20987,13 +21962,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -21081,13 +22056,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -21113,10 +22088,15 @@ export interface operations {
     update_mapping_v1_ldap_mappings__uid__put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -21200,13 +22180,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -21231,8 +22211,14 @@ export interface operations {
     };
     delete_mapping_v1_ldap_mappings__uid__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -21296,13 +22282,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -21379,6 +22365,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -21401,8 +22396,16 @@ export interface operations {
     };
     set_license_v1_license_put: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -21457,13 +22460,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -21553,13 +22556,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -21638,6 +22641,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -21707,6 +22719,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -21805,13 +22826,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -21883,6 +22904,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -21964,6 +22994,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -21987,8 +23026,16 @@ export interface operations {
     list_nodes_v1_nodes_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Return only objects with this `status`. Can be repeated; one of the values must match. */
+                status?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -22041,13 +23088,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -22117,6 +23164,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -22205,13 +23261,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -22304,13 +23360,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -22402,13 +23458,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -22496,13 +23552,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -22581,6 +23637,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -22671,13 +23736,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -22765,13 +23830,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -22870,13 +23935,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -22973,13 +24038,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -23058,6 +24123,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -23081,8 +24155,8 @@ export interface operations {
     get_node_v1_nodes__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path: {
@@ -23146,13 +24220,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -23177,8 +24251,16 @@ export interface operations {
     };
     update_node_v1_nodes__uid__put: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -23244,13 +24326,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -23338,13 +24420,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -23369,8 +24451,16 @@ export interface operations {
     };
     start_drill_v1_nodes__uid__actions_drill_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -23445,13 +24535,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -23476,8 +24566,14 @@ export interface operations {
     };
     switch_over_node_v1_nodes__uid__actions_enslave_node_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -23557,13 +24653,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -23588,8 +24684,16 @@ export interface operations {
     };
     end_maintenance_v1_nodes__uid__actions_maintenance_off_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -23673,13 +24777,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -23704,8 +24808,16 @@ export interface operations {
     };
     start_maintenance_v1_nodes__uid__actions_maintenance_on_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -23789,13 +24901,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -23820,8 +24932,16 @@ export interface operations {
     };
     remove_node_v1_nodes__uid__actions_remove_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -23905,13 +25025,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24000,13 +25120,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24031,8 +25151,14 @@ export interface operations {
     };
     cancel_action_v1_nodes__uid__actions__action__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
                 action: string;
@@ -24104,13 +25230,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24137,8 +25263,13 @@ export interface operations {
         parameters: {
             query: {
                 order: "maintenance_on" | "remove";
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -24200,13 +25331,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24303,13 +25434,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24397,13 +25528,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24491,13 +25622,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24522,8 +25653,14 @@ export interface operations {
     };
     create_snapshot_v1_nodes__uid__snapshots__name__post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
                 name: string;
@@ -24595,13 +25732,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24626,8 +25763,14 @@ export interface operations {
     };
     delete_snapshot_v1_nodes__uid__snapshots__name__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
                 name: string;
@@ -24690,13 +25833,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24784,13 +25927,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24819,7 +25962,10 @@ export interface operations {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -24881,13 +26027,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -24966,6 +26112,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -24988,7 +26143,18 @@ export interface operations {
     };
     list_proxies_v1_proxies_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Return only objects with this `status`. Can be repeated; one of the values must match. */
+                status?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -25040,6 +26206,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -25062,8 +26237,16 @@ export interface operations {
     };
     update_proxies_v1_proxies_put: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25127,13 +26310,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25221,13 +26404,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25252,8 +26435,16 @@ export interface operations {
     };
     update_proxy_v1_proxies__uid__put: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -25328,13 +26519,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25360,8 +26551,16 @@ export interface operations {
     list_redis_acls_v1_redis_acls_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -25414,13 +26613,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25446,10 +26645,15 @@ export interface operations {
     create_acl_v1_redis_acls_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -25522,13 +26726,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25553,7 +26757,10 @@ export interface operations {
     };
     validate_acl_v1_redis_acls_validate_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -25618,13 +26825,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25650,8 +26857,8 @@ export interface operations {
     get_acl_v1_redis_acls__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path: {
@@ -25715,13 +26922,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25747,10 +26954,15 @@ export interface operations {
     update_acl_v1_redis_acls__uid__put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -25834,13 +27046,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25865,8 +27077,14 @@ export interface operations {
     };
     delete_acl_v1_redis_acls__uid__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -25939,13 +27157,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -25971,8 +27189,16 @@ export interface operations {
     list_roles_v1_roles_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -26025,13 +27251,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -26057,10 +27283,15 @@ export interface operations {
     create_role_v1_roles_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -26133,13 +27364,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -26165,8 +27396,8 @@ export interface operations {
     get_role_v1_roles__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path: {
@@ -26230,13 +27461,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -26262,6 +27493,8 @@ export interface operations {
     update_role_v1_roles__uid__put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -26349,13 +27582,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -26380,8 +27613,14 @@ export interface operations {
     };
     delete_role_v1_roles__uid__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -26454,13 +27693,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -26485,7 +27724,18 @@ export interface operations {
     };
     list_service_tokens_v1_service_tokens_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -26537,6 +27787,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -26559,7 +27818,10 @@ export interface operations {
     };
     create_service_token_v1_service_tokens_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -26633,13 +27895,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -26664,7 +27926,10 @@ export interface operations {
     };
     delete_service_token_v1_service_tokens__uid__delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -26729,13 +27994,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -26839,6 +28104,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -26861,7 +28135,10 @@ export interface operations {
     };
     sign_in_v1_session_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -26944,13 +28221,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -27056,6 +28333,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -27078,7 +28364,10 @@ export interface operations {
     };
     create_sign_in_secret_v1_session_second_factor_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -27161,13 +28450,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -27237,6 +28526,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -27332,7 +28630,18 @@ export interface operations {
     };
     list_shards_v1_shards_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Return only objects with this `status`. Can be repeated; one of the values must match. */
+                status?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -27384,6 +28693,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -27406,8 +28724,16 @@ export interface operations {
     };
     fail_over_shards_v1_shards_actions_failover_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -27489,13 +28815,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -27520,8 +28846,16 @@ export interface operations {
     };
     migrate_shards_v1_shards_actions_migrate_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -27603,13 +28937,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -27697,13 +29031,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -27793,13 +29127,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -27898,13 +29232,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28001,13 +29335,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28095,13 +29429,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28126,8 +29460,16 @@ export interface operations {
     };
     fail_over_shard_v1_shards__uid__actions_failover_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -28211,13 +29553,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28242,8 +29584,16 @@ export interface operations {
     };
     migrate_shard_v1_shards__uid__actions_migrate_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -28327,13 +29677,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28358,8 +29708,16 @@ export interface operations {
     };
     restart_shard_v1_shards__uid__actions_restart_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -28443,13 +29801,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28549,13 +29907,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28652,13 +30010,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28758,13 +30116,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -28879,6 +30237,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -28960,13 +30327,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -29043,6 +30410,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -29066,8 +30442,18 @@ export interface operations {
     list_users_v1_users_get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Return only objects with this `status`. Can be repeated; one of the values must match. */
+                status?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -29147,13 +30533,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -29179,10 +30565,15 @@ export interface operations {
     create_user_v1_users_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -29264,13 +30655,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -29295,7 +30686,10 @@ export interface operations {
     };
     create_token_v1_users_authorize_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -29378,13 +30772,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -29410,6 +30804,8 @@ export interface operations {
     replace_passwords_v1_users_password_put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -29497,13 +30893,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -29529,6 +30925,8 @@ export interface operations {
     add_password_v1_users_password_post: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -29616,13 +31014,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -29648,6 +31046,8 @@ export interface operations {
     remove_password_v1_users_password_delete: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -29735,13 +31135,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -29766,7 +31166,10 @@ export interface operations {
     };
     renew_token_v1_users_refresh_jwt_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -29849,13 +31252,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -29880,7 +31283,10 @@ export interface operations {
     };
     turn_on_second_factor_v1_users_second_factor_put: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -29945,13 +31351,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30037,6 +31443,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -30059,7 +31474,10 @@ export interface operations {
     };
     turn_off_second_factor_v1_users_second_factor_delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -30126,13 +31544,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30158,8 +31576,8 @@ export interface operations {
     get_user_v1_users__uid__get: {
         parameters: {
             query?: {
-                /** @description Comma-separated names of the fields to return. Default: all fields. */
-                fields?: string;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
             };
             header?: never;
             path: {
@@ -30241,13 +31659,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30273,6 +31691,8 @@ export interface operations {
     change_user_v1_users__uid__put: {
         parameters: {
             query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -30360,13 +31780,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30391,7 +31811,10 @@ export interface operations {
     };
     delete_user_v1_users__uid__delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -30474,13 +31897,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30505,7 +31928,10 @@ export interface operations {
     };
     turn_off_second_factor_of_user_v1_users__uid__second_factor_delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -30570,13 +31996,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30601,7 +32027,16 @@ export interface operations {
     };
     list_sessions_v1_users__uid__sessions_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -30664,13 +32099,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30695,7 +32130,10 @@ export interface operations {
     };
     end_sessions_v1_users__uid__sessions_delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -30758,13 +32196,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30789,7 +32227,10 @@ export interface operations {
     };
     end_session_v1_users__uid__sessions__session_uid__delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
             header?: never;
             path: {
                 uid: number;
@@ -30855,13 +32296,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -30886,7 +32327,18 @@ export interface operations {
     };
     list_webhooks_v1_webhooks_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -30938,6 +32390,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
             503: {
                 headers: {
@@ -30960,8 +32421,16 @@ export interface operations {
     };
     create_webhook_v1_webhooks_post: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -31034,13 +32503,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -31128,13 +32597,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -31159,8 +32628,16 @@ export interface operations {
     };
     update_webhook_v1_webhooks__uid__put: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -31235,13 +32712,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -31266,8 +32743,14 @@ export interface operations {
     };
     delete_webhook_v1_webhooks__uid__delete: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 uid: number;
             };
@@ -31331,13 +32814,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -31427,13 +32910,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -31503,6 +32986,15 @@ export interface operations {
             };
             /** @description The body is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -31595,13 +33087,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -31689,13 +33181,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -31775,13 +33267,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
@@ -31869,13 +33361,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description Validation Error */
+            /** @description The value of the header Idempotency-Key was used for another request */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["HTTPValidationError"];
+                    "application/json": components["schemas"]["Error"];
                 };
             };
             /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */

@@ -48,6 +48,7 @@ export type UserChanges = Schemas['UserChanges'];
 export type Incident = Schemas['Incident'];
 export type IncidentWithEvents = Schemas['IncidentWithEvents'];
 export type IncidentDatabase = Schemas['IncidentDatabase'];
+export type IncidentFigure = Schemas['IncidentFigure'];
 export type Health = Schemas['Health'];
 export type Action = Schemas['Action'];
 export type Policy = Schemas['Policy'];
@@ -57,6 +58,8 @@ export type Endpoint = Schemas['EndpointState'];
 export type EndpointProxy = Schemas['EndpointProxy'];
 /** The proxy of a node, for all databases. */
 export type NodeProxy = Schemas['Proxy'];
+export type RepairRequest = Schemas['RepairRequest'];
+export type RepairReply = Schemas['RepairReply'];
 export type RestartRequest = Schemas['RestartRequest'];
 export type RestartReply = Schemas['RestartReply'];
 export type AddressChange = Schemas['AddressChange'];

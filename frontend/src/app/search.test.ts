@@ -25,6 +25,11 @@ describe('search', () => {
     expect(loginSearch({ next: '//evil.example' }).next).toBeUndefined();
     expect(loginSearch({ next: '/\\evil.example' }).next).toBeUndefined();
     expect(loginSearch({ next: 'https://evil.example' }).next).toBeUndefined();
+    // Browsers remove these characters from addresses.
+    for (const removed of ['\t', '\n', '\r']) {
+      expect(loginSearch({ next: `/${removed}/evil.example` }).next).toBeUndefined();
+      expect(loginSearch({ next: `${removed}//evil.example` }).next).toBeUndefined();
+    }
   });
 
   it('drops unknown filters', () => {

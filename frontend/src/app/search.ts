@@ -50,7 +50,8 @@ export const loginSearch = (raw: Raw): LoginSearch => {
   const next = text(raw.next);
   return {
     // Accept only paths of the web UI, to prevent redirects to other sites after signing in.
-    next: next && /^\/(?![/\\])/.test(next) ? next : undefined,
+    // Browsers remove tabs and line breaks from addresses.
+    next: next && /^\/(?![/\\])[^\t\n\r]*$/.test(next) ? next : undefined,
     refused: text(raw.refused),
   };
 };

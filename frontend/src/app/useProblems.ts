@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { useActiveAlarms } from '@/api/alerting/health';
 import { nodesQuery } from '@/api/cluster/nodes';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { shardsQuery } from '@/api/databases/shards';
 import { isEnded, useLatestIncidents } from '@/api/failures/incidents';
 import { activeAlarm } from '@/features/alarms/alarmText';
@@ -13,7 +13,7 @@ import { databaseName } from '@/features/timeline/incidents/incidentText';
 export function useProblems(): Problem[] {
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
-  const bdbs = useQuery(bdbsQuery).data;
+  const bdbs = useQuery(shownBdbsQuery).data;
   const alarms = useActiveAlarms();
   const incidents = useLatestIncidents();
   return useMemo(() => {

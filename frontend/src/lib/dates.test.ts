@@ -15,7 +15,7 @@ describe('interval', () => {
 });
 
 describe('date fields', () => {
-  it.each(['local', 'utc'] as const)('come back as the same instant in %s time', (zone) => {
+  it.each(['local', 'utc'] as const)('return the same instant in %s time', (zone) => {
     const ms = Date.parse('2026-10-25T01:30:05Z');
     expect(fromField(toField(ms, zone), zone)).toBe(ms);
   });

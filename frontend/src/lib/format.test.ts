@@ -23,8 +23,8 @@ describe('format', () => {
     ['bytes', 512, '512 B'],
     ['bytes', 1023.9, '1 KiB'],
     ['bytesPerSecond', 2.5 * 2 ** 20, '2.5 MiB/s'],
-    ['ratio', 0.97, '97 %'],
-    ['ratio', 1, '100 %'],
+    ['ratio', 0.97, '97%'],
+    ['ratio', 1, '100%'],
     ['ms', 0.312, '0.312 ms'],
     ['ms', 1500, '1.5 s'],
     ['latency', 0, '0 ms'],
@@ -62,7 +62,7 @@ describe('format', () => {
 
   it('keeps the exact number for tooltips', () => {
     expect(formatExact('ops', 94_234.5).replaceAll('\u00a0', ' ')).toBe('94,235 ops/s');
-    expect(formatExact('ratio', 0.12345).replaceAll('\u00a0', ' ')).toBe('12.345 %');
+    expect(formatExact('ratio', 0.12345).replaceAll('\u00a0', ' ')).toBe('12.345%');
   });
 
   it('scales all ticks of an axis alike', () => {

@@ -90,7 +90,7 @@ function withUnit(value: string, prefix: string, unit: Unit): string {
 
 export function format(unit: Unit, value: number | null | undefined): string {
   if (!isKnown(value)) return UNKNOWN;
-  if (unit === 'ratio') return roundSignificant(value * 100) + SPACE + SUFFIX.ratio;
+  if (unit === 'ratio') return roundSignificant(value * 100) + SUFFIX.ratio;
   if (isLatency(unit)) {
     const { divisor, prefix } = latencyScale(value, unit);
     return roundSignificant(value / divisor) + SPACE + prefix;
@@ -100,7 +100,7 @@ export function format(unit: Unit, value: number | null | undefined): string {
   return withUnit(roundSignificant(value / divisor), prefix, unit);
 }
 
-/** Format without the unit that a heading already shows: "94.2 k", "1.8 MiB", "97 %". */
+/** Format without the unit that a heading already shows: "94.2 k", "1.8 MiB", "97%". */
 export function formatWithoutUnit(unit: Unit, value: number | null | undefined): string {
   if (unit === 'ops' || unit === 'perSecond') return format('count', value);
   if (unit === 'bytesPerSecond') return format('bytes', value);
@@ -124,13 +124,14 @@ export function formatExact(unit: Unit, value: number | null | undefined): strin
   const scaled = unit === 'ratio' ? value * 100 : value;
   const maximumFractionDigits = Math.abs(scaled) < 1000 ? DECIMALS : 0;
   const text = scaled.toLocaleString('en-US', { maximumFractionDigits });
+  if (unit === 'ratio') return text + SUFFIX.ratio;
   return SUFFIX[unit] ? text + SPACE + SUFFIX[unit] : text;
 }
 
 /** Format axis labels with the scale of the largest tick, so that all labels have the same unit. */
 export function axisLabels(unit: Unit, ticks: readonly number[]): string[] {
   const largest = ticks.reduce((max, tick) => Math.max(max, Math.abs(tick)), 0);
-  if (unit === 'ratio') return ticks.map((tick) => `${roundSignificant(tick * 100)}${SPACE}%`);
+  if (unit === 'ratio') return ticks.map((tick) => `${roundSignificant(tick * 100)}%`);
   const { divisor, prefix } = isLatency(unit)
     ? latencyScale(largest, unit)
     : scaleFor(largest, unit);

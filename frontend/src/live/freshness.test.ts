@@ -14,6 +14,12 @@ describe('freshness', () => {
     expect(freshness(sample, NOW, 0, lost)).toBe(expected);
   });
 
+  it('is partial only if the samples that are missing are not late', () => {
+    const newest = { sampledAt: NOW, receivedAt: NOW };
+    expect(freshness(newest, NOW, 0, false, false)).toBe('partial');
+    expect(freshness(newest, NOW + LATE_MS + 1, 0, false, false)).toBe('late');
+  });
+
   it('uses the clock of the console', () => {
     expect(freshness({ sampledAt: NOW + 60_000, receivedAt: NOW }, NOW, 60_000, false)).toBe(
       'fresh',

@@ -4,9 +4,14 @@
  * change.
  */
 import type { QueryClient } from '@tanstack/react-query';
+import { nodesQuery } from '@/api/cluster/nodes';
+import { bdbsQuery } from '@/api/databases/bdbs';
 import { messageOf, request } from '@/api/http';
+import type { Node } from '@/api/types';
+import { lostSince } from '@/lib/connection';
 import { createStore } from '@/lib/store';
 import { setClockOffset } from '@/lib/time';
+import type { NodeCount } from '@/ui/figure/figureState';
 import { type Freshness, freshness } from './freshness';
 import { HistoryCache } from './series/historyCache';
 import { RETENTION, TopicRing } from './series/ring';
@@ -71,7 +76,7 @@ export class Live {
     if (this.running) return;
     this.running = true;
     document.addEventListener('visibilitychange', this.onVisibility);
-    this.heartbeat = setInterval(() => this.updateFreshness(), HEARTBEAT_MS);
+    this.heartbeat = setInterval(() => this.beat(), HEARTBEAT_MS);
     this.scheduleFollow();
   }
 
@@ -83,6 +88,7 @@ export class Live {
     clearInterval(this.heartbeat);
     this.newestSample = { sampledAt: Number.NaN, receivedAt: Number.NaN };
     this.hasConnected = false;
+    lostSince.set(null);
     this.stream.stop();
     this.rings.clear();
   }
@@ -189,6 +195,9 @@ export class Live {
 
   private handleState(state: StreamState): void {
     this.state.set(state);
+    // Ignore short interruptions.
+    if (state.phase === 'live' || state.phase === 'idle') lostSince.set(null);
+    else if (state.phase === 'lost' && state.attempt > 1) lostSince.set(state.since);
     this.updateFreshness();
     // EventSource does not report the cause of an error. A regular request does, and a 401
     // redirects to the sign-in page.
@@ -250,9 +259,42 @@ export class Live {
     }
   }
 
+  /** Without samples, figures still have to show their age. */
+  private beat(): void {
+    this.updateFreshness();
+    if (this.freshness.get() !== 'fresh') this.schedule();
+  }
+
   private updateFreshness(): void {
     const lost = this.state.get().phase === 'lost';
-    this.freshness.set(freshness(this.newestSample, Date.now(), this.skew.offset, lost));
+    this.freshness.set(
+      freshness(this.newestSample, Date.now(), this.skew.offset, lost, this.isComplete()),
+    );
+  }
+
+  /**
+   * Return the numbers of nodes that report and that should report; null if they are unknown, for
+   * example to users who cannot view nodes. Totals do not wait for nodes that are down.
+   */
+  nodes(): NodeCount | null {
+    const ring = this.ring('nodes');
+    const nodes = this.client.getQueryData<Node[]>(nodesQuery.queryKey);
+    if (!nodes || !ring.newest) return null;
+    const expected = nodes.filter(({ status }) => status !== 'down').map(({ uid }) => String(uid));
+    const edge = this.edge();
+    const reporting = expected.filter(
+      (uid) => !Number.isNaN(ring.latest(uid, 'free_memory', edge)),
+    );
+    return { expected: expected.length, reporting: reporting.length };
+  }
+
+  /** Return whether the newest seconds contain all nodes and the totals. Without databases, there are no totals. */
+  private isComplete(): boolean {
+    const nodes = this.nodes();
+    if (nodes && nodes.reporting < nodes.expected) return false;
+    const ring = this.ring('cluster');
+    const hasDatabases = this.client.getQueryData<unknown[]>(bdbsQuery.queryKey)?.length !== 0;
+    return !hasDatabases || !ring.has('cluster') || ring.isCurrent('cluster', this.edge());
   }
 
   private schedule(): void {

@@ -1,6 +1,5 @@
 /** API of active alarms, from the console's reply and later events of the stream. */
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
 import { usePermission } from '../access/session';
 import { isOpen } from '../failures/eventSpans';
 import { chronological } from '../failures/timeline';
@@ -35,5 +34,16 @@ export function useActiveAlarms(): LogEvent[] | undefined {
   const refetchInterval = getsAllEvents ? false : POLL_MS;
   const health = useQuery({ ...healthQuery, refetchInterval }).data;
   const latest = useQuery(eventsQuery).data;
-  return useMemo(() => health && activeAlarms(health.alarms, latest ?? []), [health, latest]);
+  return health && activeAlarmsOf(health, latest);
+}
+
+/** The last result, because many components of a page use it. */
+let last:
+  | { health: Health; latest: readonly LogEvent[] | undefined; alarms: LogEvent[] }
+  | undefined;
+
+function activeAlarmsOf(health: Health, latest: readonly LogEvent[] | undefined): LogEvent[] {
+  if (last?.health !== health || last.latest !== latest)
+    last = { health, latest, alarms: activeAlarms(health.alarms, latest ?? []) };
+  return last.alarms;
 }

@@ -33,7 +33,7 @@ export const installCertificate = (files: CertificateAndKey) => put(files, '');
 /** Renew the certificates of all encrypted databases. */
 export const rotateCertificates = () => request<unknown>('POST', `${PATH}/rotate`, {});
 
-/** Replace the CAs of all encrypted databases. Afterwards, shards refuse all earlier certificates. */
+/** Replace the CAs of all encrypted databases. Afterwards, shards reject all earlier certificates. */
 export const replaceDatabaseCas = () =>
   request<unknown>('POST', `${PATH}/rotate`, { authority: true });
 

@@ -76,5 +76,5 @@ export function outageText(
   if (node.status === 'down') return 'down';
   // The shards of the node may still run, but nothing monitors them.
   if (node.agent_status !== 'lost') return '';
-  return node.unavailable_since ? 'agent has not answered' : 'agent does not answer';
+  return node.unavailable_since ? 'agent has not responded' : 'agent does not respond';
 }

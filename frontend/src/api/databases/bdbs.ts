@@ -9,13 +9,24 @@ import type {
   BlueprintPair,
   CreateBdb,
   RebalanceReply,
+  RepairReply,
+  RepairRequest,
   ReshardRequest,
   TrafficReply,
   UpdateBdb,
   UpgradePlan,
 } from '../types';
+import { withDisplayNames } from './displayNames';
 
 export const bdbsQuery = streamedList<Bdb>('bdbs', '/v1/bdbs');
+
+/** Databases for display: equal names contain the uid. */
+export const shownBdbsQuery = { ...bdbsQuery, select: withDisplayNames<Bdb> };
+
+/** Return the name of a database for display; `name` if the database does not exist any longer. */
+export function useDatabaseName({ uid, name }: Pick<Bdb, 'uid' | 'name'>): string {
+  return useQuery(shownBdbsQuery).data?.find((bdb) => bdb.uid === uid)?.name ?? name;
+}
 
 export function useBdb(uid: number) {
   return useQuery({ ...bdbsQuery, select: (list) => list.find((bdb) => bdb.uid === uid) ?? null });
@@ -28,26 +39,33 @@ export function useProvisioned(): number | undefined {
   return canSeeAll ? bdbs?.reduce((sum, bdb) => sum + bdb.memory_size, 0) : undefined;
 }
 
-export const createBdb = (body: CreateBdb) => request<Bdb>('POST', '/v1/bdbs', body);
+const DUPLICATE_NAME = 'allow_duplicate_name=true';
+
+export const createPath = (allowDuplicateName: boolean) =>
+  allowDuplicateName ? `/v1/bdbs?${DUPLICATE_NAME}` : '/v1/bdbs';
+
+export const createBdb = (body: CreateBdb, allowDuplicateName: boolean) =>
+  request<Bdb>('POST', createPath(allowDuplicateName), body);
 
 /** Return the planned shard placement of a new database without creating it. */
 export const previewCreate = async (body: CreateBdb, signal?: AbortSignal) => {
   const bdb = await request<{ shards_blueprint: BlueprintPair[] }>(
     'POST',
-    '/v1/bdbs?dry_run',
+    `${createPath(true)}&dry_run`,
     body,
     signal,
   );
   return bdb.shards_blueprint;
 };
 
-const updateBdb = (uid: number, body: UpdateBdb) => request<Bdb>('PUT', `/v1/bdbs/${uid}`, body);
+const updateBdb = (uid: number, body: UpdateBdb, allowDuplicateName: boolean) =>
+  request<Bdb>('PUT', `/v1/bdbs/${uid}${allowDuplicateName ? `?${DUPLICATE_NAME}` : ''}`, body);
 
 /** Return a function that updates a database and stores the reply in the query cache. */
 export function useUpdateBdb(uid: number) {
   const client = useQueryClient();
-  return async (body: UpdateBdb) => {
-    const saved = await updateBdb(uid, body);
+  return async (body: UpdateBdb, allowDuplicateName = false) => {
+    const saved = await updateBdb(uid, body, allowDuplicateName);
     client.setQueryData(bdbsQuery.queryKey, (list) =>
       list?.map((item) => (item.uid === saved.uid ? saved : item)),
     );
@@ -77,11 +95,15 @@ export const stopTraffic = (uid: number) =>
 export const resumeTraffic = (uid: number) =>
   request<TrafficReply>('POST', `/v1/bdbs/${uid}/actions/resume_traffic`);
 
+/** Make the store match the shards that agents report. A dry run only returns the changes. */
+export const repairBdb = (uid: number, body: RepairRequest) =>
+  request<RepairReply>('POST', `/v1/bdbs/${uid}/actions/repair`, body);
+
 export const deleteBdb = (uid: number) => request<unknown>('DELETE', `/v1/bdbs/${uid}`);
 
 /** Validate an update without applying it. */
 export const checkUpdate = (uid: number, body: UpdateBdb, signal?: AbortSignal) =>
-  request<Bdb>('PUT', `/v1/bdbs/${uid}?dry_run`, body, signal);
+  request<Bdb>('PUT', `/v1/bdbs/${uid}?dry_run&${DUPLICATE_NAME}`, body, signal);
 
 /** Return the planned replication pairs of a changed shard count or replication setting. */
 export const previewReshard = (uid: number, body: ReshardRequest, signal?: AbortSignal) =>

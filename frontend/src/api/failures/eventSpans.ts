@@ -69,7 +69,7 @@ export function failoverOf(event: LogEvent): Failover | null {
     at: startOf(event),
     pair: number(event.pair),
     lost: String(event.lost ?? ''),
-    promoted: String(event.heir ?? event.shard_uid ?? ''),
+    promoted: String(event.promoted ?? event.shard_uid ?? ''),
     bytesBehind: number(event.bytes_behind),
     method: typeof event.method === 'string' ? event.method : '',
     seconds: number(event.seconds),

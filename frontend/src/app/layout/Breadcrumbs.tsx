@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import classes from './Frame.module.css';
 
 const PAGE_TITLES: Record<string, string> = {
@@ -24,7 +24,7 @@ const RUNS: Record<string, string> = { new: 'New run', compare: 'Compare runs' }
 
 export function Breadcrumbs() {
   const { pathname } = useLocation();
-  const { data: bdbs } = useQuery(bdbsQuery);
+  const { data: bdbs } = useQuery(shownBdbsQuery);
   const parts = pathname.split('/').filter(Boolean).slice(0, 2);
   const labels = parts.map((part, index) => {
     if (parts[0] === 'benchmarks' && index) return RUNS[part] ?? `Benchmark ${part}`;

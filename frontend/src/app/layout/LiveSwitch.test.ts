@@ -11,6 +11,7 @@ describe('live switch', () => {
       label: 'Partly live',
     });
     expect(stateOf({ phase: 'live' }, 'late').tone).toBe('attention');
+    expect(stateOf({ phase: 'live' }, 'partial')).toEqual({ tone: 'attention', label: 'Partial' });
     expect(stateOf({ phase: 'live' }, 'waiting').tone).toBe('unknown');
     expect(stateOf({ ...LOST, attempt: 1 }, 'lost').tone).toBe('attention');
     expect(stateOf(LOST, 'lost')).toEqual({ tone: 'broken', label: 'Lost' });

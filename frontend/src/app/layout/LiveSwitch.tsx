@@ -66,5 +66,5 @@ export function stateOf(
   if (drawError !== null) return { tone: 'attention', label: 'Partly live' };
   if (freshness === 'fresh') return { tone: 'ok', label: 'Live' };
   if (freshness === 'waiting') return { tone: 'unknown', label: 'Waiting' };
-  return { tone: 'attention', label: 'Late' };
+  return { tone: 'attention', label: freshness === 'partial' ? 'Partial' : 'Late' };
 }

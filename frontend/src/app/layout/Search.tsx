@@ -8,7 +8,7 @@ import { type KeyboardEvent, useMemo, useState } from 'react';
 import { usePermission } from '@/api/access/session';
 import { eventSearchQuery } from '@/api/alerting/events';
 import { nodesQuery } from '@/api/cluster/nodes';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { shardsQuery } from '@/api/databases/shards';
 import { useZone } from '@/ui/useZone';
 import classes from './Frame.module.css';
@@ -27,7 +27,7 @@ const MAX_LENGTH = 200;
 
 export function Search({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
-  const { data: bdbs } = useQuery(bdbsQuery);
+  const { data: bdbs } = useQuery(shownBdbsQuery);
   const { data: nodes } = useQuery(nodesQuery);
   const { data: shards } = useQuery(shardsQuery);
   const [text, setText] = useState('');

@@ -3,7 +3,7 @@ import { SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { nodesQuery } from '@/api/cluster/nodes';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { ClusterCharts } from '@/features/metrics/ClusterCharts';
 import { ClusterComparison } from '@/features/metrics/comparison/ClusterComparison';
 import type { MetricsSearch } from '../search';
@@ -14,7 +14,7 @@ export function ClusterMetricsPage() {
   const search = useSearch({ from: '/shell/cluster/metrics' });
   const navigate = useNavigate({ from: '/cluster/metrics' });
   const { data: nodes } = useQuery(nodesQuery);
-  const { data: bdbs } = useQuery(bdbsQuery);
+  const { data: bdbs } = useQuery(shownBdbsQuery);
   const reasons = useLatencyReason();
   if (!nodes || !bdbs) return null;
   const change = (part: MetricsSearch) =>

@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useNode } from '@/api/cluster/nodes';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { useCanStartDrill } from '@/api/failures/drills';
 import { messageOf } from '@/api/http';
 import { RunningActions } from '@/features/actions/RunningActions';
@@ -25,7 +25,7 @@ import classes from './pages.module.css';
 export function NodePage() {
   const { uid } = useParams({ from: '/shell/nodes/$uid' });
   const { data: node, error } = useNode(Number(uid));
-  const { data: bdbs } = useQuery(bdbsQuery);
+  const { data: bdbs } = useQuery(shownBdbsQuery);
   const navigate = useNavigate();
   const [isDrillOpen, setDrillOpen] = useState(false);
   const mayDrill = useCanStartDrill();

@@ -30,7 +30,7 @@ export function NotificationsPage() {
             <EmptyState title="No receivers yet">
               <span>
                 Add a receiver to get a message when an alarm is raised and when it ends. A receiver
-                is an e-mail address, a webhook of a chat or on-call service, a Prometheus
+                is an email address, a webhook of a chat or on-call service, a Prometheus
                 Alertmanager or a syslog server.
               </span>
             </EmptyState>

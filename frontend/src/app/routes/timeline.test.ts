@@ -1,3 +1,4 @@
+// @dom
 import { describe, expect, it, vi } from 'vitest';
 import { chartsOf } from './timeline';
 

@@ -1,11 +1,11 @@
 /** Progress of an action: percentage, steps, remaining time, and a button to cancel it if possible. */
-import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import { cancelAction, isRunning } from '@/api/cluster/actions';
 import type { Action } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 import { Bar } from '@/ui/Bar';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import { StatusIcon } from '@/ui/Status';
 import classes from './actions.module.css';
@@ -33,7 +33,7 @@ export function ActionLine({ action }: { action: Action }) {
       <span className={classes.meter}>
         <Bar value={action.progress / 100} label={actionTitle(action)} />
       </span>
-      <span className={`num ${classes.percent}`}>{Math.round(action.progress)} %</span>
+      <span className={`num ${classes.percent}`}>{Math.round(action.progress)}%</span>
       <span className={`num dim ${classes.eta}`}>
         {isRunning(action) ? etaText(action) : action.status}
       </span>
@@ -56,7 +56,7 @@ function CancelAction({ action }: { action: Action }) {
   });
   return (
     <>
-      <Button
+      <SubmitButton
         size="compact-xs"
         variant="default"
         disabled={!may}
@@ -65,7 +65,7 @@ function CancelAction({ action }: { action: Action }) {
         onClick={cancel.submit}
       >
         Cancel
-      </Button>
+      </SubmitButton>
       {cancel.failure && (
         <p className={classes.error} role="alert">
           {cancel.failure.text}

@@ -78,7 +78,7 @@ describe('AlarmTables', () => {
       ],
     };
     show();
-    expect(await screen.findByText('orders refuses writes: its memory is full')).toBeTruthy();
+    expect(await screen.findByText('orders rejects writes: its memory is full')).toBeTruthy();
     const found = rows('Active alarms');
     expect(found[0]).toMatch(/^Error.*orders/);
     expect(found.filter((row) => row.startsWith('Warning'))).toHaveLength(3);

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { usePermission } from '@/api/access/session';
 import { healthQuery, useActiveAlarms } from '@/api/alerting/health';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { endOf, startOf } from '@/api/failures/eventSpans';
 import { messageOf } from '@/api/http';
 import type { LogEvent } from '@/api/types';
@@ -21,7 +21,7 @@ import { activeAlarm } from './alarmText';
 type Names = ReadonlyMap<number, string>;
 
 export function AlarmTables() {
-  const bdbs = useQuery(bdbsQuery).data;
+  const bdbs = useQuery(shownBdbsQuery).data;
   const names = useMemo(() => new Map(bdbs?.map(({ uid, name }) => [uid, name])), [bdbs]);
   const mayReadLog = usePermission('readLog');
   return (

@@ -16,21 +16,41 @@ describe('activeAlarm', () => {
     ],
     [
       { type: 'alarm_shards_refuse', bdb_uid: 1, shards: [2] },
-      'Primaries of demo are running but refuse requests, because they consider their cluster incomplete: redis:2',
+      'Primaries of demo are running but reject requests, because they consider their cluster incomplete: redis:2',
+    ],
+    [
+      { type: 'alarm_store_mismatch', bdb_uid: 1, empty: [1, 2] },
+      'Shards of demo and their data are missing: repair or delete the database',
+    ],
+    [
+      { type: 'alarm_store_mismatch', bdb_uid: 1, empty: [] },
+      'demo differs from the state that the console has stored: repair the database',
+    ],
+    [
+      { type: 'alarm_unknown_shards', node_uid: 2, shards: [7] },
+      "Node 2 has shards of databases that the console's store does not contain: redis:7. The console does not change them",
     ],
     [
       { type: 'alarm_no_replica', bdb_uid: 1, pairs: [2] },
       '1 primary of demo has no running replica',
     ],
     [{ type: 'alarm_slots_uncovered', bdb_uid: 1 }, 'demo is not served: no primary is running'],
-    [{ type: 'alarm_memory_full', bdb_uid: 1 }, 'demo refuses writes: its memory is full'],
+    [{ type: 'alarm_memory_full', bdb_uid: 1 }, 'demo rejects writes: its memory is full'],
+    [
+      { type: 'alarm_shard_connections', bdb_uid: 1, shards: [3, 4], refused: [] },
+      'Most connections of shards of demo are in use: redis:3 and redis:4',
+    ],
+    [
+      { type: 'alarm_shard_connections', bdb_uid: 1, shards: [3], refused: [3] },
+      'Shards of demo refuse connections, because too many are open: redis:3',
+    ],
     [
       { type: 'alarm_bdb_high_throughput', bdb_uid: 1, threshold: 100000 },
       'demo receives more than 100,000 requests per second',
     ],
     [
       { type: 'alarm_node_memory', node_uid: 2, threshold: 92.5 },
-      'The memory of node 2 is more than 92.5 % full',
+      'The memory of node 2 is more than 92.5% full',
     ],
     [
       { type: 'alarm_cluster_certs_about_to_expire', ends: '2999-01-02T03:04:05+00:00' },
@@ -43,6 +63,14 @@ describe('activeAlarm', () => {
         ends: '2020-01-02T03:04:05Z',
       },
       'The certificate of the agent of node 2 expired on 2020-01-02',
+    ],
+    [
+      { type: 'alarm_agent_cut_off', node_uid: 3, reason: 'it sent a line of more than 1024 KiB' },
+      'The agent of node 3 is cut off, because it sent a line of more than 1024 KiB. Its shards are not monitored',
+    ],
+    [
+      { type: 'alarm_receiver_failed', receivers: ['chat', 'on call'] },
+      'Notifications cannot be delivered to chat, on call',
     ],
     [{ type: 'alarm_of_tomorrow' }, 'It was so'],
   ])('returns a text for %o', (part, expected) =>

@@ -27,7 +27,7 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
       ? `${Number(slots).toLocaleString('en-US')} of 16,384 hash slots of ${name} are not served: no primary is running`
       : `${name} is not served: no primary is running`,
   alarm_shards_refuse: (alarm, name) =>
-    `Primaries of ${name} are running but refuse requests, because they consider their cluster incomplete: ${shards(alarm)}`,
+    `Primaries of ${name} are running but reject requests, because they consider their cluster incomplete: ${shards(alarm)}`,
   alarm_two_primaries: (alarm, name) =>
     `Two shards of ${name} are primaries of the same slots: ${shards(alarm)}`,
   alarm_pair_on_one_node: (alarm, name) =>
@@ -40,11 +40,19 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
     `Replica redis:${shard_uid} of ${name} is more than ${format('bytes', Number(threshold))} behind its primary`,
   alarm_keys_collapsed: ({ shard_uid, keys_before }, name) =>
     `Primary redis:${shard_uid} of ${name} had ${Number(keys_before).toLocaleString('en-US')} keys and has lost most of them since its process restarted`,
-  alarm_memory_full: (_, name) => `${name} refuses writes: its memory is full`,
+  alarm_memory_full: (_, name) => `${name} rejects writes: its memory is full`,
+  alarm_shard_connections: (alarm, name) =>
+    list(alarm.refused).length > 0
+      ? `Shards of ${name} refuse connections, because too many are open: ${shards(alarm)}`
+      : `Most connections of shards of ${name} are in use: ${shards(alarm)}`,
   alarm_clock: ({ node_uid }) =>
     `The clock of node ${node_uid} is ahead of the console's; its samples are omitted from the charts`,
   alarm_samples_late: ({ node_uid, percent, cpu_busy }) =>
-    `More than ${percent} % of the samples of node ${node_uid} are late or incomplete${cpu_busy ? '. The CPU of the node is busy' : ''}`,
+    `More than ${percent}% of the samples of node ${node_uid} are late or incomplete${cpu_busy ? '. The CPU of the node is busy' : ''}`,
+  alarm_agent_cut_off: ({ node_uid, reason }) =>
+    `The agent of node ${node_uid} is cut off, because ${reason}. Its shards are not monitored`,
+  alarm_receiver_failed: ({ receivers }) =>
+    `Notifications cannot be delivered to ${list(receivers).join(', ')}`,
   alarm_node_flapping: ({ node_uid, outages }) =>
     `Node ${node_uid} was down ${outages} times within ten minutes and recovered each time without a restart`,
   alarm_flash_full: ({ shard_uid }, name) =>
@@ -57,7 +65,7 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
     `Less than ${format('ratio', Number(threshold))} of the values of ${name} are in RAM`,
   alarm_ram_dataset_overhead: (_, name) =>
     `The RAM of ${name} contains almost only keys: its RAM limit is too small`,
-  alarm_bdb_size: ({ threshold }, name) => `The memory of ${name} is more than ${threshold} % full`,
+  alarm_bdb_size: ({ threshold }, name) => `The memory of ${name} is more than ${threshold}% full`,
   alarm_bdb_high_throughput: ({ threshold }, name) =>
     `${name} receives more than ${limit(threshold)} requests per second`,
   alarm_bdb_low_throughput: ({ threshold }, name) =>
@@ -65,15 +73,15 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
   alarm_bdb_high_latency: ({ threshold }, name) =>
     `Requests to ${name} take more than ${limit(threshold)} µs on average`,
   alarm_node_cpu_utilization: ({ node_uid, threshold }) =>
-    `The CPU usage of node ${node_uid} is above ${threshold} %`,
+    `The CPU usage of node ${node_uid} is above ${threshold}%`,
   alarm_node_memory: ({ node_uid, threshold }) =>
-    `The memory of node ${node_uid} is more than ${threshold} % full`,
+    `The memory of node ${node_uid} is more than ${threshold}% full`,
   alarm_node_net_throughput: ({ node_uid, threshold }) =>
     `Node ${node_uid} receives and sends more than ${format('bytes', Number(threshold))} per second`,
   alarm_node_persistent_storage: ({ node_uid, threshold }) =>
-    `The storage of node ${node_uid} is more than ${threshold} % full`,
+    `The storage of node ${node_uid} is more than ${threshold}% full`,
   alarm_node_free_flash: ({ node_uid, threshold }) =>
-    `The flash of node ${node_uid} is more than ${threshold} % full`,
+    `The flash of node ${node_uid} is more than ${threshold}% full`,
   alarm_cluster_too_few_nodes_for_replication: () =>
     'The cluster has fewer than two nodes: replicas require a second node',
   alarm_cluster_certs_about_to_expire: ({ ends }) =>
@@ -82,6 +90,12 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
     `The certificate of the console CA ${endsOn(ends)}`,
   alarm_node_internal_certs_about_to_expire: ({ node_uid, ends }) =>
     `The certificate of the agent of node ${node_uid} ${endsOn(ends)}`,
+  alarm_unknown_shards: (alarm) =>
+    `Node ${alarm.node_uid} has shards of databases that the console's store does not contain: ${shards(alarm)}. The console does not change them`,
+  alarm_store_mismatch: ({ empty }, name) =>
+    list(empty).length
+      ? `Shards of ${name} and their data are missing: repair or delete the database`
+      : `${name} differs from the state that the console has stored: repair the database`,
   alarm_flash_overcommit: ({ node_uid }) =>
     `The flash limits of the shards on node ${node_uid} exceed its flash`,
   alarm_storage_full: ({ node_uid }) =>

@@ -6,6 +6,7 @@ import type { AlertSettings } from '@/api/alerting/alerts';
 import { Ago } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import { Status } from '@/ui/Status';
 import classes from './alerts.module.css';
@@ -80,7 +81,7 @@ export function AlertThresholdForm({ title, limits, now, raised = {}, may, onSav
         })}
         <RequestError failure={save.failure} />
         <div className={classes.buttons}>
-          <Button
+          <SubmitButton
             type="submit"
             size="xs"
             disabled={!may || !isDirty || isInvalid}
@@ -88,7 +89,7 @@ export function AlertThresholdForm({ title, limits, now, raised = {}, may, onSav
             title={may ? undefined : ROLE_DENIED_TEXT}
           >
             Save
-          </Button>
+          </SubmitButton>
           {isDirty && (
             <Button size="xs" variant="default" onClick={() => setDraft({})}>
               Discard

@@ -1,5 +1,5 @@
 /** Check of the audit chain, and download of the complete audit log. */
-import { Alert, Button } from '@mantine/core';
+import { Alert } from '@mantine/core';
 import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { auditCheckQuery, exportAudit } from '@/api/access/audit';
@@ -10,6 +10,7 @@ import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import { Status } from '@/ui/Status';
 import classes from './audit.module.css';
@@ -23,9 +24,9 @@ export function AuditChain() {
   return (
     <Card>
       <p className={classes.intro}>
-        The audit log records who changed what from which address, denied requests, and reads of
-        passwords. Each record is chained to the previous one, so that changed or removed records
-        are detected.
+        The audit log records changes with their user and source address, rejected requests, and
+        reads of passwords. Each record is chained to the previous one, so changed or removed
+        records are detected.
       </p>
       <div className={classes.check}>
         <Verdict check={check.data} error={check.error} />
@@ -35,22 +36,22 @@ export function AuditChain() {
           </span>
         )}
         <span>
-          <Button
+          <SubmitButton
             variant="default"
             leftSection={<IconRefresh size={14} />}
             loading={check.isFetching}
             onClick={() => check.refetch()}
           >
             Check again
-          </Button>
-          <Button
+          </SubmitButton>
+          <SubmitButton
             variant="default"
             leftSection={<IconDownload size={14} />}
             loading={busy}
             onClick={submit}
           >
             Download audit log
-          </Button>
+          </SubmitButton>
         </span>
       </div>
       {check.data && !check.data.whole && <Faults faults={check.data.faults} />}

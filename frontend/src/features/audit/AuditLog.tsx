@@ -23,7 +23,7 @@ const COLUMNS: Column<AuditLine>[] = [
     width: 220,
     cell: ({ username, proof }) => (
       <div className={classes.lines}>
-        {username ? <span>{username}</span> : <Dash reason="No user name was sent" />}
+        {username ? <span>{username}</span> : <Dash reason="No username was sent" />}
         <span className="dim">{authenticationText(proof, username)}</span>
       </div>
     ),

@@ -4,14 +4,14 @@ import type { Tone } from '@/ui/Status';
 
 export const OUTCOMES: Record<AuditLine['outcome'], { tone: Tone; label: string }> = {
   done: { tone: 'ok', label: 'Done' },
-  refused: { tone: 'broken', label: 'Refused' },
+  refused: { tone: 'broken', label: 'Rejected' },
   failed: { tone: 'attention', label: 'Failed' },
 };
 
 const PROOFS: Record<string, string> = {
   password: 'with password',
   session: 'with browser session',
-  token: 'with login token',
+  token: 'with access token',
   'service token': 'with service token',
   'join token': 'with join token',
   shell: "on the console's machine",

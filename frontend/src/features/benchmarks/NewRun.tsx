@@ -18,7 +18,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useDeferredValue, useState } from 'react';
 import { parseCommandLine, preflightBenchmark, startBenchmark } from '@/api/benchmarks';
 import { nodesQuery } from '@/api/cluster/nodes';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { messageOf } from '@/api/http';
 import type { Benchmark } from '@/api/types';
 import { format } from '@/lib/format';
@@ -26,6 +26,7 @@ import { duration } from '@/lib/time';
 import { Card } from '@/ui/Card';
 import { Facts } from '@/ui/Facts';
 import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import { StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
@@ -57,7 +58,7 @@ interface Props {
 }
 
 export function NewRun({ bdb, onStarted }: Props) {
-  const { data: bdbs = [] } = useQuery(bdbsQuery);
+  const { data: bdbs = [] } = useQuery(shownBdbsQuery);
   const { data: nodes = [] } = useQuery(nodesQuery);
   const [draft, setDraft] = useState<RunDraft>({ ...EMPTY_RUN_DRAFT, bdb: bdb ?? null });
   const active = bdbs.filter(({ status }) => status === 'active');
@@ -167,9 +168,9 @@ export function NewRun({ bdb, onStarted }: Props) {
       </div>
       <Preview draft={chosen} validationError={validationError} change={change}>
         <RequestError failure={start.failure} />
-        <Button type="submit" loading={start.busy} disabled={validationError !== undefined}>
+        <SubmitButton type="submit" loading={start.busy} disabled={validationError !== undefined}>
           Start run
-        </Button>
+        </SubmitButton>
       </Preview>
     </form>
   );

@@ -80,7 +80,7 @@ function Plot({ curves }: { curves: readonly Curve[] }) {
       levels={latencyLevels(slowest)}
       ticks={ticksOf(end).map((percentile) => ({
         position: percentilePosition(percentile, end),
-        text: percentile >= 100 ? 'slowest' : `${percentile} %`,
+        text: percentile >= 100 ? 'slowest' : `${percentile}%`,
       }))}
       format={(ms) => format('ms', ms)}
       cross={at === undefined ? undefined : percentilePosition(at, end)}

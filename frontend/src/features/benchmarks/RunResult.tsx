@@ -172,7 +172,7 @@ function Outages({ results }: { results: readonly BenchmarkResult[] }) {
           },
           {
             id: 'lost',
-            header: 'Unanswered requests',
+            header: 'Requests without a reply',
             align: 'right',
             cell: ({ lost, retried }) =>
               retried ? `${lost}, ${plural(retried, 'retry', 'retries')}` : String(lost),

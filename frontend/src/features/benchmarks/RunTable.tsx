@@ -11,6 +11,7 @@ import { Dash } from '@/ui/Dash';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
+import { RunDatabase } from './RunDatabase';
 import { figureValue, measuredResult, slaStatus, toneOf } from './runText';
 
 const MAX_COMPARED = 6;
@@ -50,7 +51,7 @@ export function RunTable() {
       id: 'database',
       header: 'Database',
       sort: (run) => run.bdb_name,
-      cell: (run) => run.bdb_name,
+      cell: (run) => <RunDatabase run={run} />,
     },
     {
       id: 'status',
@@ -58,7 +59,7 @@ export function RunTable() {
       sort: (run) => run.status,
       cell: (run) => (
         <Status tone={toneOf(run)} title={run.detail}>
-          {run.status === 'running' ? `running, ${Math.floor(run.progress)} %` : run.status}
+          {run.status === 'running' ? `running, ${Math.floor(run.progress)}%` : run.status}
         </Status>
       ),
     },

@@ -22,6 +22,7 @@ import { Status, StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
 import { drillMark, drillText } from './drillMark';
 import { RunCharts } from './RunCharts';
+import { RunDatabase } from './RunDatabase';
 import { RunResult } from './RunResult';
 import { MEMTIER } from './runDraft';
 import { toneOf, warningsOf } from './runText';
@@ -103,7 +104,7 @@ function RunProgress({ run }: { run: Benchmark }) {
         {run.repetitions > 1 && run.repetition !== null && phase
           ? `, ${run.repetition + 1} of ${run.repetitions}`
           : ''}
-        : {Math.floor(run.progress)} %{remaining}
+        : {Math.floor(run.progress)}%{remaining}
       </span>
     </div>
   );
@@ -140,7 +141,7 @@ function RunHeader({
       <span className={classes.dim}>
         on{' '}
         <Link to="/databases/$uid" params={{ uid: String(run.bdb_uid) }}>
-          {run.bdb_name}
+          <RunDatabase run={run} />
         </Link>
         , from {run.load_nodes.map((uid) => `node ${uid}`).join(', ')}
         {run.tool === MEMTIER && ' by memtier_benchmark'}, started by {run.originator}

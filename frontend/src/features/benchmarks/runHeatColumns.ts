@@ -2,7 +2,7 @@
 import { rowOf } from '@/ui/chart/heat/grid';
 import type { HeatColumn } from '@/ui/chart/heat/types';
 
-/** Rows per power of ten. Rows are 12 % wide, buckets of the load generator at most 6 %. */
+/** Rows per power of ten. Rows are 12% wide, buckets of the load generator at most 6%. */
 export const PER_DECADE = 20;
 
 /**

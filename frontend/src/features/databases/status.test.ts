@@ -46,6 +46,16 @@ describe('bdbState', () => {
     );
   });
 
+  it('shows that the shards differ from the store', () => {
+    const differs = { mismatch: 'Agents did not have 2 shards.' };
+    expect(stateOf({ ...differs, shards_down: 2, primaries_down: 2 })).toEqual([
+      'broken',
+      'Shards missing',
+    ]);
+    expect(stateOf(differs)).toEqual(['attention', 'Active, differs from the store']);
+    expect(bdbState(bdb(differs)).title).toBe('Agents did not have 2 shards.');
+  });
+
   it('ignores shards that are expected not to run', () => {
     const creating: Partial<Bdb> = {
       status: 'pending',
@@ -53,7 +63,7 @@ describe('bdbState', () => {
       shards_down: 4,
       primaries_down: 2,
     };
-    expect(stateOf(creating)).toEqual(['progress', 'Creating 40 %']);
+    expect(stateOf(creating)).toEqual(['progress', 'Creating 40%']);
     expect(stateOf()).toEqual(['ok', 'Active']);
   });
 });

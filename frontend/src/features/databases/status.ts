@@ -26,8 +26,9 @@ export function bdbState(bdb: Bdb): BdbState {
   const { shards_in_sync: synced, shards_total: total } = bdb;
   const running = bdb.status === 'pending' || bdb.status === 'active-change-pending';
   if (running && bdb.progress < 100) {
-    return { tone, title, text: `${text} ${Math.round(bdb.progress)} %` };
+    return { tone, title, text: `${text} ${Math.round(bdb.progress)}%` };
   }
+  if (bdb.status === 'active' && bdb.mismatch) return mismatched(bdb);
   if (bdb.status === 'active' && bdb.shards_down) return { title, ...partlyDown(bdb) };
   if (bdb.status === 'active' && synced !== undefined && total !== undefined && synced < total) {
     return { tone: 'attention', title, text: `Active, ${synced} of ${total} shards in sync` };
@@ -52,6 +53,12 @@ function partlyDown({
   if (!lost) return { tone: 'attention', text: `Active, ${plural(down, 'replica')} down` };
   const text = lost >= primaries ? 'Down' : `${lost} of ${primaries} primaries down`;
   return { tone: 'broken', text };
+}
+
+/** The shards differ from the store, so its other fields can be outdated. */
+function mismatched({ mismatch = '', primaries_down: lost }: Bdb): BdbState {
+  const text = lost ? 'Shards missing' : 'Active, differs from the store';
+  return { tone: lost ? 'broken' : 'attention', text, title: mismatch };
 }
 
 export interface EndpointAddress {

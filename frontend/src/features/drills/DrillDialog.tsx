@@ -5,7 +5,7 @@
 import { NativeSelect, NumberInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { isPrimary, useNodeShards } from '@/api/databases/shards';
 import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/failures/drillKinds';
 import { type DrillKind, startDrill } from '@/api/failures/drills';
@@ -18,8 +18,11 @@ import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 interface Props {
   node: number;
   onClose: () => void;
-  /** Called with the time just before the request, in epoch milliseconds of the console's clock. */
-  onStarted: (requestedAt: number) => void;
+  /**
+   * Called with the time just before the request, in epoch milliseconds of the console's clock, and with
+   * the duration of the drill.
+   */
+  onStarted: (requestedAt: number, seconds: number) => void;
 }
 
 const DEFAULT_SECONDS = 20;
@@ -27,7 +30,11 @@ const DEFAULT_SECONDS = 20;
 const UNTIMED_SECONDS = 5;
 
 /** Return a text such as "Shards on the node: demo (2 primaries, 2 replicas), cache (1 replica)." */
-function affectedShards(shards: readonly Shard[], name: (uid: number) => string): string {
+function affectedShards(
+  shards: readonly Shard[] | undefined,
+  name: (uid: number) => string,
+): string {
+  if (!shards) return 'The shards of the node are not loaded yet.';
   if (!shards.length) return 'The node has no shards, so no database is affected.';
   const parts = [...new Set(shards.map(({ bdb_uid }) => bdb_uid))].map((bdb) => {
     const bdbShards = shards.filter(({ bdb_uid }) => bdb_uid === bdb);
@@ -43,7 +50,8 @@ function affectedShards(shards: readonly Shard[], name: (uid: number) => string)
 }
 
 export function DrillDialog({ node, onClose, onStarted }: Props) {
-  const shards = useNodeShards(node).data ?? [];
+  const loaded = useNodeShards(node).data;
+  const shards = loaded ?? [];
   const [kind, setKind] = useState<DrillKind>('reboot');
   const [seconds, setSeconds] = useState<number | string>(DEFAULT_SECONDS);
   const [chosen, setChosen] = useState<string>();
@@ -52,7 +60,7 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
   const shard = chosen ?? shards[0]?.uid ?? '';
   const duration = drill.timed ? Number(seconds) : UNTIMED_SECONDS;
   const phrase = `node ${node}`;
-  const bdbs = useQuery(bdbsQuery).data;
+  const bdbs = useQuery(shownBdbsQuery).data;
   const name = (uid: number) => bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
   const valid =
     typed === phrase &&
@@ -64,7 +72,7 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
     const requestedAt = consoleNow();
     const target = drill.targetsShard ? { shard_uid: shard } : {};
     await startDrill(node, { kind, seconds: duration, confirm: typed, ...target });
-    onStarted(requestedAt);
+    onStarted(requestedAt, duration);
   };
 
   return (
@@ -103,7 +111,7 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
         />
       )}
       <span>{drill.effect(node, duration || 0, shard)}</span>
-      {!drill.targetsShard && <span>{affectedShards(shards, name)}</span>}
+      {!drill.targetsShard && <span>{affectedShards(loaded, name)}</span>}
       <ConfirmationField phrase={phrase} value={typed} onChange={setTyped} />
     </SubmitDialog>
   );

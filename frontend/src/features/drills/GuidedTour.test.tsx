@@ -2,10 +2,12 @@
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, render, screen } from '@testing-library/react';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { sessionQuery } from '@/api/access/session';
 import { actionsQuery } from '@/api/cluster/actions';
+import { nodesQuery } from '@/api/cluster/nodes';
 import { incidentsQuery } from '@/api/failures/incidents';
-import type { Action } from '@/api/types';
+import type { Action, Incident, Session } from '@/api/types';
 import { RunningTour } from './GuidedTour';
 import { endTour, startTour } from './useTour';
 
@@ -21,12 +23,19 @@ const drill = (part: Partial<Action>) =>
     ...part,
   }) as Action;
 
-function renderTour(actions: Action[]) {
+vi.mock('@/live/LiveProvider', () => ({
+  useLive: () => ({ ring: () => ({ read: () => new Float64Array([0, 0]) }) }),
+}));
+vi.mock('@tanstack/react-router', () => ({ Link: () => null }));
+
+function renderTour(actions: Action[], incidents: Incident[] = []) {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   client.setQueryData(actionsQuery.queryKey, actions);
-  client.setQueryData(incidentsQuery.queryKey, []);
+  client.setQueryData(incidentsQuery.queryKey, incidents);
+  client.setQueryData(sessionQuery.queryKey, { role: 'admin' } as Session);
+  client.setQueryData<unknown>(nodesQuery.queryKey, [{ uid: 1, status: 'active' }]);
   client.setQueryData(['incidents-past'], []);
-  startTour(T0);
+  startTour({ since: T0, seconds: 20 });
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>
@@ -43,6 +52,32 @@ describe('the guided tour', () => {
     renderTour([drill({})]);
     const message = screen.getByRole('alert').textContent;
     expect(message).toContain('The drill failed: The agent did not respond.');
+  });
+
+  it('states which expectations were missed and why', () => {
+    const outage = {
+      uid: 10,
+      kind: 'node_down',
+      state: 'over',
+      node_uid: 2,
+      began_ms: T0,
+      detected_ms: T0,
+      returned_ms: T0 + 20_000,
+      ended_ms: T0 + 30_000,
+      primaries: 1,
+      replicas: 0,
+      failovers: [11],
+      figures: [{ name: 'promoted', ms: 220, count: 1, total: 1, events: [11] }],
+      resyncs: [],
+      revived: 1,
+      percent: 100,
+      databases: [{ uid: 1, name: 'demo', unserved_ms: 74_000, promoted_after_ms: 220 }],
+    } as unknown as Incident;
+    renderTour([drill({ status: 'completed' })], [outage]);
+    expect(screen.getAllByLabelText('done')).toHaveLength(4);
+    expect(screen.getAllByLabelText('not as expected')).toHaveLength(1);
+    const text = screen.getByText(/1 of 5 steps did not meet the expectation/).textContent;
+    expect(text).toContain('The CPU of node 1 was 100');
   });
 
   it.each([

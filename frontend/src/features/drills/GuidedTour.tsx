@@ -1,6 +1,12 @@
 /** Guided tour of the demo: reboots a node and explains each step of the failover as it happens. */
 import { Button } from '@mantine/core';
-import { IconCircle, IconCircleCheck, IconFlask, IconLoader } from '@tabler/icons-react';
+import {
+  IconAlertTriangle,
+  IconCircle,
+  IconCircleCheck,
+  IconFlask,
+  IconLoader,
+} from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -11,23 +17,29 @@ import { isPrimary, useNodeShards } from '@/api/databases/shards';
 import { useCanStartDrill } from '@/api/failures/drills';
 import { useIncidents } from '@/api/failures/incidents';
 import { messageOf } from '@/api/http';
+import type { Incident } from '@/api/types';
+import { useLive } from '@/live/LiveProvider';
+import { useNow } from '@/ui/Ago';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { StatusIcon } from '@/ui/Status';
 import { DrillDialog } from './DrillDialog';
 import classes from './drills.module.css';
-import { incidentSince, tourSteps } from './tour';
-import { endTour, startTour, useTour } from './useTour';
+import { type Conditions, incidentSince, missReason, tourSteps } from './tour';
+import { endTour, startTour, type TourStart, useTour } from './useTour';
 
 const NODE = 2;
 const DATABASE = 'demo';
+/** Seconds before the incident whose CPU usage counts as well. */
+const CPU_BEFORE_SECONDS = 5;
 
 /** Offer of the tour, or the tour itself while it is running. */
 export function GuidedTour({ onStarted }: { onStarted: () => void }) {
-  const since = useTour();
+  const tour = useTour();
   const isTourAvailable = useTourAvailable();
-  if (since !== null) return <Tour since={since} />;
+  if (tour !== null) return <Tour {...tour} />;
   if (!isTourAvailable) return null;
-  const start = (requestedAt: number) => {
-    startTour(requestedAt);
+  const start = (since: number, seconds: number) => {
+    startTour({ since, seconds });
     onStarted();
   };
   return <TourOffer onStarted={start} />;
@@ -35,11 +47,11 @@ export function GuidedTour({ onStarted }: { onStarted: () => void }) {
 
 /** The tour, only while it is running. */
 export function RunningTour() {
-  const since = useTour();
-  return since === null ? null : <Tour since={since} />;
+  const tour = useTour();
+  return tour === null ? null : <Tour {...tour} />;
 }
 
-function TourOffer({ onStarted }: { onStarted: (requestedAt: number) => void }) {
+function TourOffer({ onStarted }: { onStarted: (since: number, seconds: number) => void }) {
   const [open, setOpen] = useState(false);
   const shards = useNodeShards(NODE).data;
   const isIdle = shards !== undefined && !shards.some(isPrimary);
@@ -82,23 +94,27 @@ function Rebalance() {
   return (
     <p className={classes.first}>
       Node {NODE} has no primaries, so no shard would fail over. Rebalance {DATABASE} first.{' '}
-      <Button size="compact-xs" variant="default" onClick={submit}>
+      <SubmitButton size="compact-xs" variant="default" onClick={submit}>
         Rebalance
-      </Button>{' '}
+      </SubmitButton>{' '}
       <span role="status">{message}</span>
     </p>
   );
 }
 
-function Tour({ since }: { since: number }) {
+function Tour({ since, seconds }: TourStart) {
+  const now = useNow();
   const incident = incidentSince(useIncidents() ?? [], NODE, since);
   const isOver = incident?.state === 'over';
   const drill = useDrillSince(NODE, since);
   // The node does not go down after a failed drill, so the first step would never complete.
   const failed = !incident && (drill?.status === 'failed' || drill?.status === 'cancelled');
   const reason = drill?.additional_info?.error?.replace(/[^.!?]$/, '$&.');
-  const steps = tourSteps(NODE, incident);
-  const now = steps.findIndex(({ outcome }) => outcome === undefined);
+  const busiest = useBusiestNode(incident, now);
+  const conditions = { now, drillSeconds: seconds, busiest };
+  const steps = tourSteps(NODE, incident, conditions);
+  const current = steps.findIndex(({ outcome }) => outcome === undefined);
+  const missed = steps.filter(({ isMissed }) => isMissed).length;
   return (
     <section className={classes.running} aria-label="Guided tour">
       <header>
@@ -123,17 +139,37 @@ function Tour({ since }: { since: number }) {
         </p>
       )}
       <ol aria-live="polite">
-        {steps.map(({ title, explanation, outcome }, index) => (
-          <li key={title} data-state={outcome ? 'done' : index === now ? 'now' : 'later'}>
-            <StepIcon isDone={outcome !== undefined} isNow={index === now} />
+        {steps.map(({ title, explanation, promise, outcome, isMissed }, index) => (
+          <li
+            key={title}
+            data-state={outcome ? 'done' : index === current ? 'now' : 'later'}
+            data-missed={isMissed || undefined}
+          >
+            <StepIcon
+              isDone={outcome !== undefined}
+              isNow={index === current}
+              isMissed={isMissed}
+            />
             <div>
               <strong>{title}</strong>
-              {(outcome !== undefined || index === now) && <p>{explanation}</p>}
+              {(outcome !== undefined || index === current) && <p>{explanation}</p>}
               {outcome && <p className={classes.outcome}>{outcome}</p>}
+              <p>
+                {isMissed ? 'Not as expected: ' : 'Expected: '}
+                {promise}.
+              </p>
             </div>
           </li>
         ))}
       </ol>
+      {missed > 0 && (
+        <p className={classes.failed}>
+          <StatusIcon tone="attention" />
+          <span>
+            {missed} of {steps.length} steps did not meet the expectation. {missReason(conditions)}
+          </span>
+        </p>
+      )}
       {isOver && (
         <p>
           The tour is complete. The promoted replicas on other nodes are still primaries. To switch
@@ -145,7 +181,37 @@ function Tour({ since }: { since: number }) {
   );
 }
 
-function StepIcon({ isDone, isNow }: { isDone: boolean; isNow: boolean }) {
+/** Return the node with the highest mean CPU usage while clients could be affected by the incident. */
+function useBusiestNode(incident: Incident | undefined, now: number): Conditions['busiest'] {
+  const live = useLive();
+  const nodes = useQuery(nodesQuery).data;
+  if (!incident || !nodes) return undefined;
+  const from = Math.floor(incident.began_ms / 1000) - CPU_BEFORE_SECONDS;
+  const to = Math.floor(Math.min(incident.ended_ms ?? now, now) / 1000);
+  const ring = live.ring('nodes');
+  const usage = nodes.map(({ uid }) => ({
+    node: uid,
+    share: meanBusy(ring.read(String(uid), 'cpu_idle', from, to)),
+  }));
+  return usage.filter(({ share }) => !Number.isNaN(share)).sort((a, b) => b.share - a.share)[0];
+}
+
+function meanBusy(idle: Float64Array): number {
+  const known = idle.filter((value) => !Number.isNaN(value));
+  return known.length
+    ? 1 - known.reduce((sum, value) => sum + value, 0) / known.length
+    : Number.NaN;
+}
+
+interface StepIconProps {
+  isDone: boolean;
+  isNow: boolean;
+  isMissed: boolean;
+}
+
+function StepIcon({ isDone, isNow, isMissed }: StepIconProps) {
+  if (isMissed)
+    return <IconAlertTriangle size={18} aria-label="not as expected" className={classes.missed} />;
   if (isDone) return <IconCircleCheck size={18} aria-label="done" className={classes.done} />;
   return isNow ? (
     <IconLoader size={18} aria-label="in progress" />

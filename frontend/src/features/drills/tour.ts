@@ -1,15 +1,37 @@
-/** Steps of the guided tour, based on the incident that the console reports. Pure. */
+/** Steps of the guided tour, judged by the incident that the console reports. Pure. */
+import { SERVED_WITHIN_SECONDS } from '@/api/failures/drillKinds';
 import type { Incident } from '@/api/types';
-import { plural } from '@/lib/format';
-import { formatPreciseDuration } from '@/lib/time';
+import { format, plural } from '@/lib/format';
+import { duration, formatPreciseDuration } from '@/lib/time';
 
 export interface Step {
   title: string;
   /** Explanation of the step, and where it is visible. */
   explanation: string;
+  /** What the step promises. */
+  promise: string;
   /** Measured outcome; undefined until the step is complete. */
   outcome?: string | undefined;
+  /** Whether the promise was missed; also while the step is not complete, as soon as it cannot be kept any more. */
+  isMissed: boolean;
 }
+
+/** Conditions of the tour that explain missed promises. */
+export interface Conditions {
+  /** Epoch milliseconds of the console's clock. */
+  now: number;
+  /** Duration of the drill in seconds. */
+  drillSeconds: number;
+  /** The node with the highest CPU usage (0 to 1) during the incident; undefined if it is unknown. */
+  busiest?: { node: number; share: number } | undefined;
+}
+
+const PROMOTED_WITHIN_SECONDS = 1;
+/** Time for the agent to start again after the drill. */
+const START_SECONDS = 30;
+const SYNCED_WITHIN_SECONDS = 60;
+/** CPU usage that explains delays. */
+const BUSY = 0.9;
 
 /** Return the incident of the tour's drill: the first one of the node after the start of the tour. */
 export function incidentSince(
@@ -25,68 +47,138 @@ export function incidentSince(
     .sort((a, b) => a.began_ms - b.began_ms)[0];
 }
 
-export function tourSteps(node: number, incident: Incident | undefined): Step[] {
+interface Judgment {
+  outcome: string | undefined;
+  isMissed: boolean;
+}
+
+const PENDING: Judgment = { outcome: undefined, isMissed: false };
+
+export function tourSteps(
+  node: number,
+  incident: Incident | undefined,
+  conditions: Conditions,
+): Step[] {
+  const judge = (by: (incident: Incident, conditions: Conditions) => Judgment) =>
+    incident ? by(incident, conditions) : PENDING;
   return [
     {
       title: 'The node goes down',
       explanation: `All processes of node ${node} are killed, similar to a power failure. The slots of its primaries are not served, so the throughput in the charts drops. A red bar starts in the lane of the node.`,
-      outcome:
-        incident &&
-        `${plural(incident.primaries, 'primary', 'primaries')} and ${plural(incident.replicas, 'replica')} lost.`,
+      promise: 'at least one primary is lost',
+      ...judge(lost),
     },
     {
       title: 'Replicas are promoted',
       explanation:
         'When the other nodes confirm that the node is down, the console promotes a replica of each lost primary. The arrows in the lanes show these failovers.',
-      outcome: incident && promoted(incident),
+      promise: `all lost primaries are replaced within ${PROMOTED_WITHIN_SECONDS} s after detection`,
+      ...judge(promoted),
     },
     {
       title: 'Clients are served again',
       explanation:
         'The endpoints briefly hold requests and then send them to the new primaries. The throughput returns to its previous level.',
-      outcome: incident && served(incident),
+      promise: `every database is served again within ${SERVED_WITHIN_SECONDS} s`,
+      ...judge(served),
     },
     {
       title: 'The node recovers',
       explanation: 'Its shards restart as replicas of the new primaries. The red bar ends.',
-      outcome:
-        incident?.returned_ms === undefined
-          ? undefined
-          : `Recovered after ${formatPreciseDuration((incident.returned_ms - incident.detected_ms) / 1000)}.`,
+      promise: `the node is back within ${duration(conditions.drillSeconds + START_SECONDS)}`,
+      ...judge(recovered),
     },
     {
       title: 'Replicas resync',
       explanation:
         'Each replica copies the data of its primary. Bars in the lanes show the progress. When the last replica is in sync, every shard has a copy again.',
-      outcome: incident && filled(incident),
+      promise: `all pairs are in sync within ${duration(SYNCED_WITHIN_SECONDS)} after the node is back`,
+      ...judge(synced),
     },
   ];
 }
 
-function promoted({ failovers, databases }: Incident): string | undefined {
-  if (!failovers.length) return undefined;
-  const after = databases.flatMap(({ promoted_after_ms }) => promoted_after_ms ?? []);
-  const when = after.length
-    ? `, ${formatPreciseDuration(Math.max(...after) / 1000)} after detection`
+/** Return why promises were missed. */
+export function missReason({ busiest }: Conditions): string {
+  if (busiest && busiest.share >= BUSY)
+    return `The CPU of node ${busiest.node} was ${format('ratio', busiest.share)} busy, so all processes were delayed.`;
+  const cpu = busiest
+    ? ` The CPU was not the cause: ${format('ratio', busiest.share)} at most.`
     : '';
-  return `${plural(failovers.length, 'replica')} promoted${when}.`;
+  return `The page of the incident shows when each step took place.${cpu}`;
 }
 
-function served({ databases, state }: Incident): string | undefined {
-  if (databases.some(({ unserved_since_ms }) => unserved_since_ms !== undefined)) return undefined;
+function lost({ primaries, replicas }: Incident): Judgment {
+  const outcome = `${plural(primaries, 'primary', 'primaries')} and ${plural(replicas, 'replica')} lost.`;
+  return { outcome, isMissed: primaries === 0 };
+}
+
+function promoted(
+  { failovers, figures, primaries, detected_ms, state }: Incident,
+  { now }: Conditions,
+): Judgment {
+  const after = figures.find(({ name }) => name === 'promoted')?.ms ?? null;
+  const isMissing = failovers.length < primaries;
+  if (isMissing && state !== 'over')
+    return { ...PENDING, isMissed: now - detected_ms > PROMOTED_WITHIN_SECONDS * 1000 };
+  const count = isMissing
+    ? `${failovers.length} of ${plural(primaries, 'lost primary', 'lost primaries')} replaced`
+    : `${plural(failovers.length, 'replica')} promoted`;
+  const when = after === null ? '' : `, ${formatPreciseDuration(after / 1000)} after detection`;
+  return {
+    outcome: `${count}${when}.`,
+    isMissed: isMissing || (after ?? 0) > PROMOTED_WITHIN_SECONDS * 1000,
+  };
+}
+
+function served({ databases, state }: Incident, { now }: Conditions): Judgment {
+  const limit = SERVED_WITHIN_SECONDS * 1000;
+  const waiting = databases.flatMap(({ unserved_since_ms }) => unserved_since_ms ?? []);
+  if (waiting.length) return { ...PENDING, isMissed: now - Math.min(...waiting) > limit };
   const known = databases.flatMap(({ name, uid, unserved_ms }) =>
-    unserved_ms === null
-      ? []
-      : `${name ?? `database ${uid}`} was not served for ${formatPreciseDuration(unserved_ms / 1000)}`,
+    unserved_ms === null ? [] : { name: name ?? `database ${uid}`, unserved_ms },
   );
-  if (known.length) return `${known.join(', ')}, measured at the endpoints.`;
-  return state === 'down' ? undefined : 'No client impact was detected.';
+  const texts = known.map(
+    ({ name, unserved_ms }) =>
+      `${name} was not served for ${formatPreciseDuration(unserved_ms / 1000)}`,
+  );
+  if (texts.length)
+    return {
+      outcome: `${texts.join(', ')}, measured at the endpoints.`,
+      isMissed: known.some(({ unserved_ms }) => unserved_ms > limit),
+    };
+  return {
+    outcome: state === 'down' ? undefined : 'No client impact was detected.',
+    isMissed: false,
+  };
 }
 
-function filled({ state, percent, revived, resyncs }: Incident): string | undefined {
-  if (state !== 'over') return undefined;
+function recovered(
+  { detected_ms, returned_ms }: Incident,
+  { now, drillSeconds }: Conditions,
+): Judgment {
+  const seconds = ((returned_ms ?? now) - detected_ms) / 1000;
+  return {
+    outcome:
+      returned_ms === undefined ? undefined : `Recovered after ${formatPreciseDuration(seconds)}.`,
+    isMissed: seconds > drillSeconds + START_SECONDS,
+  };
+}
+
+function synced(
+  { state, percent, revived, resyncs, returned_ms, ended_ms }: Incident,
+  { now }: Conditions,
+): Judgment {
+  const seconds = returned_ms === undefined ? 0 : ((ended_ms ?? now) - returned_ms) / 1000;
+  const isMissed = seconds > SYNCED_WITHIN_SECONDS;
+  if (state !== 'over') return { ...PENDING, isMissed };
   const count = Math.max(revived, resyncs.filter(({ in_sync }) => in_sync).length);
-  return percent === null && !count
-    ? 'All replicas are in sync.'
-    : `${plural(count, 'replica')} in sync again.`;
+  const outcome =
+    percent === null && !count
+      ? 'All replicas are in sync'
+      : `${plural(count, 'replica')} in sync again`;
+  return {
+    outcome: `${outcome}, ${formatPreciseDuration(seconds)} after the node was back.`,
+    isMissed,
+  };
 }

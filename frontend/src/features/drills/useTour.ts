@@ -1,17 +1,30 @@
-/** Start time of the tour. Stored in the browser, so that the tour continues after a reload. */
+/** Start and duration of the tour's drill. Stored in the browser, so that the tour continues after a reload. */
 import { useSyncExternalStore } from 'react';
 import { clearSessionState, readSessionState, storeSessionState } from '@/lib/sessionState';
 import { createStore } from '@/lib/store';
 
 const KEY = 'tour';
-const store = createStore<number | null>(readSessionState<number>(KEY) ?? null);
 
-/** Return the start of the tour in epoch milliseconds of the console's clock; null without a tour. */
-export const useTour = (): number | null => useSyncExternalStore(store.subscribe, store.get);
+export interface TourStart {
+  /** Epoch milliseconds of the console's clock. */
+  since: number;
+  /** Duration of the drill. */
+  seconds: number;
+}
 
-export function startTour(now: number): void {
-  storeSessionState(KEY, now);
-  store.set(now);
+const store = createStore<TourStart | null>(storedStart());
+
+function storedStart(): TourStart | null {
+  const stored = readSessionState<TourStart>(KEY);
+  return stored?.since === undefined ? null : stored;
+}
+
+/** Return the start of the tour; null without a tour. */
+export const useTour = (): TourStart | null => useSyncExternalStore(store.subscribe, store.get);
+
+export function startTour(start: TourStart): void {
+  storeSessionState(KEY, start);
+  store.set(start);
 }
 
 export function endTour(): void {

@@ -34,7 +34,7 @@ export function ConnectionSnippet({ to }: { to: Connection }) {
         {to.cluster
           ? 'Start with any address of the endpoint. The client discovers the others.'
           : 'Every address of the endpoint serves the complete database.'}
-        {to.tls && " Clients verify the endpoint's certificate with the console's CA (ca.pem)."}
+        {to.tls && " Clients verify the endpoint's certificate with the console CA (ca.pem)."}
       </span>
     </div>
   );

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import type { Endpoint, EndpointProxy } from '@/api/types';
 import type { Unit } from '@/lib/format';
-import { LiveText } from '@/live/LiveText';
+import { Figure } from '@/live/Figure';
 import { CopyInline } from '@/ui/Copy';
 import { Dash } from '@/ui/Dash';
 import { EmptyState } from '@/ui/EmptyState';
@@ -46,13 +46,13 @@ function columns(
   { uid, port }: Endpoint,
   edit: ((node: number) => void) | undefined,
 ): Column<EndpointProxy>[] {
-  const live = (metric: string, unit: Unit, emptyTitle?: string) => (proxy: EndpointProxy) => (
-    <LiveText
+  const live = (metric: string, unit: Unit, emptyReason?: string) => (proxy: EndpointProxy) => (
+    <Figure
       topic="endpoints"
       uid={`${uid}:${proxy.uid}`}
       metric={metric}
       unit={unit}
-      emptyTitle={emptyTitle}
+      emptyReason={emptyReason}
     />
   );
   return [

@@ -198,6 +198,6 @@ export const CLIENTS: readonly Client[] = [
 
 export const LANGUAGES: readonly string[] = [...new Set(CLIENTS.map(({ language }) => language))];
 
-/** Return the command that downloads the CA for endpoints. It uses `-k` because clients may not trust the console's CA yet. */
+/** Return the command that downloads the CA for endpoints. It uses `-k` because clients may not trust the console CA yet. */
 export const caDownloadCommand = (console: string): string =>
   `curl -k -o ca.pem ${console}/v1/ca/bundle`;

@@ -5,7 +5,7 @@ import { chartSeries } from './MetricChart';
 describe('chartSeries', () => {
   const usage = DATABASE_CHARTS.find(({ id }) => id === 'memory-usage');
 
-  it('draws no usage of a database without a memory limit instead of 0 %', () => {
+  it('draws no usage of a database without a memory limit instead of 0%', () => {
     if (!usage) throw new Error('no such chart');
     expect(chartSeries(usage, ['1'], { memory_size: 0 })).toMatchObject([{ uids: [] }]);
     expect(chartSeries(usage, ['1'], { memory_size: 200 })).toMatchObject([

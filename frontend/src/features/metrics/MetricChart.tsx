@@ -5,6 +5,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useSyncExternalStore } from 'react';
 import { bdbsQuery } from '@/api/databases/bdbs';
+import { withDisplayNames } from '@/api/databases/displayNames';
 import { historyPath } from '@/api/metrics/history';
 import type { Unit } from '@/lib/format';
 import { intervalCount } from '@/lib/resolution';
@@ -129,7 +130,7 @@ function useSubject(topic: string, uids: readonly string[]): string | undefined 
   const [uid] = uids;
   const { data: name } = useQuery({
     ...bdbsQuery,
-    select: (bdbs) => bdbs.find((bdb) => String(bdb.uid) === uid)?.name,
+    select: (bdbs) => withDisplayNames(bdbs).find((bdb) => String(bdb.uid) === uid)?.name,
   });
   if (uids.length !== 1) return undefined;
   if (topic === 'bdbs') return name;

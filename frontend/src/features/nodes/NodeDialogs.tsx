@@ -26,7 +26,7 @@ interface Props {
 
 export function StartMaintenance({ node, onClose }: Props) {
   const [evict, setEvict] = useState(true);
-  const shards = useNodeShards(node.uid).data ?? [];
+  const shards = useNodeShards(node.uid).data;
   const addresses = useQuery(nodeAddressesQuery(node.uid, 'maintenance_on')).data;
   return (
     <SubmitDialog
@@ -82,8 +82,8 @@ export function EndMaintenance({ node, onClose }: Props) {
 }
 
 export function SwitchOver({ node, onClose }: Props) {
-  const shards = useNodeShards(node.uid).data ?? [];
-  const primaries = shards.filter(({ role }) => role === 'master').length;
+  const shards = useNodeShards(node.uid).data;
+  const primaries = shards?.filter(({ role }) => role === 'master').length;
   return (
     <SubmitDialog
       title={`Switch over the primaries of node ${node.uid}?`}
@@ -99,14 +99,14 @@ export function SwitchOver({ node, onClose }: Props) {
           sync do not switch over.
         </span>
       ) : (
-        <span>This node has no primaries.</span>
+        <span>{shards ? 'This node has no primaries.' : nodeShardsText(node.uid, shards)}</span>
       )}
     </SubmitDialog>
   );
 }
 
 export function RemoveNode({ node, onClose }: Props) {
-  const shards = useNodeShards(node.uid).data ?? [];
+  const shards = useNodeShards(node.uid).data;
   const addresses = useQuery(nodeAddressesQuery(node.uid, 'remove')).data;
   return (
     <ConfirmByTyping

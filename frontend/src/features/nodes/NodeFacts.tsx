@@ -10,7 +10,7 @@ import { LastSeen } from './LastSeen';
 import classes from './nodes.module.css';
 
 const PROBE_RATE_HELP =
-  'The agent probes its shards less often when many shards share few cores, so that monitoring uses at most 5 % of the CPU.';
+  'The agent probes its shards less often when many shards share few cores, so that monitoring uses at most 5% of the CPU.';
 
 const size = (bytes: number | undefined) => (
   <span title={formatExact('bytes', bytes)}>{format('bytes', bytes)}</span>
@@ -36,11 +36,12 @@ export function NodeFacts({ node }: { node: Node }) {
         <Facts
           items={[
             ['Agent version', node.agent_version],
-            ['Agent', node.agent_status === 'lost' ? 'Lost' : 'Connected'],
+            ['Agent', node.agent_status === 'lost' ? 'Disconnected' : 'Connected'],
             ['Last seen', <LastSeen key="seen" node={node} />],
             ['Machine uptime', <Uptime key="up" node={node} />],
             ['Engine', node.engine_version],
             ['Accepts new shards', acceptsShards(node)],
+            ['Ports of shards', <ShardPorts key="ports" node={node} />],
             ['Probes', <Probes key="probes" perSecond={node.probes_per_second} />],
           ]}
         />
@@ -53,6 +54,13 @@ function acceptsShards(node: Node): string {
   const reason = outOfServiceReason(node);
   if (reason) return `No: ${reason.toLowerCase()}`;
   return node.accept_servers === false ? 'No' : 'Yes';
+}
+
+/** Which machines can connect to the shards of the node. */
+function ShardPorts({ node: { firewall, firewall_detail: reason } }: { node: Node }) {
+  if (firewall === undefined) return <Dash reason="The agent does not report it" />;
+  if (firewall === 'active') return 'Open to nodes of the cluster only';
+  return reason ? `Not filtered: ${reason}` : 'Not filtered';
 }
 
 /** Probe rate. It decreases if many engine processes share few cores. */

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { nodesQuery, outOfServiceReason } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
 import { format, plural } from '@/lib/format';
-import { LiveText } from '@/live/LiveText';
+import { Figure } from '@/live/Figure';
 import { NodeCpu } from '@/live/NodeCpu';
 import { StatusIcon } from '@/ui/Status';
 import classes from './nodes.module.css';
@@ -32,7 +32,9 @@ function NodeTile({ node }: { node: Node }) {
       <span className={classes.tileHeader}>
         <StatusIcon tone={tone} />
         <strong>node {node.uid}</strong>
-        <span className="dim small">{plural(node.shard_count ?? 0, 'shard')}</span>
+        <span className="dim small">
+          {node.shard_count === undefined ? '– shards' : plural(node.shard_count, 'shard')}
+        </span>
         <span className="dim">{node.addr}</span>
       </span>
       {tone === 'ok' || text === reason ? (
@@ -42,7 +44,7 @@ function NodeTile({ node }: { node: Node }) {
             CPU <NodeCpu node={node.uid} />
           </span>
           <span>
-            <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
+            <Figure topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
             {format('bytes', node.total_memory)}
           </span>
         </span>

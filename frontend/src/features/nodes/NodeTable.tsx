@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { nodesQuery } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
 import { format } from '@/lib/format';
-import { LiveText } from '@/live/LiveText';
+import { Figure } from '@/live/Figure';
 import { NodeCpu } from '@/live/NodeCpu';
 import { Dash } from '@/ui/Dash';
 import { Status } from '@/ui/Status';
@@ -51,8 +51,13 @@ const COLUMNS: readonly Column<Node>[] = [
     id: 'shards',
     header: 'Shards',
     align: 'right',
-    sort: (node) => node.shard_count ?? 0,
-    cell: (node) => <span className="num">{node.shard_count}</span>,
+    sort: (node) => node.shard_count ?? Number.NaN,
+    cell: (node) =>
+      node.shard_count === undefined ? (
+        <Dash reason="The console has not reported it" />
+      ) : (
+        <span className="num">{node.shard_count}</span>
+      ),
   },
   {
     id: 'cpu',
@@ -66,7 +71,7 @@ const COLUMNS: readonly Column<Node>[] = [
     header: 'Used by shards',
     align: 'right',
     width: 130,
-    cell: (node) => <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" />,
+    cell: (node) => <Figure topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" />,
   },
   {
     id: 'total',
@@ -80,7 +85,7 @@ const COLUMNS: readonly Column<Node>[] = [
     header: 'Throughput',
     align: 'right',
     width: 120,
-    cell: (node) => <LiveText topic="nodes" uid={node.uid} metric="total_req" unit="ops" />,
+    cell: (node) => <Figure topic="nodes" uid={node.uid} metric="total_req" unit="ops" />,
   },
   {
     id: 'engine',

@@ -27,9 +27,9 @@ describe('StateText', () => {
     ],
     [
       { agent_status: 'lost', unavailable_since: '2026-03-01T03:00:41Z' },
-      'Agent has not answered for 1 h',
+      'Agent has not responded for 1 h',
     ],
-    [{ agent_status: 'lost' }, 'Agent does not answer'],
+    [{ agent_status: 'lost' }, 'Agent does not respond'],
   ])('%j', (part, text) => {
     expect(stateText(part)).toBe(text);
   });

@@ -1,121 +1,76 @@
 /** Dialogs to add, edit and remove a receiver of notifications. */
-import { NativeSelect, PasswordInput, Textarea, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { NativeSelect } from '@mantine/core';
 import {
   changeWebhook,
   createWebhook,
   removeWebhook,
   webhooksQuery,
 } from '@/api/alerting/webhooks';
-import type { NewWebhook, Webhook } from '@/api/types';
+import type { Webhook } from '@/api/types';
+import { useInvalidateAfter } from '@/api/useInvalidateAfter';
+import { FormDialog } from '@/ui/forms/FormDialog';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
-import {
-  addressError,
-  eventChoices,
-  KIND_CHOICES,
-  KINDS,
-  type Kind,
-  SEVERITY_CHOICES,
-  shownAddress,
-  showsCertificate,
-  urlOf,
-} from './receivers';
+import { useForm } from '@/ui/forms/useForm';
+import { KIND_CHOICES, type Kind, shownAddress } from './receivers';
+import { MessageFields, SecurityFields, TargetFields } from './WebhookFields';
+import { NEW_WEBHOOK, newWebhook, webhookChanges, webhookValues, withKind } from './webhookForm';
 
 interface CloseProps {
   onClose: () => void;
 }
 
-interface Draft {
-  name: string;
-  kind: Kind;
-  address: string;
-  secret: string;
-  ca: string;
-  events: NonNullable<NewWebhook['events']>;
-  severity: NonNullable<NewWebhook['min_severity']>;
+interface WebhookProps extends CloseProps {
+  webhook: Webhook;
 }
-
-const EMPTY: Draft = {
-  name: '',
-  kind: 'webhook',
-  address: '',
-  secret: '',
-  ca: '',
-  events: 'alarms',
-  severity: 'WARNING',
-};
 
 export function AddWebhook({ onClose }: CloseProps) {
-  const reload = useReload();
-  const [draft, setDraft] = useState(EMPTY);
-  const { severity, address, ...rest } = draft;
-  const newWebhook = {
-    ...rest,
-    url: urlOf(draft.kind, address),
-    min_severity: severity,
-  };
+  const form = useForm(NEW_WEBHOOK);
+  const invalidateAfter = useInvalidateAfter(webhooksQuery);
   return (
-    <SubmitDialog
+    <FormDialog
       title="Add receiver"
       action="Add receiver"
-      disabled={!draft.name || addressError(draft.kind, address) !== undefined}
-      onConfirm={() => createWebhook(newWebhook).then(reload)}
+      request={newWebhook(form.values)}
+      onSubmit={(request) => invalidateAfter(createWebhook(request))}
       onClose={onClose}
     >
-      <Fields draft={draft} change={(part) => setDraft((now) => ({ ...now, ...part }))} isNew />
-    </SubmitDialog>
-  );
-}
-
-export function ChangeWebhook({ webhook, onClose }: CloseProps & { webhook: Webhook }) {
-  const reload = useReload();
-  const before: Draft = {
-    name: webhook.name,
-    kind: webhook.kind,
-    address: shownAddress(webhook.url),
-    secret: '',
-    ca: webhook.ca,
-    events: webhook.events,
-    severity: webhook.min_severity,
-  };
-  const [draft, setDraft] = useState(before);
-  const changes = {
-    ...(draft.name !== before.name && { name: draft.name }),
-    ...(draft.address !== before.address && { url: urlOf(draft.kind, draft.address) }),
-    ...(draft.secret && { secret: draft.secret }),
-    ...(draft.ca !== before.ca && { ca: draft.ca }),
-    ...(draft.events !== before.events && { events: draft.events }),
-    ...(draft.severity !== before.severity && { min_severity: draft.severity }),
-  };
-  return (
-    <SubmitDialog
-      title={`Edit receiver ${webhook.name}`}
-      action="Save"
-      disabled={
-        !Object.keys(changes).length ||
-        !draft.name ||
-        addressError(draft.kind, draft.address) !== undefined
-      }
-      onConfirm={() => changeWebhook(webhook.uid, changes).then(reload)}
-      onClose={onClose}
-    >
-      <Fields
-        draft={draft}
-        change={(part) => setDraft((now) => ({ ...now, ...part }))}
-        isSigned={webhook.is_signed}
+      <NativeSelect
+        label="Type"
+        value={form.values.kind}
+        onChange={(event) => form.set(withKind(form.values, event.currentTarget.value as Kind))}
+        data={KIND_CHOICES}
       />
-    </SubmitDialog>
+      <TargetFields form={form} />
+      <MessageFields form={form} />
+      <SecurityFields form={form} />
+    </FormDialog>
   );
 }
 
-export function RemoveWebhook({ webhook, onClose }: CloseProps & { webhook: Webhook }) {
-  const reload = useReload();
+export function ChangeWebhook({ webhook, onClose }: WebhookProps) {
+  const form = useForm(() => webhookValues(webhook));
+  const invalidateAfter = useInvalidateAfter(webhooksQuery);
+  return (
+    <FormDialog
+      title={`Edit receiver ${webhook.name}`}
+      request={webhookChanges(form.values, webhook)}
+      onSubmit={(changes) => invalidateAfter(changeWebhook(webhook.uid, changes))}
+      onClose={onClose}
+    >
+      <TargetFields form={form} />
+      <MessageFields form={form} />
+      <SecurityFields form={form} isSigned={webhook.is_signed} />
+    </FormDialog>
+  );
+}
+
+export function RemoveWebhook({ webhook, onClose }: WebhookProps) {
+  const invalidateAfter = useInvalidateAfter(webhooksQuery);
   return (
     <SubmitDialog
       title={`Remove receiver ${webhook.name}?`}
       action="Remove receiver"
-      onConfirm={() => removeWebhook(webhook.uid).then(reload)}
+      onConfirm={() => invalidateAfter(removeWebhook(webhook.uid))}
       onClose={onClose}
     >
       <span>
@@ -125,110 +80,5 @@ export function RemoveWebhook({ webhook, onClose }: CloseProps & { webhook: Webh
           : 'gets no further messages, including messages about the end of alarms that are active now.'}
       </span>
     </SubmitDialog>
-  );
-}
-
-function useReload() {
-  const client = useQueryClient();
-  return () => client.invalidateQueries({ queryKey: webhooksQuery.queryKey });
-}
-
-interface FieldsProps {
-  draft: Draft;
-  change: (part: Partial<Draft>) => void;
-  isSigned?: boolean;
-  isNew?: boolean;
-}
-
-function Fields({ draft, change, isSigned = false, isNew = false }: FieldsProps) {
-  const { help, placeholder } = KINDS[draft.kind];
-  return (
-    <>
-      {isNew && (
-        <NativeSelect
-          label="Type"
-          value={draft.kind}
-          onChange={(event) => {
-            const kind = event.currentTarget.value as Kind;
-            change({
-              kind,
-              address: '',
-              secret: '',
-              ca: '',
-              events: 'alarms',
-              severity: 'WARNING',
-            });
-          }}
-          data={KIND_CHOICES}
-        />
-      )}
-      <TextInput
-        label="Name"
-        required
-        maxLength={120}
-        data-autofocus
-        value={draft.name}
-        onChange={(event) => change({ name: event.currentTarget.value })}
-      />
-      <TextInput
-        label="Address"
-        description={help}
-        required
-        maxLength={2_000}
-        placeholder={placeholder}
-        value={draft.address}
-        error={draft.address ? addressError(draft.kind, draft.address) : undefined}
-        onChange={(event) => change({ address: event.currentTarget.value })}
-      />
-      {draft.kind !== 'alertmanager' && (
-        <NativeSelect
-          label="Messages"
-          value={draft.events}
-          onChange={(event) => {
-            const events = event.currentTarget.value as Draft['events'];
-            // A copy of the audit log must be complete.
-            change({ events, severity: events === 'audit' ? 'INFO' : draft.severity });
-          }}
-          data={eventChoices(draft.kind)}
-        />
-      )}
-      <NativeSelect
-        label="Minimum severity"
-        description={
-          draft.events === 'audit'
-            ? 'Denied and failed requests have the severity warning.'
-            : undefined
-        }
-        value={draft.severity}
-        onChange={(event) => change({ severity: event.currentTarget.value as Draft['severity'] })}
-        data={SEVERITY_CHOICES}
-      />
-      {showsCertificate(draft.kind, draft.address) && (
-        <Textarea
-          label="Trusted CAs"
-          description="In PEM format; if empty, the CAs that the console's machine trusts"
-          autosize
-          minRows={2}
-          maxRows={6}
-          maxLength={65_536}
-          value={draft.ca}
-          onChange={(event) => change({ ca: event.currentTarget.value })}
-        />
-      )}
-      {draft.kind === 'webhook' && (
-        <PasswordInput
-          label="Secret"
-          description={
-            isSigned
-              ? 'If empty, the current secret is kept'
-              : 'Optional; signs each message, so that the receiver can verify the sender'
-          }
-          autoComplete="new-password"
-          maxLength={256}
-          value={draft.secret}
-          onChange={(event) => change({ secret: event.currentTarget.value })}
-        />
-      )}
-    </>
   );
 }

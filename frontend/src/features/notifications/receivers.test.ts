@@ -81,7 +81,7 @@ describe('syslog address', () => {
   });
 });
 
-describe('e-mail address', () => {
+describe('email address', () => {
   it('is entered without its scheme', () => {
     expect(urlOf('email', ' ann@example.org,bob@example.org ')).toBe(
       'mailto:ann@example.org,bob@example.org',

@@ -25,7 +25,7 @@ export const KINDS: Record<Kind, { label: string; help: string; placeholder: str
   },
   email: {
     label: 'E-mail',
-    help: 'One e-mail address, or several separated by commas. Set the mail server on the Settings page.',
+    help: 'One email address, or several separated by commas. Set the mail server on the Settings page.',
     placeholder: 'ops@example.org',
   },
   alertmanager: {
@@ -93,7 +93,7 @@ export function addressError(kind: Kind, text: string): string | undefined {
   const invalid = text
     .split(',')
     .find((each) => !/^[^\s@,;<>"()]+@[A-Za-z0-9.-]+$/.test(each.trim()));
-  return invalid === undefined ? undefined : 'Enter e-mail addresses separated by commas';
+  return invalid === undefined ? undefined : 'Enter email addresses separated by commas';
 }
 
 function syslogError(text: string): string | undefined {

@@ -16,13 +16,14 @@ import { healthyText, type Problem } from './problems';
 const PREFIXES = {
   lost: 'Status when the connection was lost: ',
   late: 'Status as of the newest sample: ',
+  partial: 'Some figures are missing. Last known status: ',
   // For a moment after the page is opened, no sample has arrived yet.
   waiting: '',
 } as const;
 
 interface Props {
   problems: readonly Problem[];
-  /** Why the data is not current: the stream is lost, its samples are late, or none has arrived yet. */
+  /** Why the data is not current: the stream is lost, samples are late or incomplete, or none has arrived yet. */
   stale: keyof typeof PREFIXES | null;
 }
 

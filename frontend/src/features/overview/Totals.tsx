@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { bdbsQuery, useProvisioned } from '@/api/databases/bdbs';
 import { format, type Unit } from '@/lib/format';
+import { Figure } from '@/live/Figure';
 import { useTopic } from '@/live/LiveProvider';
-import { LiveText } from '@/live/LiveText';
 import { useSeries } from '@/live/useSeries';
 import { COLOR } from '@/ui/chart/palette';
 import { Sparkline } from '@/ui/chart/Sparkline';
@@ -28,14 +28,14 @@ export function Totals({ unavailableReason }: Props) {
         metric="avg_latency"
         unit="latency"
         color={COLOR.average}
-        emptyTitle={latencyReason}
+        emptyReason={latencyReason}
       />
       <Total
         title="P99 latency"
         metric="p99_latency"
         unit="latency"
         color={COLOR.p99}
-        emptyTitle={latencyReason}
+        emptyReason={latencyReason}
       />
       <Total
         title="Memory"
@@ -67,7 +67,7 @@ function RamHit() {
       metric="ram_hit_ratio"
       unit="ratio"
       color={COLOR.ram}
-      emptyTitle="No key of a flash database was accessed in the last few seconds"
+      emptyReason="No key of a flash database was accessed in the last few seconds"
     />
   );
 }
@@ -81,7 +81,7 @@ interface TotalProps {
   color: string;
   note?: ReactNode;
   /** Tooltip of the dash that is shown if there is no value. */
-  emptyTitle?: string;
+  emptyReason?: string;
 }
 
 function Total(props: TotalProps) {
@@ -93,14 +93,14 @@ function Total(props: TotalProps) {
     unit,
     color,
     note,
-    emptyTitle,
+    emptyReason,
   } = props;
   const source = useSeries({ topic, series: [{ uids: [uid], metric }] });
   return (
     <section className={classes.total} aria-label={title}>
       <h2>{title}</h2>
       <p className={classes.figure}>
-        <LiveText topic={topic} uid={uid} metric={metric} unit={unit} emptyTitle={emptyTitle} />{' '}
+        <Figure topic={topic} uid={uid} metric={metric} unit={unit} emptyReason={emptyReason} />{' '}
         {note}
       </p>
       <Sparkline source={source} color={color} label={`${title} in the time range`} />

@@ -75,7 +75,7 @@ describe('findProblems', () => {
       node: 2,
       from: 0,
       to: 41_000,
-      consequences: ['2 replicas resyncing, 38 %'],
+      consequences: ['2 replicas resyncing, 38%'],
     };
     expect(findProblems([node(2)], [], [], [outage])[0]).toMatchObject({ tone: 'attention' });
     expect(texts([node(2)], [], [], [outage])).toEqual(['Node 2 is back after 41 s']);

@@ -20,6 +20,7 @@ export interface Problem {
   page?: string;
   link:
     | { to: '/timeline' }
+    | { to: '/nodes' }
     | { to: '/nodes/$uid'; params: { uid: string } }
     | { to: '/timeline/incident/$uid'; params: { uid: string } }
     | { to: '/databases/$uid/shards'; params: { uid: string } }
@@ -92,7 +93,7 @@ function alarmProblems(
   alarms: readonly ActiveAlarm[],
   reported: { outages: boolean; bdbs: ReadonlySet<number> },
 ): Problem[] {
-  return alarms
+  return busyNodesTogether(alarms)
     .filter(
       ({ type, bdb }) =>
         type !== 'alarm_no_replica' ||
@@ -111,9 +112,25 @@ function alarmProblems(
             ? { to: '/databases/$uid/shards', params: { uid: String(bdb) } }
             : node !== undefined
               ? { to: '/nodes/$uid', params: { uid: String(node) } }
-              : { to: '/timeline' },
+              : { to: type === 'alarm_node_cpu_utilization' ? '/nodes' : '/timeline' },
       };
     });
+}
+
+/** Replace the alarms about the CPU of several nodes by one. */
+function busyNodesTogether(alarms: readonly ActiveAlarm[]): readonly ActiveAlarm[] {
+  const busy = alarms.filter(({ type }) => type === 'alarm_node_cpu_utilization');
+  const [first] = busy;
+  if (!first || busy.length === 1) return alarms;
+  const uids = busy.map(({ node }) => String(node)).sort();
+  const nodes = `nodes ${uids.slice(0, -1).join(', ')} and ${uids.at(-1)}`;
+  const together = {
+    ...first,
+    text: first.text.replace(`node ${first.node}`, nodes),
+    since: Math.min(...busy.map(({ since }) => since)),
+    node: undefined,
+  };
+  return [...alarms.filter((alarm) => !busy.includes(alarm)), together];
 }
 
 function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): Problem[] {

@@ -24,12 +24,12 @@ export function FailOver({ primary, replica }: Props) {
         title={may ? undefined : ROLE_DENIED_TEXT}
         onClick={() => setOpen(true)}
       >
-        Fail over…
+        Switch over…
       </Button>
       {open && (
         <SubmitDialog
-          title={`Fail over redis:${primary.uid}?`}
-          action="Fail over"
+          title={`Switch over redis:${primary.uid}?`}
+          action="Switch over"
           onConfirm={() => failOver(primary.uid)}
           onClose={() => setOpen(false)}
         >

@@ -76,10 +76,10 @@ describe('HotSlots', () => {
     open({});
     await screen.findByText('15495');
     expect(cells()).toEqual([
-      ['15495', 'redis:3', '57', '42\u00a0%', '2\u00a0KiB/s', '4\u00a0KiB/s'],
+      ['15495', 'redis:3', '57', '42%', '2\u00a0KiB/s', '4\u00a0KiB/s'],
       ['12', 'redis:1', '90', '–', '–', '–'],
     ]);
-    expect(screen.getByText('42 %').title).toBe('2.5\u00a0s since the shard started');
+    expect(screen.getByText('42%').title).toBe('2.5\u00a0s since the shard started');
     expect(screen.getByRole('link', { name: 'redis:3' }).getAttribute('href')).toBe('?shard=3');
     fireEvent.click(screen.getByRole('button', { name: 'Slot' }));
     expect(cells().map(([slot]) => slot)).toEqual(['12', '15495']);

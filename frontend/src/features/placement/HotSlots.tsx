@@ -13,7 +13,7 @@ import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from './Placement.module.css';
 
 const METRICS: readonly { value: SlotMetric; label: string }[] = [
-  { value: 'cpu_usec', label: 'Processor time' },
+  { value: 'cpu_usec', label: 'CPU time' },
   { value: 'network_bytes_in', label: 'Bytes in' },
   { value: 'network_bytes_out', label: 'Bytes out' },
   { value: 'key_count', label: 'Keys' },
@@ -102,7 +102,7 @@ function NoSlots({ snapshot }: { snapshot: Snapshot | undefined }) {
     <EmptyState title="No hot slots yet">
       <span>
         Each key belongs to one of 16,384 hash slots. When clients use the database, the slots with
-        the most processor time, bytes or keys appear here.
+        the most CPU time, bytes or keys appear here.
       </span>
     </EmptyState>
   );

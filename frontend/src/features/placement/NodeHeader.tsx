@@ -2,7 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import { outageText, outOfServiceReason } from '@/api/cluster/nodes';
 import { format, plural } from '@/lib/format';
-import { LiveText } from '@/live/LiveText';
+import { Figure } from '@/live/Figure';
 import { NodeCpu } from '@/live/NodeCpu';
 import { DurationSince } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
@@ -31,7 +31,7 @@ export function NodeHeader({ node, shards }: { node: NodeColumn; shards: number 
           <>
             CPU <NodeCpu node={node.uid} />
             {' · '}
-            <LiveText topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
+            <Figure topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
             {format('bytes', node.total_memory)}
           </>
         )}

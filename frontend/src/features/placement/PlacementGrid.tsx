@@ -155,7 +155,7 @@ function ShardCell({ cell, pair, tabStop, slots }: CellProps) {
         {severity !== 'ok' && <StatusIcon tone={resync ? 'progress' : severity} size={13} />}
         {resync ? (
           <span className={`num ${classes.value}`}>
-            {resync.phase} {Math.floor(resync.percent)} %
+            {resync.phase} {Math.floor(resync.percent)}%
           </span>
         ) : (
           <span data-value className={`num ${classes.value}`}>

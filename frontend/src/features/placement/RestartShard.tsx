@@ -1,5 +1,4 @@
 /** Button that restarts a failed shard without another copy, after a confirmation that names the data that is lost. */
-import { Button } from '@mantine/core';
 import { IconPlayerPlay } from '@tabler/icons-react';
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
@@ -7,6 +6,7 @@ import { restartShard } from '@/api/databases/shards';
 import { ApiError } from '@/api/http';
 import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
 import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import classes from './Placement.module.css';
 
@@ -37,7 +37,7 @@ export function RestartShard({ shard }: { shard: string }) {
   const phrase = `shard ${shard}`;
   return (
     <div>
-      <Button
+      <SubmitButton
         variant="default"
         leftSection={<IconPlayerPlay size={14} />}
         disabled={!may}
@@ -46,7 +46,7 @@ export function RestartShard({ shard }: { shard: string }) {
         onClick={open.submit}
       >
         Restart…
-      </Button>
+      </SubmitButton>
       <RequestError failure={open.failure} className={classes.requestError} />
       {confirmation && (
         <ConfirmByTyping

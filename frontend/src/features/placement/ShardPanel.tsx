@@ -5,8 +5,8 @@ import { isShardDown, isShardStarting } from '@/api/databases/shards';
 import type { Shard } from '@/api/types';
 import { countSlots, formatSlots, parseSlots } from '@/lib/slots';
 import { duration } from '@/lib/time';
+import { Figure } from '@/live/Figure';
 import { useTopic } from '@/live/LiveProvider';
-import { LiveText } from '@/live/LiveText';
 import { Ago, useNow } from '@/ui/Ago';
 import { Dash } from '@/ui/Dash';
 import { Facts } from '@/ui/Facts';
@@ -65,17 +65,11 @@ export function ShardPanel({ shard, onFlash, replicas, isOnlyCopy, onClose, chil
             ],
             [
               'Keys',
-              <LiveText
-                key="keys"
-                topic={topic}
-                uid={shard.uid}
-                metric="no_of_keys"
-                unit="count"
-              />,
+              <Figure key="keys" topic={topic} uid={shard.uid} metric="no_of_keys" unit="count" />,
             ],
             [
               'Resident memory',
-              <LiveText
+              <Figure
                 key="rss"
                 topic={topic}
                 uid={shard.uid}
@@ -85,13 +79,7 @@ export function ShardPanel({ shard, onFlash, replicas, isOnlyCopy, onClose, chil
             ],
             [
               'Responsiveness',
-              <LiveText
-                key="ping"
-                topic={topic}
-                uid={shard.uid}
-                metric="responsiveness"
-                unit="ms"
-              />,
+              <Figure key="ping" topic={topic} uid={shard.uid} metric="responsiveness" unit="ms" />,
             ],
             ...(onFlash ? flashFacts(flashTopic, shard.uid) : []),
             ['State last changed', <Ago key="seen" time={shard.report_timestamp} />],
@@ -119,15 +107,15 @@ const FLASH_FACTS = [
 ] as const;
 
 const flashFacts = (topic: string, uid: string): [string, ReactNode][] =>
-  FLASH_FACTS.map(([label, metric, unit, emptyTitle]) => [
+  FLASH_FACTS.map(([label, metric, unit, emptyReason]) => [
     label,
-    <LiveText
+    <Figure
       key={metric}
       topic={topic}
       uid={uid}
       metric={metric}
       unit={unit}
-      emptyTitle={emptyTitle}
+      emptyReason={emptyReason}
     />,
   ]);
 

@@ -103,7 +103,7 @@ describe('placementModel', () => {
     const found = placementModel(nodes, [shard(1, 0, 1), behind], new Map([['2', resync]]));
     expect(found.pairs[0]?.cells[1]).toMatchObject({
       resync: { phase: 'transfer', percent: 38.7 },
-      warnings: ['Resyncing from redis:1: transfer, 38 %'],
+      warnings: ['Resyncing from redis:1: transfer, 38%'],
     });
   });
 

@@ -163,7 +163,7 @@ function makeCell(
   if (role === 'replica' && resync) {
     const { primary, phase, percent } = resync;
     attention.push(
-      `Resyncing from redis:${primary}: ${phaseLabel(phase)}, ${Math.floor(percent)} %`,
+      `Resyncing from redis:${primary}: ${phaseLabel(phase)}, ${Math.floor(percent)}%`,
     );
   } else if (role === 'replica' && shard.sync?.status === 'link_down') {
     attention.push('Link to its primary is down');

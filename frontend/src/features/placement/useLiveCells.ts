@@ -3,10 +3,12 @@
  * color, and its text and meter if it has them. Only elements that changed are updated.
  */
 import { type RefObject, useCallback, useEffect, useRef } from 'react';
+import { shardMemoryTone } from '@/api/alerting/alarmTones';
+import { useActiveAlarms } from '@/api/alerting/health';
 import { format, formatExact, UNKNOWN } from '@/lib/format';
-import { memoryAlert } from '@/lib/thresholds';
 import { useLive } from '@/live/LiveProvider';
 import { niceCeiling } from '@/ui/chart/data/prepare';
+import type { Alert } from '@/ui/figure/paintFigure';
 import { type ColorMetric, heatStep, topicOf } from './colors';
 
 interface PaintedCell {
@@ -29,6 +31,7 @@ interface Options {
 
 export function useLiveCells({ root, bdb, metric, shardLimit, version }: Options): void {
   const live = useLive();
+  const alarms = useActiveAlarms();
   const cells = useRef<PaintedCell[]>([]);
   const top = useRef<HTMLElement | null>(null);
 
@@ -52,11 +55,12 @@ export function useLiveCells({ root, bdb, metric, shardLimit, version }: Options
       if (cell.value) write(cell.value, format(metric.unit, value));
       if (cell.meter) {
         const used = usage.latest(cell.shard, 'used_memory', edge);
-        fill(cell.meter, used, shardLimit);
+        const share = shardLimit > 0 && !Number.isNaN(used) ? used / shardLimit : 0;
+        fill(cell.meter, used, share, shardMemoryTone(alarms, bdb, cell.shard, share));
       }
     }
     if (top.current) write(top.current, max < 0 ? UNKNOWN : format(metric.unit, scale));
-  }, [live, bdb, metric, shardLimit]);
+  }, [live, alarms, bdb, metric, shardLimit]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: version stands for the rendered elements
   useEffect(() => {
@@ -85,11 +89,13 @@ function write(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-function fill(meter: HTMLElement, used: number, limit: number): void {
-  const share = limit > 0 && !Number.isNaN(used) ? used / limit : 0;
+function fill(meter: HTMLElement, used: number, share: number, tone: Alert): void {
+  meter.toggleAttribute('data-unknown', Number.isNaN(used));
   meter.style.width = `${(Math.min(1, share) * 100).toFixed(1)}%`;
-  const tone = memoryAlert(share);
   if (tone) meter.dataset.alert = tone;
   else delete meter.dataset.alert;
-  meter.parentElement?.setAttribute('title', `Memory ${formatExact('bytes', used)}`);
+  const text = Number.isNaN(used)
+    ? 'Memory unknown: no recent samples'
+    : `Memory ${formatExact('bytes', used)}`;
+  meter.parentElement?.setAttribute('title', text);
 }

@@ -177,6 +177,9 @@ it('shows why single sign-on failed', () => {
   show({ ssoError: 'no_role' });
   expect(screen.getByText(/in no group that has a role here/)).toBeTruthy();
   cleanup();
+  show({ ssoError: 'too_many_groups' });
+  expect(screen.getByText(/in too many groups/)).toBeTruthy();
+  cleanup();
   show({ ssoError: 'provider_fault' });
   expect(screen.getByText(/The event log has the reason/)).toBeTruthy();
 });

@@ -3,17 +3,19 @@ const MESSAGES = new Map(
   Object.entries({
     too_late:
       'The sign-in took too long, was started in another browser, or the settings of single sign-on have changed. Sign in again.',
-    provider_refused: 'The provider refused the sign-in.',
+    provider_refused: 'The provider rejected the sign-in.',
     provider_unreachable: 'The single sign-on provider does not respond. Try again later.',
     no_user_name:
-      'The provider did not send your user name. Ask an administrator to check the claim with the user name.',
-    email_not_verified: 'The provider did not confirm that your e-mail address is verified.',
+      'The provider did not send your username. Ask an administrator to check the claim with the username.',
+    email_not_verified: 'The provider did not confirm that your email address is verified.',
     no_role:
       'You are in no group that has a role here. Ask an administrator of the groups for access.',
+    too_many_groups:
+      'You are in too many groups, so the provider did not send them. Ask an administrator; the event log has the details.',
     no_such_user: 'You are not a user of this console yet. Ask an administrator to add you.',
     local_user:
       'You sign in with a password here. An administrator can change this to single sign-on.',
-    other_account: 'Your user name belongs to another account of the provider.',
+    other_account: 'Your username belongs to another account of the provider.',
     sso_not_configured: 'Single sign-on is no longer configured.',
     busy: 'Too many users are signing in. Try again in a few seconds.',
   }),

@@ -29,6 +29,7 @@ import { plural } from '@/lib/format';
 import { Card } from '@/ui/Card';
 import { Conflicts } from '@/ui/forms/Conflicts';
 import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import { PageSkeleton } from '@/ui/Skeletons';
@@ -160,13 +161,13 @@ function Form({ now, rules, may }: FormProps) {
       <RequestError failure={save.failure} />
       {may && (
         <div className={classes.buttons}>
-          <Button
+          <SubmitButton
             type="submit"
             disabled={!names.length || isInvalid || conflicts.length > 0}
             loading={save.busy}
           >
             {names.length ? `Save ${plural(names.length, 'change')}` : 'Save'}
-          </Button>
+          </SubmitButton>
           <Button variant="default" disabled={!names.length} onClick={() => setEdit(emptyEdit)}>
             Discard
           </Button>

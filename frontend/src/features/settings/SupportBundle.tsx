@@ -1,11 +1,11 @@
 /** Download of the support bundle, one archive for remote diagnosis. */
-import { Button } from '@mantine/core';
 import { IconDownload } from '@tabler/icons-react';
 import { ROLE_DENIED_TEXT } from '@/api/access/session';
 import { supportBundle } from '@/api/cluster/supportBundle';
 import { download } from '@/lib/download';
 import { Card } from '@/ui/Card';
 import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import classes from './settings.module.css';
 
@@ -18,12 +18,12 @@ export function SupportBundle({ may }: { may: boolean }) {
     <div className={classes.form}>
       <Card title="Support bundle">
         <p className={classes.intro}>
-          A support bundle is one archive for someone who helps you: settings, states, events, the
-          last hour of metrics, and the ends of the logs of the console and of every node. It does
-          not contain passwords, keys or the data of databases. It contains names and addresses, so
-          check it before you share it.
+          A support bundle is an archive that you can send to your support contact. It contains
+          settings, states, events, the metrics of the last hour, and the most recent log lines of
+          the console and of every node. It does not contain passwords, keys or the data of
+          databases. Names and addresses are included, so check the archive before you share it.
         </p>
-        <Button
+        <SubmitButton
           variant="default"
           leftSection={<IconDownload size={14} />}
           loading={busy}
@@ -32,7 +32,7 @@ export function SupportBundle({ may }: { may: boolean }) {
           onClick={submit}
         >
           Download support bundle
-        </Button>
+        </SubmitButton>
         {busy && <p className={classes.help}>Collecting data from all machines…</p>}
         <RequestError failure={failure} />
       </Card>

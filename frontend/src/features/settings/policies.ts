@@ -50,7 +50,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'primaries_return',
         label: 'Return primaries to their node',
-        help: 'If on, primaries return when the node is back and in sync. If off, they stay where they were promoted until you move them.',
+        help: 'If on, primaries return when the node is up again and in sync. If off, they stay where they were promoted until you move them.',
       },
       {
         name: 'canary_writes_per_second',
@@ -211,13 +211,18 @@ export const SECTIONS: readonly Section[] = [
         unit: 'minutes',
       },
       {
+        name: 'shard_firewall',
+        label: 'Open the ports of shards to nodes only',
+        help: 'If on, agents that are permitted to filter packets admit only nodes of the cluster. The page of each node shows the state.',
+      },
+      {
         name: 'metrics_auth',
-        label: 'Metrics for Prometheus require a login',
+        label: 'Metrics for Prometheus require authentication',
         help: 'If off, anyone who can reach the console can read /metrics.',
       },
       {
         name: 'master_healthcheck_api_auth',
-        label: 'Health check for load balancers requires a login',
+        label: 'Health check for load balancers requires authentication',
         help: 'Applies to /v1/local/node/master_healthcheck.',
       },
     ],
@@ -261,7 +266,7 @@ export const SECTIONS: readonly Section[] = [
         name: 'smtp_host',
         ofCluster: true,
         label: 'Host',
-        help: 'Host name or IP address; if empty, no e-mail is sent.',
+        help: 'Host name or IP address; if empty, no email is sent.',
       },
       {
         name: 'smtp_port',
@@ -286,7 +291,7 @@ export const SECTIONS: readonly Section[] = [
         name: 'email_from',
         ofCluster: true,
         label: 'Sender',
-        help: 'Sender address of e-mails; if empty, shardboard at the name of the cluster.',
+        help: 'Sender address of emails; if empty, shardboard at the name of the cluster.',
       },
     ],
   },

@@ -28,7 +28,7 @@ export function ActionPanel({ action, events, onSelect, onClose }: Props) {
       {info?.error && <p>{info.error}</p>}
       <Facts
         items={[
-          ['State', `${action.status}, ${Math.round(action.progress)} %`],
+          ['State', `${action.status}, ${Math.round(action.progress)}%`],
           ['Started', <Stamp key="started" time={new Date(started * 1000).toISOString()} />],
           ...(finished === undefined ? [] : [['Duration', duration(finished - started)] as const]),
           ['Requested by', action.originator],

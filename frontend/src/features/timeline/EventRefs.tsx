@@ -1,13 +1,13 @@
 /** Links to the node, database and shard of an event. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import type { LogEvent } from '@/api/types';
 import classes from './Timeline.module.css';
 
 export function EventRefs({ event }: { event: LogEvent }) {
   const { bdb_uid: bdb, node_uid: node, shard_uid: shard } = event;
-  const database = useQuery(bdbsQuery).data?.find(({ uid }) => uid === bdb);
+  const database = useQuery(shownBdbsQuery).data?.find(({ uid }) => uid === bdb);
   return (
     <p className={classes.refs}>
       {node !== undefined && (

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import { actionsQuery } from '@/api/cluster/actions';
 import { nodesQuery } from '@/api/cluster/nodes';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { shardsQuery } from '@/api/databases/shards';
 import { useIncidents } from '@/api/failures/incidents';
 import type { Action, LogEvent } from '@/api/types';
@@ -42,7 +42,7 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
   const surroundingEvents = useEventHistory(incidentWindow.from, incidentWindow.to);
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
-  const bdbs = useQuery(bdbsQuery).data;
+  const bdbs = useQuery(shownBdbsQuery).data;
   const actions = useQuery(actionsQuery).data;
   const [expanded, setExpanded] = useState<ReadonlySet<number>>(new Set());
 

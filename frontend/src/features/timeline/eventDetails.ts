@@ -12,7 +12,7 @@ const METHODS: Record<string, string> = {
   TAKEOVER: 'TAKEOVER: promoted without a vote, because no majority was available',
   REPLICAOF:
     'REPLICAOF NO ONE: promoted without a vote, because the database is not in cluster mode',
-  GRACEFUL: 'graceful: planned failover',
+  GRACEFUL: 'graceful: switchover',
 };
 
 const durationText = (ms: number): string => formatPreciseDuration(ms / 1000);

@@ -25,7 +25,7 @@ interface Kind {
 const KINDS: Record<string, Kind> = {
   node_failed: { name: 'Node down', group: 'outages', tone: 'broken' },
   node_up: { name: 'Node up', group: 'outages', tone: 'ok' },
-  node_agent_lost: { name: 'Agent lost', group: 'outages' },
+  node_agent_lost: { name: 'Agent disconnected', group: 'outages' },
   node_agent_connected: { name: 'Agent connected', group: 'outages', tone: 'ok' },
   shard_down: { name: 'Shard down', group: 'outages' },
   shard_up: { name: 'Shard up', group: 'outages', tone: 'ok' },

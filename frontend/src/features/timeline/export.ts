@@ -1,6 +1,7 @@
 /** CSV export of events. Pure. */
 import { endOf, startOf } from '@/api/failures/eventSpans';
 import type { LogEvent } from '@/api/types';
+import { csvCell } from '@/lib/csv';
 
 const COLUMNS = [
   'uid',
@@ -18,7 +19,9 @@ const COLUMNS = [
 ] as const;
 
 export function toCsv(events: readonly LogEvent[]): string {
-  return [COLUMNS.join(','), ...events.map((event) => row(event).map(cell).join(','))].join('\n');
+  return [COLUMNS.join(','), ...events.map((event) => row(event).map(csvCell).join(','))].join(
+    '\n',
+  );
 }
 
 function row(event: LogEvent): unknown[] {
@@ -31,9 +34,4 @@ function row(event: LogEvent): unknown[] {
     seconds: to === null ? '' : (to - from) / 1000,
   };
   return COLUMNS.map((name) => values[name] ?? '');
-}
-
-function cell(value: unknown): string {
-  const text = String(value);
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -41,7 +41,7 @@ export const failover = (uid: number, lost: number, promoted: number, bytes: num
     action_uid: 'failover-1',
     pair: lost - 1,
     lost,
-    heir: promoted,
+    promoted,
     bytes_behind: bytes,
     method: 'FORCE',
     seconds: uid === 11 ? 0.25 : 0.39,

@@ -11,7 +11,7 @@ import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { PasswordField } from './PasswordField';
 import { RoleField } from './RoleField';
-import { lastAdminReason, roleFields, roleFormValue, roleLabel } from './roles';
+import { roleDeniedReason, roleFields, roleFormValue, roleLabel } from './roles';
 import { useInvalidateUsers } from './useInvalidateUsers';
 
 interface CloseProps {
@@ -48,7 +48,7 @@ export function AddUser({ onClose }: CloseProps) {
     >
       <TextInput
         label="Signs in as"
-        description="An e-mail address or another name; cannot be changed later"
+        description="An email address or another name; cannot be changed later"
         required
         maxLength={254}
         autoComplete="off"
@@ -60,7 +60,7 @@ export function AddUser({ onClose }: CloseProps) {
       {ssoName && (
         <NativeSelect
           label="Sign-in method"
-          description={usesSso ? `The name above must be the user name at ${ssoName}` : undefined}
+          description={usesSso ? `The name above must be the username at ${ssoName}` : undefined}
           data={[
             { value: 'regular', label: 'Password' },
             { value: 'sso', label: ssoName },
@@ -81,7 +81,7 @@ export function ChangeUser({ user, onClose }: UserProps) {
   const { data: roles = [] } = useQuery(rolesQuery);
   const [name, setName] = useState(user.name);
   const [role, setRole] = useState(() => roleFormValue(user));
-  const fixed = lastAdminReason(user, users);
+  const fixed = roleDeniedReason(user, useQuery(sessionQuery).data, users);
   const changes = {
     ...(name !== user.name && { name }),
     ...(role !== roleFormValue(user) && roleFields(role, roles)),

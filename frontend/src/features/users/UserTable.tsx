@@ -22,7 +22,12 @@ import { type Column, DataTable } from '@/ui/table/DataTable';
 import { DisableSecondFactorOf } from './account/SecondFactorDialogs';
 import { Sessions } from './account/Sessions';
 import { NewPassword } from './NewPassword';
-import { changeDeniedReason, removalDeniedReason, roleName } from './roles';
+import {
+  changeDeniedReason,
+  credentialsDeniedReason,
+  removalDeniedReason,
+  roleName,
+} from './roles';
 import { ChangeUser, RemoveUser } from './UserDialogs';
 
 const DIALOGS = {
@@ -124,7 +129,7 @@ function columnsOf(
   ];
 }
 
-/** Labels of external authentication methods. Their users have no password and no second factor in Shardboard. */
+/** Labels of external authentication methods. Their users have no password and no two-factor authentication in Shardboard. */
 const EXTERNAL: Readonly<Record<string, string>> = { sso: 'Single sign-on', ldap: 'LDAP' };
 
 const secondFactorText = ({ auth_method, second_factor }: User): string =>
@@ -160,6 +165,7 @@ interface ActionsProps {
 
 function UserActions({ user, session, users, onOpen }: ActionsProps) {
   const changeDenied = changeDeniedReason(user, session);
+  const credentialsDenied = credentialsDeniedReason(user, session);
   const removalDenied = removalDeniedReason(user, session, users);
   return (
     <Menu position="bottom-end">
@@ -181,9 +187,15 @@ function UserActions({ user, session, users, onOpen }: ActionsProps) {
           leftSection={<IconKey size={15} />}
           // Users change their own password in the user menu, which keeps the current session.
           disabled={
-            changeDenied !== undefined || user.uid === session?.uid || user.auth_method in EXTERNAL
+            credentialsDenied !== undefined ||
+            user.uid === session?.uid ||
+            user.auth_method in EXTERNAL
           }
-          title={EXTERNAL[user.auth_method] && 'This user has no password in Shardboard'}
+          title={
+            EXTERNAL[user.auth_method]
+              ? 'This user has no password in Shardboard'
+              : credentialsDenied
+          }
           onClick={() => onOpen({ dialog: 'password', user })}
         >
           Passwords…
@@ -198,7 +210,8 @@ function UserActions({ user, session, users, onOpen }: ActionsProps) {
         {user.second_factor && user.uid !== session?.uid && (
           <Menu.Item
             leftSection={<IconShieldLock size={15} />}
-            disabled={changeDenied !== undefined}
+            disabled={credentialsDenied !== undefined}
+            title={credentialsDenied}
             onClick={() => onOpen({ dialog: 'factor', user })}
           >
             Turn off two-factor authentication…

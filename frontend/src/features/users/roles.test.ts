@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { Role, Session, User } from '@/api/types';
 import {
   changeDeniedReason,
+  credentialsDeniedReason,
   customRolesFor,
   lastAdminReason,
   removalDeniedReason,
+  roleDeniedReason,
   roleFields,
   roleFormValue,
   roleLabel,
@@ -38,20 +40,26 @@ describe('custom roles', () => {
     expect(roleName(withRole('none', 6), [readers])).toBe('No access');
   });
 
-  it('with the administrator role can only be assigned by administrators', () => {
+  it('with permissions that the manager does not have cannot be assigned', () => {
+    const members: Role = { uid: 19, name: 'members', management: 'db_member', resources: [] };
     const values = (role: string) =>
-      customRolesFor({ role } as Session, [readers, chiefs]).map(({ label }) => label);
-    expect(values('admin')).toEqual(['cache readers', 'chiefs']);
+      customRolesFor({ role } as Session, [readers, chiefs, members]).map(({ label }) => label);
+    expect(values('admin')).toEqual(['cache readers', 'chiefs', 'members']);
     expect(values('user_manager')).toEqual(['cache readers']);
   });
 });
 
 describe('rolesFor', () => {
-  it('lets only administrators assign the administrator role', () => {
+  it('lets managers assign only roles whose permissions they have', () => {
     const values = (role: string) => rolesFor(by(1, role)).map(({ value }) => value);
     expect(values('admin')).toContain('admin');
-    expect(values('user_manager')).not.toContain('admin');
-    expect(values('user_manager')).toContain('db_member');
+    expect(values('user_manager').toSorted()).toEqual([
+      'cluster_viewer',
+      'db_viewer',
+      'none',
+      'user_manager',
+    ]);
+    expect(values('db_member')).toEqual([]);
   });
 });
 
@@ -72,6 +80,21 @@ describe('faults', () => {
     expect(lastAdminReason(ssoAdmin, [admin, ssoAdmin])).toBeUndefined();
     expect(lastAdminReason(admin, [admin, user(3, 'admin')])).toBeUndefined();
     expect(lastAdminReason(user(3, 'none'), [admin])).toBeUndefined();
+  });
+
+  it('does not let user managers take over users with more permissions', () => {
+    expect(credentialsDeniedReason(user(3, 'db_member'), manager)).toMatch(/Only administrators/);
+    expect(credentialsDeniedReason(user(3, 'db_viewer'), manager)).toBeUndefined();
+    expect(credentialsDeniedReason(user(3, 'db_member'), by(1, 'admin'))).toBeUndefined();
+    expect(credentialsDeniedReason(admin, manager)).toMatch(/Only administrators/);
+  });
+
+  it('does not let users change their own role', () => {
+    const users = [admin, user(2, 'user_manager'), user(3, 'admin')];
+    expect(roleDeniedReason(user(2, 'user_manager'), manager, users)).toMatch(/your own role/);
+    expect(roleDeniedReason(admin, by(1, 'admin'), users)).toMatch(/your own role/);
+    expect(roleDeniedReason(admin, by(1, 'admin'), [admin])).toMatch(/last administrator/);
+    expect(roleDeniedReason(user(4, 'none'), manager, users)).toBeUndefined();
   });
 
   it('does not let users remove their own account', () => {

@@ -30,7 +30,7 @@ export const ROLES: readonly { value: string; label: string; description: string
     value: 'user_manager',
     label: 'User manager',
     description:
-      'Add, change and delete users other than administrators; view the cluster with its events',
+      'Add, change and delete users; grant only permissions that user managers have; view the cluster with its events',
   },
   { value: 'none', label: 'No access', description: 'No permissions in the console' },
 ];
@@ -46,14 +46,22 @@ export const databaseUidsOf = ({ resources }: Pick<Role, 'resources'>): number[]
 export const roleLabel = (role: string): string =>
   ROLES.find(({ value }) => value === role)?.label ?? role;
 
-/** Return the management roles that this manager can assign. Only administrators can assign the administrator role. */
-export const rolesFor = (manager: Session | undefined) =>
-  ROLES.filter(({ value }) => value !== 'admin' || manager?.role === 'admin');
+/** The management roles that other roles than the administrator can assign: those whose permissions they have. */
+const ASSIGNABLE: Record<string, readonly string[]> = {
+  user_manager: ['user_manager', 'cluster_viewer', 'db_viewer', 'none'],
+};
 
-/** Return the custom roles that this manager can assign. */
+const canAssign = (manager: Session | undefined, management: string): boolean =>
+  manager?.role === 'admin' || (ASSIGNABLE[manager?.role ?? '']?.includes(management) ?? false);
+
+/** Return the management roles that this manager can assign. */
+export const rolesFor = (manager: Session | undefined) =>
+  ROLES.filter(({ value }) => canAssign(manager, value));
+
+/** Return the custom roles that this manager can assign. The server also checks their access to data. */
 export const customRolesFor = (manager: Session | undefined, roles: readonly Role[]) =>
   roles
-    .filter(({ management }) => management !== 'admin' || manager?.role === 'admin')
+    .filter(({ management }) => canAssign(manager, management))
     .map(({ uid, name, management, ...role }) => ({
       value: String(uid),
       label: name,
@@ -82,6 +90,33 @@ export function changeDeniedReason(user: User, manager: Session | undefined): st
     return 'Only administrators can change administrators';
   }
   return undefined;
+}
+
+/** Return why this manager cannot set the password or turn off two-factor authentication of the user; undefined if it is allowed. */
+export function credentialsDeniedReason(
+  user: User,
+  manager: Session | undefined,
+): string | undefined {
+  return (
+    changeDeniedReason(user, manager) ??
+    (user.uid === manager?.uid || canAssign(manager, user.role)
+      ? undefined
+      : 'Only administrators can change how users with this role sign in')
+  );
+}
+
+/** Return why this manager cannot change the role of the user; undefined if the change is allowed. */
+export function roleDeniedReason(
+  user: User,
+  manager: Session | undefined,
+  users: readonly User[],
+): string | undefined {
+  return (
+    lastAdminReason(user, users) ??
+    (user.uid === manager?.uid
+      ? 'You cannot change your own role. Ask another administrator'
+      : undefined)
+  );
 }
 
 /** Return why this manager cannot remove the user; undefined if the removal is allowed. */

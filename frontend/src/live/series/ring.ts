@@ -3,11 +3,12 @@
  * by epoch second modulo capacity. NaN is a second without a sample and appears as a gap in charts.
  */
 
+import { MAX_FRESH_AGE } from '@/ui/figure/figureState';
+
 export const RETENTION = 900;
 /** Seconds by which samples may arrive late. The samples of one second arrive separately. */
 export const MAX_LATE_SECONDS = 5;
-/** Number of missing seconds after which a live value becomes a dash. */
-const MAX_LATEST_AGE = 3;
+const REQUESTS = 'total_req';
 /** Interval in seconds between two searches for ended series. */
 const SWEEP_INTERVAL = 60;
 
@@ -32,6 +33,11 @@ export class TopicRing {
   /** Number of series. */
   get size(): number {
     return this.series.size;
+  }
+
+  /** Return whether a series has samples. */
+  has(uid: string): boolean {
+    return this.series.has(uid);
   }
 
   /** Set the list of metrics. A different list means another console version, so all values are cleared. */
@@ -135,12 +141,38 @@ export class TopicRing {
     const column = this.column(uid, metric);
     if (!column) return Number.NaN;
     const newest = Math.min(at, this.newest);
-    const oldest = Math.max(at - MAX_LATEST_AGE, this.newest - this.capacity + 1);
+    const oldest = Math.max(at - MAX_FRESH_AGE, this.newest - this.capacity + 1);
     for (let t = newest; t >= oldest; t -= 1) {
       const value = column[t % this.capacity] ?? Number.NaN;
       if (!Number.isNaN(value)) return value;
     }
     return Number.NaN;
+  }
+
+  /** Return the newest sum of some metrics that is at most `maxAge` seconds older than the second `at`. */
+  newestKnown(
+    uid: string,
+    metrics: readonly string[],
+    at: number,
+    maxAge: number,
+  ): { value: number; age: number } | null {
+    const columns = metrics.map((metric) => this.column(uid, metric));
+    const oldest = Math.max(at - maxAge, this.newest - this.capacity + 1);
+    for (let t = Math.min(at, this.newest); t >= oldest; t -= 1) {
+      const value = columns.reduce((sum, row) => sum + (row?.[t % this.capacity] ?? Number.NaN), 0);
+      if (!Number.isNaN(value)) return { value, age: at - t };
+    }
+    return null;
+  }
+
+  /**
+   * Return whether recent seconds of a series are complete, so that a metric without a value was not measured. Endpoints count
+   * requests and measure latency, so both are missing if one of them has not reported.
+   */
+  isCurrent(uid: string, at: number): boolean {
+    return this.columnIndex.has(REQUESTS)
+      ? !Number.isNaN(this.latest(uid, REQUESTS, at))
+      : at - (this.newestBySeries.get(uid) ?? 0) <= MAX_FRESH_AGE;
   }
 
   private recordOldest(second: number): void {

@@ -1,6 +1,10 @@
 /** Legend with min, avg, max and last. Figures are written to the cells without rendering. */
 import { type Ref, useImperativeHandle, useRef, useState } from 'react';
-import { formatExact, formatWithoutUnit, type Unit, unitLabel } from '@/lib/format';
+import { lostSince } from '@/lib/connection';
+import { formatWithoutUnit, type Unit, unitLabel } from '@/lib/format';
+import { consoleNow } from '@/lib/time';
+import { type FigureState, figureState } from '../figure/figureState';
+import { paintFigure } from '../figure/paintFigure';
 import classes from './Chart.module.css';
 import { figuresOf, type Prepared } from './data/prepare';
 import type { ChartSeries } from './types';
@@ -43,10 +47,12 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
         if (cursor !== null) result.last = values[cursor] ?? Number.NaN;
         for (const cell of row.querySelectorAll<HTMLElement>('td[data-column]')) {
           const column = cell.dataset.column as Column;
-          const value = result[column];
-          write(cell, formatWithoutUnit(unit, value));
-          const title = column === 'avg' && noAverage ? noAverage : formatExact(unit, value);
-          if (cell.title !== title) cell.title = title;
+          const state =
+            column === 'last' && cursor === null
+              ? lastFigure(values, next.step, result.last)
+              : figureOf(result[column]);
+          const title = column === 'avg' ? noAverage : undefined;
+          paintFigure(state, { element: cell, unit, write: formatWithoutUnit, title });
         }
       }
     },
@@ -117,6 +123,23 @@ export function Legend({ ref, series, unit, visible, onToggle }: Props) {
       </tbody>
     </table>
   );
+}
+
+function figureOf(value: number, reason = 'No samples in this time range'): FigureState {
+  return Number.isNaN(value) ? { kind: 'unknown', reason } : { kind: 'fresh', value };
+}
+
+/** Return the last value. Without a recent one, it is late, or stale if the connection is lost. */
+function lastFigure(values: Float64Array, step: number, last: number): FigureState {
+  const lost = lostSince.get();
+  if (step !== 1 || (lost === null && !Number.isNaN(last))) return figureOf(last);
+  const index = values.findLastIndex((value) => !Number.isNaN(value));
+  const value = values[index];
+  return figureState({
+    found: value === undefined ? null : { value, age: values.length - 1 - index },
+    lostFor: lost === null ? null : (consoleNow() - lost) / 1000,
+    nodes: null,
+  });
 }
 
 function write(cell: Element, text: string): void {

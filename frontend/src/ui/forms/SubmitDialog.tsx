@@ -1,7 +1,9 @@
 /** Dialog for every operation: a question or fields, two buttons, and the error if the request is refused. */
 import { Button, Group, Modal, Stack } from '@mantine/core';
 import type { FormEvent, ReactNode } from 'react';
+import { useDisconnectedReason } from '@/lib/connection';
 import { RequestError } from './RequestError';
+import { SubmitButton } from './SubmitButton';
 import { useSubmit } from './useSubmit';
 
 interface Props {
@@ -24,23 +26,24 @@ export function SubmitDialog(props: Props) {
     await onConfirm();
     onClose();
   });
+  const disconnected = useDisconnectedReason();
   const confirm = (event: FormEvent) => {
     event.preventDefault();
     // In the component tree, the dialog can be inside another form.
     event.stopPropagation();
-    if (!disabled) submit();
+    if (!disabled && disconnected === undefined) submit();
   };
   return (
     <Modal opened onClose={onClose} title={title} centered size={size ?? 'md'}>
       <form onSubmit={confirm} noValidate>
         <Stack gap="sm">
           {props.children}
-          <RequestError failure={failure} />
+          <RequestError failure={disconnected ? { text: disconnected } : failure} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={onClose}>
               Cancel
             </Button>
-            <Button
+            <SubmitButton
               type="submit"
               // The first element with this attribute gets the focus, so fields take precedence.
               data-autofocus
@@ -49,7 +52,7 @@ export function SubmitDialog(props: Props) {
               {...(severe ? { color: 'red.9' } : {})}
             >
               {action}
-            </Button>
+            </SubmitButton>
           </Group>
         </Stack>
       </form>

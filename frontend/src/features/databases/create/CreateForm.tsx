@@ -5,10 +5,12 @@ import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { nodesQuery, outOfServiceReason } from '@/api/cluster/nodes';
 import { bdbsQuery, createBdb } from '@/api/databases/bdbs';
+import { isNameTaken } from '@/api/databases/displayNames';
 import type { Bdb } from '@/api/types';
 import { clearSessionState, useSessionState } from '@/lib/sessionState';
 import { Card } from '@/ui/Card';
 import { CopyBlock } from '@/ui/Copy';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import classes from '../databases.module.css';
 import { type FieldErrors, validate } from '../fields/validate';
@@ -27,17 +29,20 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
     (node) =>
       node.status === 'active' && node.accept_servers !== false && !outOfServiceReason(node),
   );
-  const ports = (useQuery(bdbsQuery).data ?? []).flatMap((bdb) => endpointOf(bdb)?.port ?? []);
+  const bdbs = useQuery(bdbsQuery).data ?? [];
+  const ports = bdbs.flatMap((bdb) => endpointOf(bdb)?.port ?? []);
   const [draft, setDraft] = useSessionState<CreateDraft>(DRAFT_KEY, EMPTY_DRAFT, withoutPassword);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const create = useSubmit(async () => {
-    const bdb = await createBdb(toRequest(draft));
+    const bdb = await createBdb(toRequest(draft), draft.accepted_name === draft.name);
     clearSessionState(DRAFT_KEY);
     await onCreated(bdb);
   });
   const failure = create.failure;
 
+  const nameTaken = isNameTaken(draft.name, bdbs);
   const allErrors = validate(draft, {
+    nameTaken,
     nodes: nodes.length,
     ports,
     flashNodes: nodes.filter((node) => node.bigstore_enabled).length,
@@ -71,16 +76,16 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
   return (
     <form className={classes.layout} onSubmit={submit} noValidate>
       <div className={classes.sections}>
-        <Sections draft={draft} errors={shownErrors} update={update} />
+        <Sections draft={draft} nameTaken={nameTaken} errors={shownErrors} update={update} />
         {failure && !shownAtField && (
           <Alert color="red" title="The console rejected the request" role="alert">
             {failure.text}
           </Alert>
         )}
         <div className={classes.buttons}>
-          <Button type="submit" size="sm" loading={create.busy}>
+          <SubmitButton type="submit" size="sm" loading={create.busy}>
             Create database
-          </Button>
+          </SubmitButton>
           <Button
             component={Link}
             to="/databases"

@@ -12,6 +12,7 @@ import { PROXY_POLICIES } from '@/api/databases/endpoints';
 import { Card } from '@/ui/Card';
 import classes from '../databases.module.css';
 import { MemoryInput } from '../fields/MemoryInput';
+import { NameField } from '../fields/NameField';
 import { RamLimit } from '../fields/RamLimit';
 import { TagsInput } from '../fields/TagsInput';
 import { type FieldErrors, SHARDS_MAX } from '../fields/validate';
@@ -25,6 +26,8 @@ import {
 
 export interface SectionProps {
   draft: CreateDraft;
+  /** Whether another database has the name. */
+  nameTaken: boolean;
   errors: FieldErrors;
   update: (part: Partial<CreateDraft>, field: string) => void;
 }
@@ -41,19 +44,20 @@ export function Sections(props: SectionProps) {
   );
 }
 
-function General({ draft, errors, update }: SectionProps) {
+function General({ draft, nameTaken, errors, update }: SectionProps) {
   return (
     <Card title="General">
       <div className={classes.fields}>
-        <TextInput
-          label="Name"
-          description="1 to 63 letters, digits and hyphens."
-          value={draft.name}
+        <NameField
+          name={draft.name}
+          taken={nameTaken}
+          accepted={draft.accepted_name === draft.name}
           error={errors.name}
-          onChange={(event) => update({ name: event.currentTarget.value }, 'name')}
-          autoComplete="off"
-          spellCheck={false}
-          data-autofocus
+          onChange={(name) => update({ name }, 'name')}
+          onAccept={(accepted) =>
+            update({ accepted_name: accepted ? draft.name : undefined }, 'name')
+          }
+          autoFocus
         />
         <TextInput
           label="Port"
@@ -250,7 +254,7 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
           />
           <Switch
             label="TLS"
-            description="Clients must use TLS, and can verify the endpoint with the console's CA."
+            description="Clients must use TLS, and can verify the endpoint with the console CA."
             checked={draft.tls}
             error={errors.tls_mode}
             onChange={(event) => update({ tls: event.currentTarget.checked }, 'tls_mode')}

@@ -75,6 +75,14 @@ describe('toCurl', () => {
     expect(text).toContain('https://x:9443/v1/bdbs');
   });
 
+  it('allows a duplicate name only if the user accepted it', () => {
+    const draft = { ...EMPTY_DRAFT, name: 'demo' };
+    expect(toCurl(draft, '')).not.toContain('allow_duplicate_name');
+    expect(toCurl({ ...draft, accepted_name: 'demo' }, '')).toContain(
+      "'/v1/bdbs?allow_duplicate_name=true'",
+    );
+  });
+
   it('escapes quotes for the shell', () => {
     const tags = [{ key: "it's", value: '' }];
     expect(toCurl({ ...EMPTY_DRAFT, tags }, '')).toContain("it'\\''s");

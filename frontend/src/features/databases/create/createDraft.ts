@@ -1,4 +1,5 @@
 /** State of the create form: defaults, the request and the equivalent curl command. Pure functions. */
+import { createPath } from '@/api/databases/bdbs';
 import type { Bdb, CreateBdb, Tag } from '@/api/types';
 import { RAM_PERCENT_MIN, ramBytes } from '../fields/flashMemory';
 
@@ -7,6 +8,8 @@ export type MemoryUnit = keyof typeof MEMORY_UNITS;
 
 export interface CreateDraft {
   name: string;
+  /** The name that the user wants to use although another database has it. Drafts of an earlier release do not have this field. */
+  accepted_name?: string;
   /** As typed. If empty, the console chooses. */
   port: string;
   memory: number | string;
@@ -177,10 +180,11 @@ export function toRequest(draft: CreateDraft): CreateBdb {
 export function toCurl(draft: CreateDraft, origin: string): string {
   const body = toRequest(draft);
   if (body.authentication_redis_pass) body.authentication_redis_pass = '<database-password>';
+  const url = `${origin}${createPath(draft.accepted_name === draft.name)}`;
   const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
   return [
     'curl -k -X POST -u "<user>:<password>" \\',
     '  -H "Content-Type: application/json" \\',
-    `  ${origin}/v1/bdbs -d '${json}'`,
+    `  ${url.includes('?') ? `'${url}'` : url} -d '${json}'`,
   ].join('\n');
 }

@@ -42,7 +42,7 @@ const button = (name: string) => screen.getByRole('button', { name });
 describe('DataAccess', () => {
   it('adds each role at most once, and removes roles', async () => {
     const { fetched, onClose } = show(Response.json(bdb));
-    expect(screen.getByText(/Other users cannot log in/)).toBeTruthy();
+    expect(screen.getByText(/Other users cannot authenticate/)).toBeTruthy();
     expect(button('Save').hasAttribute('disabled')).toBe(true);
     fireEvent.click(button('Add role'));
     expect(button('Add role').hasAttribute('disabled')).toBe(true);

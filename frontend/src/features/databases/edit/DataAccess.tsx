@@ -34,7 +34,7 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
         Users with one of these roles log in to the database with their own name and password (AUTH
         name password). The rules define what they can do.{' '}
         {bdb.default_user === false
-          ? 'Other users cannot log in.'
+          ? 'Other users cannot authenticate.'
           : 'The default user still has full access.'}
       </span>
       {error && (

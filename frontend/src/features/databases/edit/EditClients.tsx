@@ -53,7 +53,7 @@ export function EditClients({ bdb, draft, errors, onChange }: Props) {
       />
       <TextInput
         label="Disabled commands"
-        description="Commands that the database refuses to all users and scripts, whatever their roles allow. Example: FLUSHALL, KEYS."
+        description="Commands that the database rejects for all users and scripts, even if a role allows them. Example: FLUSHALL, KEYS."
         placeholder="none"
         value={draft.disabled_commands}
         error={errors.disabled_commands}

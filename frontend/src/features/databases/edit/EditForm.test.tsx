@@ -23,14 +23,22 @@ const bdb = (part: Partial<Bdb> = {}) =>
     ...part,
   }) as Bdb;
 
+const BDBS = [bdb(), bdb({ uid: 2, name: 'carts' })];
+
 let sent: unknown[];
+let paths: string[];
 
 beforeEach(() => {
   sent = [];
+  paths = [];
   sessionStorage.clear();
   vi.stubGlobal('fetch', async (path: string, { method, body }: RequestInit) => {
-    if (method === 'PUT' && !path.includes('dry_run')) sent.push(JSON.parse(String(body)));
-    return new Response(JSON.stringify(path.startsWith('/v1/shards') ? [] : bdb()));
+    if (method === 'PUT' && !path.includes('dry_run')) {
+      sent.push(JSON.parse(String(body)));
+      paths.push(path);
+    }
+    const lists: Record<string, unknown> = { '/v1/shards': [], '/v1/bdbs': BDBS };
+    return new Response(JSON.stringify(lists[path] ?? bdb()));
   });
 });
 
@@ -73,6 +81,20 @@ describe('EditForm', () => {
     expect(save().disabled).toBe(true);
     fireEvent.click(screen.getByRole('button', { name: 'Keep the current values' }));
     expect(field('Name').value).toBe('shop');
+  });
+
+  it('renames to the name of another database only after a confirmation', async () => {
+    const { onClose } = open();
+    fireEvent.change(field('Name'), { target: { value: 'carts' } });
+    const confirm = await screen.findByLabelText('Use this name anyway');
+    expect(screen.getByText('Another database has this name.')).toBeDefined();
+    expect(save().disabled).toBe(true);
+    fireEvent.click(confirm);
+    expect(save().disabled).toBe(false);
+    fireEvent.click(save());
+    await waitFor(() => expect(onClose).toHaveBeenCalled());
+    expect(sent).toEqual([{ name: 'carts' }]);
+    expect(paths).toEqual(['/v1/bdbs/1?allow_duplicate_name=true']);
   });
 
   it('keeps unsaved input when the session expires', () => {

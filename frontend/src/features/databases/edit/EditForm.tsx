@@ -1,7 +1,9 @@
 /** Edit form of a database. It is saved with one request that contains only the changed fields. */
-import { Button, NativeSelect, NumberInput, Switch, TextInput } from '@mantine/core';
-import type { FormEvent } from 'react';
-import { useUpdateBdb } from '@/api/databases/bdbs';
+import { Button, NativeSelect, NumberInput, Switch } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { bdbsQuery, useUpdateBdb } from '@/api/databases/bdbs';
+import { isNameTaken } from '@/api/databases/displayNames';
 import type { Bdb } from '@/api/types';
 import {
   conflictingFields,
@@ -14,16 +16,19 @@ import { clearSessionState, readSessionState, useSessionState } from '@/lib/sess
 import { Card } from '@/ui/Card';
 import { Conflicts } from '@/ui/forms/Conflicts';
 import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import { DURABILITY, EVICTION_POLICIES, memoryBytes } from '../create/createDraft';
 import classes from '../databases.module.css';
 import { MemoryInput } from '../fields/MemoryInput';
+import { NameField } from '../fields/NameField';
 import { RamLimit } from '../fields/RamLimit';
 import { TagsInput } from '../fields/TagsInput';
 import {
   connectionsError,
   type FieldErrors,
   memoryError,
+  NAME_TAKEN,
   nameError,
   ramError,
   SHARDS_MAX,
@@ -76,8 +81,12 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
   const live = editableFields(bdb);
   const draft: Editable = { ...live, ...edit.patch };
   const body = updateRequest(edit, bdb);
+  const bdbs = useQuery(bdbsQuery).data ?? [];
+  const nameTaken = 'name' in body && isNameTaken(draft.name, bdbs, bdb.uid);
+  const [acceptedName, setAcceptedName] = useState<string>();
+  const nameAccepted = acceptedName === draft.name;
   const errors: FieldErrors = {
-    name: nameError(draft.name),
+    name: nameError(draft.name) ?? (nameTaken && !nameAccepted ? NAME_TAKEN : undefined),
     memory_size:
       'memory_size' in body
         ? memoryError(memoryBytes(draft.memory), bdb.shards_total || bdb.shards_count)
@@ -103,7 +112,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     onClose();
   };
   const saving = useSubmit(async () => {
-    await save(body);
+    await save(body, nameTaken && nameAccepted);
     close();
   });
   const failure = saving.failure;
@@ -123,12 +132,13 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     <Card title="Edit" className={classes.editForm}>
       <UnsavedChangesGuard dirty={changed && !saving.busy} />
       <form className={classes.fields} onSubmit={submit} noValidate>
-        <TextInput
-          label="Name"
-          description="1 to 63 letters, digits and hyphens."
-          value={draft.name}
+        <NameField
+          name={draft.name}
+          taken={nameTaken}
+          accepted={nameAccepted}
           error={errors.name}
-          onChange={(event) => update({ name: event.currentTarget.value })}
+          onChange={(name) => update({ name })}
+          onAccept={(accepted) => setAcceptedName(accepted ? draft.name : undefined)}
         />
         <MemoryInput
           description="For the complete database including replicas. Takes effect without a restart."
@@ -223,13 +233,13 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           <RequestError failure={failure} className={classes.wide} />
         )}
         <div className={`${classes.buttons} ${classes.wide}`}>
-          <Button
+          <SubmitButton
             type="submit"
             loading={saving.busy}
             disabled={invalid || !changed || conflicts.length > 0 || preview.isLoading}
           >
             Save
-          </Button>
+          </SubmitButton>
           <Button variant="subtle" color="gray" onClick={close}>
             Cancel
           </Button>

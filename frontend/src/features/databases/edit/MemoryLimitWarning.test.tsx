@@ -22,7 +22,7 @@ function show(limit: number) {
 describe('MemoryLimitWarning', () => {
   it('shows the effect of a limit below the used memory', () => {
     show(14 * 2 ** 20);
-    expect(screen.getByRole('status').textContent).toMatch(/uses 23\sMiB now.*writes are ref/);
+    expect(screen.getByRole('status').textContent).toMatch(/uses 23\sMiB now.*writes are rej/);
   });
 
   it('shows nothing for a limit above the used memory', () => {

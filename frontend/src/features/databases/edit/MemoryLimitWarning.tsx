@@ -11,8 +11,8 @@ export function MemoryLimitWarning({ bdb, limit }: { bdb: Bdb; limit: number }) 
   if (Number.isNaN(used) || used <= limit) return null;
   const effect =
     bdb.eviction_policy === 'noeviction'
-      ? 'writes are refused until it uses less'
-      : 'keys are evicted; if no key can be evicted, writes are refused';
+      ? 'writes are rejected until it uses less'
+      : 'keys are evicted; if no key can be evicted, writes are rejected';
   return (
     <Alert className={classes.wide} color="yellow" role="status">
       The database uses {format('bytes', used)} now. With this limit, {effect}.

@@ -12,7 +12,7 @@ interface Props {
 
 const MARKS = [RAM_PERCENT_MIN, RAM_PERCENT_ADVISED, 100].map((value) => ({
   value,
-  label: `${value} %`,
+  label: `${value}%`,
 }));
 
 export function RamLimit({ memory, percent, error, onChange }: Props) {
@@ -21,7 +21,7 @@ export function RamLimit({ memory, percent, error, onChange }: Props) {
     memory > 0 ? `${format('bytes', ram)} of RAM, ${format('bytes', memory - ram)} of flash. ` : '';
   const advice =
     percent > RAM_PERCENT_ADVISED
-      ? `Above ${RAM_PERCENT_ADVISED} %, a database in RAM costs almost the same and is faster.`
+      ? `Above ${RAM_PERCENT_ADVISED}%, a database in RAM costs almost the same and is faster.`
       : 'Sufficient if most requests access only this part of the data. Keys always stay in RAM.';
   return (
     <Input.Wrapper label="RAM limit" description={sizes + advice} error={error}>
@@ -36,7 +36,7 @@ export function RamLimit({ memory, percent, error, onChange }: Props) {
         value={percent}
         onChange={onChange}
         marks={MARKS}
-        label={(value) => `${value} %`}
+        label={(value) => `${value}%`}
       />
     </Input.Wrapper>
   );

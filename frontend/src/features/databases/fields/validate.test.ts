@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type CreateDraft, EMPTY_DRAFT } from '../create/createDraft';
 import {
   MEMORY_MAX,
+  NAME_TAKEN,
   nameError,
   PORT_MAX,
   SHARDS_MAX,
@@ -11,7 +12,7 @@ import {
   validate,
 } from './validate';
 
-const context = { nodes: 3, ports: [12_000], flashNodes: 1 };
+const context = { nodes: 3, ports: [12_000], flashNodes: 1, nameTaken: false };
 const errors = (part: Partial<CreateDraft>, nodes = 3, flashNodes = 1) =>
   Object.keys(
     validate({ ...EMPTY_DRAFT, name: 'demo', ...part }, { ...context, nodes, flashNodes }),
@@ -72,6 +73,14 @@ describe('validate', () => {
       expect(errors({ name })).toEqual(['name']);
     },
   );
+
+  it('rejects a name that another database has until the user accepts it', () => {
+    const taken = { ...context, nameTaken: true };
+    const draft = { ...EMPTY_DRAFT, name: 'demo' };
+    expect(validate(draft, taken).name).toBe(NAME_TAKEN);
+    expect(validate({ ...draft, accepted_name: 'demo' }, taken).name).toBeUndefined();
+    expect(validate({ ...draft, accepted_name: 'orders' }, taken).name).toBe(NAME_TAKEN);
+  });
 
   it.each(['', ' ', '10000', '19999', '12001'])('allows the port "%s"', (port) => {
     expect(errors({ port })).toEqual([]);

@@ -11,6 +11,8 @@ export interface ValidationContext {
   ports: readonly number[];
   /** Number of these nodes that have flash. */
   flashNodes: number;
+  /** Whether another database has the name. */
+  nameTaken: boolean;
 }
 
 export type FieldErrors = Partial<Record<string, string>>;
@@ -26,6 +28,8 @@ export const THREADS_MAX = 128;
 export const CONNECTIONS_MAX = 1_000_000;
 /** Minimum in bytes: an empty shard uses almost this much memory. */
 export const SHARD_MEMORY_MIN = 3 * 2 ** 20;
+
+export const NAME_TAKEN = 'Another database has this name.';
 
 export function nameError(name: string): string | undefined {
   if (!name) return 'Enter a name.';
@@ -119,7 +123,9 @@ export function validate(draft: CreateDraft, context: ValidationContext): FieldE
       ? `Replication requires at least two nodes that accept shards. Available: ${context.nodes}.`
       : undefined;
   const found: FieldErrors = {
-    name: nameError(draft.name),
+    name:
+      nameError(draft.name) ??
+      (context.nameTaken && draft.accepted_name !== draft.name ? NAME_TAKEN : undefined),
     port: portError(draft.port, context.ports),
     memory_size:
       draft.flash && !memoryBytes(draft)

@@ -12,7 +12,13 @@ import {
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
-import { deleteBdb, flushBdb, resetAdminPassword, stopTraffic } from '@/api/databases/bdbs';
+import {
+  deleteBdb,
+  flushBdb,
+  resetAdminPassword,
+  stopTraffic,
+  useDatabaseName,
+} from '@/api/databases/bdbs';
 import type { Bdb } from '@/api/types';
 import { CopyInline } from '@/ui/Copy';
 import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
@@ -22,6 +28,7 @@ import classes from '../databases.module.css';
 import { RebalanceDialog } from '../plan/RebalanceDialog';
 import { bdbState, endpointOf, isIncomplete } from '../status';
 import { IncompleteChange } from './IncompleteChange';
+import { RepairNotice } from './RepairNotice';
 import { SwitchBackNotice } from './SwitchBackNotice';
 import { TrafficStopped } from './TrafficStopped';
 import { UpgradeDialog } from './UpgradeDialog';
@@ -36,13 +43,14 @@ interface Props {
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb);
   const [dialog, setDialog] = useState<DialogName | null>(null);
+  const name = useDatabaseName(bdb);
   const may = usePermission('edit');
   const close = () => setDialog(null);
   return (
     <>
       <div className={classes.head}>
         <div className={classes.identity}>
-          <h1>{bdb.name}</h1>
+          <h1>{name}</h1>
           <Status chip tone={tone} title={title}>
             {text}
           </Status>
@@ -103,6 +111,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
         </Menu>
       </div>
       {bdb.status === 'creation-failed' && <CreationFailed bdb={bdb} />}
+      {bdb.mismatch && <RepairNotice bdb={bdb} />}
       {isIncomplete(bdb) && <IncompleteChange bdb={bdb} />}
       {bdb.traffic_manually_disabled && <TrafficStopped bdb={bdb} />}
       <SwitchBackNotice bdb={bdb} />
@@ -110,7 +119,7 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       {dialog === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
       {dialog === 'password' && (
         <SubmitDialog
-          title={`Change the internal password of ${bdb.name}?`}
+          title={`Change the internal password of ${name}?`}
           action="Change password"
           onConfirm={() => resetAdminPassword(bdb.uid)}
           onClose={close}
@@ -124,9 +133,9 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       )}
       {dialog === 'stop' && (
         <ConfirmByTyping
-          title={`Stop traffic to ${bdb.name}?`}
+          title={`Stop traffic to ${name}?`}
           warning="All clients are disconnected and cannot connect until you resume traffic. The data is kept, and failovers still take place."
-          name={bdb.name}
+          name={name}
           action="Stop traffic"
           onConfirm={() => stopTraffic(bdb.uid)}
           onClose={close}
@@ -134,9 +143,9 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       )}
       {dialog === 'flush' && (
         <ConfirmByTyping
-          title={`Flush ${bdb.name}?`}
+          title={`Flush ${name}?`}
           warning="All keys of all shards are deleted. The database and its settings are kept. This cannot be undone."
-          name={bdb.name}
+          name={name}
           action="Flush database"
           onConfirm={() => flushBdb(bdb.uid)}
           onClose={close}
@@ -144,9 +153,9 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       )}
       {dialog === 'delete' && (
         <ConfirmByTyping
-          title={`Delete ${bdb.name}?`}
+          title={`Delete ${name}?`}
           warning="All shards are stopped and all data is deleted. This cannot be undone."
-          name={bdb.name}
+          name={name}
           action="Delete database"
           onConfirm={async () => {
             await deleteBdb(bdb.uid);

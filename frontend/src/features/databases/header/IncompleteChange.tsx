@@ -1,8 +1,9 @@
 /** Notice about a change that has not reached all shards: affected settings, reason and a button to try again. */
-import { Alert, Button } from '@mantine/core';
+import { Alert } from '@mantine/core';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import { useUpdateBdb } from '@/api/databases/bdbs';
 import type { Bdb } from '@/api/types';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import classes from '../databases.module.css';
 
@@ -43,7 +44,7 @@ export function IncompleteChange({ bdb }: { bdb: Bdb }) {
         previous values. Each later change of the database also tries again.
       </p>
       {retry.failure && <p className={classes.reason}>{retry.failure.text}</p>}
-      <Button
+      <SubmitButton
         variant="default"
         loading={retry.busy}
         disabled={!may}
@@ -51,7 +52,7 @@ export function IncompleteChange({ bdb }: { bdb: Bdb }) {
         onClick={retry.submit}
       >
         Try again
-      </Button>
+      </SubmitButton>
     </Alert>
   );
 }

@@ -3,7 +3,7 @@ import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
-import { bdbsQuery, switchBackPrimaries } from '@/api/databases/bdbs';
+import { shownBdbsQuery, switchBackPrimaries } from '@/api/databases/bdbs';
 import { isPrimary, shardsQuery, useBdbShards } from '@/api/databases/shards';
 import type { Bdb, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
@@ -12,7 +12,7 @@ import classes from '../databases.module.css';
 
 /** Notices of all databases, or of the databases with the uids `bdbUids`. */
 export function SwitchBackNotices({ bdbUids }: { bdbUids?: readonly number[] }) {
-  const bdbs = useQuery(bdbsQuery).data ?? [];
+  const bdbs = useQuery(shownBdbsQuery).data ?? [];
   const shards = useQuery(shardsQuery).data ?? [];
   const waiting = new Set(shards.flatMap(({ bdb_uid, lost_lead }) => (lost_lead ? bdb_uid : [])));
   return bdbs

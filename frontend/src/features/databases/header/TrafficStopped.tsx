@@ -1,8 +1,9 @@
 /** Notice about stopped traffic, with a button to resume it. */
-import { Alert, Button } from '@mantine/core';
+import { Alert } from '@mantine/core';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import { resumeTraffic } from '@/api/databases/bdbs';
 import type { Bdb } from '@/api/types';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import classes from '../databases.module.css';
 
@@ -21,7 +22,7 @@ export function TrafficStopped({ bdb }: { bdb: Bdb }) {
         place.
       </p>
       {resume.failure && <p className={classes.reason}>{resume.failure.text}</p>}
-      <Button
+      <SubmitButton
         variant="default"
         loading={resume.busy}
         disabled={!may || bdb.status !== 'active'}
@@ -29,7 +30,7 @@ export function TrafficStopped({ bdb }: { bdb: Bdb }) {
         onClick={resume.submit}
       >
         Resume traffic
-      </Button>
+      </SubmitButton>
     </Alert>
   );
 }

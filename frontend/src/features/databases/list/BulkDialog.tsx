@@ -5,6 +5,7 @@ import { messageOf } from '@/api/http';
 import type { Bdb } from '@/api/types';
 import { plural } from '@/lib/format';
 import { ConfirmationField } from '@/ui/forms/ConfirmByTyping';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { Status } from '@/ui/Status';
 import classes from '../databases.module.css';
 import type { BulkAction } from './bulkActions';
@@ -79,14 +80,14 @@ export function BulkDialog({ action, chosen, onClose }: Props) {
               {phase === 'done' ? 'Done' : 'Cancel'}
             </Button>
             {phase !== 'done' && (
-              <Button
+              <SubmitButton
                 type="submit"
                 disabled={!ready}
                 loading={phase === 'submitting'}
                 {...(action.confirmByTyping ? { color: 'red.9' } : {})}
               >
                 {action.label}
-              </Button>
+              </SubmitButton>
             )}
           </Group>
         </Stack>

@@ -5,6 +5,8 @@ import { act, fireEvent, render, screen, waitFor, within } from '@testing-librar
 import { useState } from 'react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { sessionQuery } from '@/api/access/session';
+import { eventsQuery } from '@/api/alerting/events';
+import { healthQuery } from '@/api/alerting/health';
 import { bdbsQuery } from '@/api/databases/bdbs';
 import type { Bdb, Session } from '@/api/types';
 import { DatabaseList } from './DatabaseList';
@@ -75,6 +77,8 @@ function show(bdbs = BDBS, role = 'admin') {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   client.setQueryData(sessionQuery.queryKey, { role } as Session);
   client.setQueryData(bdbsQuery.queryKey, bdbs);
+  client.setQueryData(healthQuery.queryKey, { status: 'ok', alarms: [] });
+  client.setQueryData(eventsQuery.queryKey, []);
   render(
     <MantineProvider>
       <QueryClientProvider client={client}>

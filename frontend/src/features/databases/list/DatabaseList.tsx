@@ -4,7 +4,7 @@ import { IconColumns3, IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useMemo, useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import type { Bdb } from '@/api/types';
 import { plural } from '@/lib/format';
 import { Card } from '@/ui/Card';
@@ -27,7 +27,7 @@ interface Props {
 const MIN_ROWS_FOR_TOOLS = 2;
 
 export function DatabaseList({ text, onText, empty }: Props) {
-  const { data } = useQuery(bdbsQuery);
+  const { data } = useQuery(shownBdbsQuery);
   const all = useDatabaseColumns();
   const [hidden, hide] = useHiddenColumns();
   const [selection, setSelection] = useState<ReadonlySet<number>>(new Set());

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useMemo } from 'react';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import type { Bdb } from '@/api/types';
 import { useLive, useTopic } from '@/live/LiveProvider';
 import { type Column, DataTable } from '@/ui/table/DataTable';
@@ -13,7 +13,7 @@ const COMPACT = new Set(['status', 'name', 'memory', 'shards', 'ops', 'p99', 'ra
 /** Return the columns of the table. The RAM hit ratio is omitted if no database is on flash. */
 export function useDatabaseColumns(): Column<Bdb>[] {
   const live = useLive();
-  const onFlash = useQuery(bdbsQuery).data?.some(({ bigstore }) => bigstore) ?? false;
+  const onFlash = useQuery(shownBdbsQuery).data?.some(({ bigstore }) => bigstore) ?? false;
   useTopic('flash');
   return useMemo(
     () => columnsOf(live).filter(({ id }) => onFlash || id !== 'ram-hit'),
@@ -48,5 +48,5 @@ export function DatabaseTable({ rows, columns, empty }: Props) {
 export function CompactDatabaseTable() {
   const columns = useDatabaseColumns();
   const compactColumns = useMemo(() => columns.filter(({ id }) => COMPACT.has(id)), [columns]);
-  return <DatabaseTable rows={useQuery(bdbsQuery).data} columns={compactColumns} />;
+  return <DatabaseTable rows={useQuery(shownBdbsQuery).data} columns={compactColumns} />;
 }

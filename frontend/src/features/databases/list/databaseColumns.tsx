@@ -2,7 +2,7 @@
 import { Badge } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Bdb } from '@/api/types';
-import { LiveText } from '@/live/LiveText';
+import { Figure } from '@/live/Figure';
 import type { Live } from '@/live/live';
 import { CopyInline } from '@/ui/Copy';
 import { Dash } from '@/ui/Dash';
@@ -133,7 +133,7 @@ export function columnsOf(source: Live): Column<Bdb>[] {
       align: 'right',
       width: 110,
       ...liveSort(source, 'bdbs', 'total_req'),
-      cell: (bdb) => <LiveText topic="bdbs" uid={bdb.uid} metric="total_req" unit="ops" />,
+      cell: (bdb) => <Figure topic="bdbs" uid={bdb.uid} metric="total_req" unit="ops" />,
     },
     {
       id: 'p99',
@@ -142,12 +142,12 @@ export function columnsOf(source: Live): Column<Bdb>[] {
       width: 80,
       ...liveSort(source, 'bdbs', 'p99_latency'),
       cell: (bdb) => (
-        <LiveText
+        <Figure
           topic="bdbs"
           uid={bdb.uid}
           metric="p99_latency"
           unit="latency"
-          emptyTitle="No requests in the last few seconds"
+          emptyReason="No requests in the last few seconds"
         />
       ),
     },
@@ -159,12 +159,12 @@ export function columnsOf(source: Live): Column<Bdb>[] {
       ...liveSort(source, 'flash', 'ram_hit_ratio'),
       cell: (bdb) =>
         bdb.bigstore ? (
-          <LiveText
+          <Figure
             topic="flash"
             uid={bdb.uid}
             metric="ram_hit_ratio"
             unit="ratio"
-            emptyTitle="No key was accessed in the last few seconds"
+            emptyReason="No key was accessed in the last few seconds"
           />
         ) : (
           <Dash reason="The database is in RAM only" />

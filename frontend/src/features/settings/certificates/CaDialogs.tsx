@@ -1,7 +1,6 @@
 /** Dialogs for replacing the console CA. */
 import { Alert, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { certificatesQuery } from '@/api/cluster/certificates';
 import {
   announceCa,
@@ -13,16 +12,19 @@ import {
 } from '@/api/cluster/consoleCa';
 import type { CaCertificate, ConsoleCa } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
+import { FormDialog } from '@/ui/forms/FormDialog';
+import { PemField } from '@/ui/forms/PemField';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
-import { PemField } from '../PemField';
+import { useForm } from '@/ui/forms/useForm';
 import { CaFacts } from './CaFacts';
+import { type ConfirmedOperation, confirmationOf } from './caConfirmations';
 
 /** A certificate (PEM) for the pending signing request, and its parsed fields. */
 export interface CheckedCertificate {
   certificate: string;
   ca: CaCertificate;
 }
-export type CaOperation = 'replace' | 'request' | 'signed' | 'switch' | 'withdraw';
+export type CaOperation = ConfirmedOperation | 'request' | 'signed';
 
 interface Props {
   operation: CaOperation;
@@ -32,88 +34,65 @@ interface Props {
 }
 
 export function CaDialog({ operation, ca, onChecked, onClose }: Props) {
-  const invalidateAfter = useInvalidateAfter(consoleCaQuery, certificatesQuery);
   switch (operation) {
     case 'request':
       return <SigningRequestDialog onClose={onClose} />;
     case 'signed':
       return <SignedCertificateDialog onChecked={onChecked} onClose={onClose} />;
-    case 'switch':
-      return <SwitchCaDialog onClose={onClose} />;
-    case 'withdraw':
-      return (
-        <SubmitDialog
-          title={ca.request ? 'Withdraw the signing request?' : 'Withdraw the next CA?'}
-          action="Withdraw"
-          severe
-          onConfirm={() => invalidateAfter(withdrawNextCa())}
-          onClose={onClose}
-        >
-          <span>
-            {ca.request
-              ? 'The key of the request is deleted. A certificate that is signed for it can no longer be used.'
-              : 'The key of the next CA is deleted, and agents trust only the current CA. You can remove the next CA from clients.'}
-          </span>
-        </SubmitDialog>
-      );
-    case 'replace':
-      return (
-        <SubmitDialog
-          title="Replace the console CA?"
-          action="Announce new CA"
-          onConfirm={() => invalidateAfter(announceCa())}
-          onClose={onClose}
-        >
-          <span>
-            The console creates a new CA, which agents trust in addition to the current one. Nothing
-            else changes until you switch to it. Before you switch, distribute the CA bundle to
-            browsers and to clients of endpoints with TLS.
-          </span>
-        </SubmitDialog>
-      );
+    default:
+      return <ConfirmationDialog operation={operation} ca={ca} onClose={onClose} />;
   }
 }
 
-function SwitchCaDialog({ onClose }: { onClose: () => void }) {
+const REQUESTS: Record<ConfirmedOperation, () => Promise<unknown>> = {
+  replace: () => announceCa(),
+  switch: switchToNextCa,
+  withdraw: withdrawNextCa,
+};
+
+interface ConfirmationProps {
+  operation: ConfirmedOperation;
+  ca: ConsoleCa;
+  onClose: () => void;
+}
+
+function ConfirmationDialog({ operation, ca, onClose }: ConfirmationProps) {
   const invalidateAfter = useInvalidateAfter(consoleCaQuery, certificatesQuery);
-  const source = useQuery(certificatesQuery).data?.console.source;
+  const { text, ...dialogProps } = confirmationOf(operation, ca);
   return (
     <SubmitDialog
-      title="Switch to the next CA?"
-      action="Switch"
-      severe
-      onConfirm={() => invalidateAfter(switchToNextCa())}
+      {...dialogProps}
+      onConfirm={() => invalidateAfter(REQUESTS[operation]())}
       onClose={onClose}
     >
-      <span>
-        From the next connection on, the console, its agents and their endpoints serve certificates
-        of the next CA; open connections stay open. Clients that do not trust the next CA can no
-        longer connect. Join tokens that were created earlier become invalid. The previous CA is
-        removed automatically.
-      </span>
-      {source === 'own' && (
-        <Alert color="yellow">
-          The web UI also uses a certificate of this CA. If your browser does not trust the next CA,
-          the web UI stops responding: reload it.
-        </Alert>
-      )}
+      <span>{text}</span>
+      {operation === 'switch' && <BrowserWarning />}
     </SubmitDialog>
   );
 }
 
-function SigningRequestDialog({ onClose }: { onClose: () => void }) {
-  const [name, setName] = useState('');
-  const [organization, setOrganization] = useState('');
-  const invalidateAfter = useInvalidateAfter(consoleCaQuery);
+/** Warning that the switch affects the browser of the user, if the web UI uses a certificate of the console CA. */
+function BrowserWarning() {
+  const source = useQuery(certificatesQuery).data?.console.source;
+  if (source !== 'own') return null;
   return (
-    <SubmitDialog
+    <Alert color="yellow">
+      The web UI also uses a certificate of this CA. If your browser does not trust the next CA, the
+      web UI stops responding: reload it.
+    </Alert>
+  );
+}
+
+function SigningRequestDialog({ onClose }: { onClose: () => void }) {
+  const form = useForm({ common_name: '', organization: '' });
+  const invalidateAfter = useInvalidateAfter(consoleCaQuery);
+  const { common_name, organization } = form.values;
+  return (
+    <FormDialog
       title="Have an external CA sign the console CA"
       action="Create request"
-      onConfirm={() =>
-        invalidateAfter(
-          createSigningRequest({ common_name: name.trim(), organization: organization.trim() }),
-        )
-      }
+      request={{ common_name: common_name.trim(), organization: organization.trim() }}
+      onSubmit={(names) => invalidateAfter(createSigningRequest(names))}
       onClose={onClose}
     >
       <span>
@@ -125,40 +104,38 @@ function SigningRequestDialog({ onClose }: { onClose: () => void }) {
         label="Name"
         description="Common name of the CA. If empty, the console generates a unique name."
         maxLength={64}
-        value={name}
-        onChange={(event) => setName(event.currentTarget.value)}
         data-autofocus
+        {...form.text('common_name')}
       />
       <TextInput
         label="Organization"
         description="Optional."
         maxLength={64}
-        value={organization}
-        onChange={(event) => setOrganization(event.currentTarget.value)}
+        {...form.text('organization')}
       />
-    </SubmitDialog>
+    </FormDialog>
   );
 }
 
 /** Takes a signed certificate and checks it, so that its fields are shown before it is announced. */
 function SignedCertificateDialog({ onChecked, onClose }: Pick<Props, 'onChecked' | 'onClose'>) {
-  const [certificate, setCertificate] = useState('');
+  const form = useForm({ certificate: '' });
+  const { certificate } = form.values;
   return (
-    <SubmitDialog
+    <FormDialog
       title="Enter certificate"
       action="Check certificate"
       size="lg"
-      disabled={!certificate.trim()}
-      onConfirm={async () => onChecked({ certificate, ca: await checkCaCertificate(certificate) })}
+      request={certificate.trim() ? certificate : undefined}
+      onSubmit={async (pem) => onChecked({ certificate: pem, ca: await checkCaCertificate(pem) })}
       onClose={onClose}
     >
       <PemField
         label="Certificate chain (PEM)"
         description="Enter the signed certificate first, then the certificates of the CAs above it, preferably including the root."
-        value={certificate}
-        onChange={setCertificate}
+        {...form.value('certificate')}
       />
-    </SubmitDialog>
+    </FormDialog>
   );
 }
 

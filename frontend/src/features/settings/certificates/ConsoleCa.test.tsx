@@ -126,6 +126,47 @@ describe('ConsoleCa', () => {
     );
   });
 
+  it('requires a certificate, and stays open if the console refuses it', async () => {
+    state = { ...STATE, request: { subject: 'CN=Shardboard CA', csr: 'THE CSR' } };
+    show();
+    await press('Enter certificate…');
+    expect(button('Check certificate').disabled).toBe(true);
+    const certificate = screen.getByLabelText(/^Certificate chain/);
+    fireEvent.change(certificate, { target: { value: ' ' } });
+    expect(button('Check certificate').disabled).toBe(true);
+    fireEvent.change(certificate, { target: { value: 'PEM' } });
+    answer = () =>
+      Response.json({ error_code: 'x', description: 'The key differs.' }, { status: 400 });
+    await press('Check certificate');
+    await screen.findByText('The key differs.');
+    screen.getByRole('dialog', { name: 'Enter certificate' });
+    expect(screen.queryByText('Announce this CA?')).toBeNull();
+  });
+
+  it('trims the names of a signing request', async () => {
+    show();
+    await press('Create signing request…');
+    fireEvent.change(screen.getByLabelText('Name'), { target: { value: ' Our CA ' } });
+    await press('Create request');
+    await waitFor(() =>
+      expect(requests).toEqual([
+        'POST /v1/cluster/authority/request {"common_name":"Our CA","organization":""}',
+      ]),
+    );
+  });
+
+  it('withdraws a signing request', async () => {
+    state = { ...STATE, request: { subject: 'CN=Shardboard CA', csr: 'THE CSR' } };
+    show();
+    await press('Withdraw request…');
+    screen.getByRole('dialog', { name: 'Withdraw the signing request?' });
+    screen.getByText(/^The key of the request is deleted/);
+    state = STATE;
+    await press('Withdraw');
+    await waitFor(() => expect(requests).toEqual(['DELETE /v1/cluster/authority/next']));
+    await screen.findByRole('button', { name: 'Create signing request…' });
+  });
+
   it('lists nodes that have not received the current list of trusted CAs', async () => {
     state = { ...STATE, nodes: [{ uid: 2, addr: '10.0.0.2', waits_for: 'its disk is full' }] };
     show();

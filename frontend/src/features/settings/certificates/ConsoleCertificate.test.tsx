@@ -106,8 +106,10 @@ describe('ConsoleCertificate', () => {
     show();
     await screen.findByText('CN=Shardboard CA 1');
     fireEvent.click(button('Install certificate…'));
-    const input = screen.getByLabelText(/^File: Private key/);
-    fireEvent.change(input, { target: { files: [new File(['FROM FILE'], 'key.pem')] } });
+    const [, keyFile] = document.querySelectorAll('input[type=file]');
+    fireEvent.change(keyFile as HTMLElement, {
+      target: { files: [new File(['FROM FILE'], 'key.pem')] },
+    });
     await waitFor(() =>
       expect(
         (screen.getByRole('textbox', { name: /^Private key/ }) as HTMLTextAreaElement).value,

@@ -18,8 +18,8 @@ import { Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { CopyInline } from '@/ui/Copy';
 import { Facts } from '@/ui/Facts';
+import { PemField } from '@/ui/forms/PemField';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
-import { PemField } from '../PemField';
 import classes from '../settings.module.css';
 
 const ORIGIN = {

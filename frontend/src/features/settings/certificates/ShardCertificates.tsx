@@ -9,7 +9,7 @@ import {
   replaceDatabaseCas,
   rotateCertificates,
 } from '@/api/cluster/certificates';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { messageOf } from '@/api/http';
 import type { Certificates } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
@@ -39,7 +39,7 @@ export function ShardCertificates({ may }: { may: boolean }) {
         ? BUSY_POLL_MS
         : IDLE_POLL_MS,
   });
-  const bdbs = useQuery(bdbsQuery).data;
+  const bdbs = useQuery(shownBdbsQuery).data;
   const [dialog, setDialog] = useState<'rotate' | 'replace'>();
   const close = () => setDialog(undefined);
   const invalidateAfter = useInvalidateAfter(certificatesQuery);
@@ -107,10 +107,10 @@ export function ShardCertificates({ may }: { may: boolean }) {
           onClose={close}
         >
           <span>
-            Replace the CAs if a key may have been copied from a node. Clients are not affected. The
-            replacement takes a few seconds; if a node is unreachable but may be running, it waits
-            for this node. Afterwards, shards refuse all earlier certificates. Open connections stay
-            open.
+            Replace the CAs if a private key may have been compromised. Clients are not affected.
+            The replacement takes a few seconds; if a node is unreachable but may be running, it
+            waits for this node. Afterwards, shards reject all earlier certificates. Open
+            connections stay open.
           </span>
         </SubmitDialog>
       )}

@@ -45,9 +45,7 @@ export function Ldap() {
           )}
         </Group>
       </Card>
-      {dialog === 'set' && data && (
-        <LdapDialog stored={data} invalidateAfter={invalidateAfter} onClose={close} />
-      )}
+      {dialog === 'set' && data && <LdapDialog stored={data} onClose={close} />}
       {dialog === 'remove' && data && (
         <ConfirmByTyping
           title="Remove LDAP?"

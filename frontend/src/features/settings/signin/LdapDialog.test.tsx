@@ -3,10 +3,13 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { ldapQuery } from '@/api/access/ldap';
 import type { LdapSettings } from '@/api/types';
 import { LdapDialog } from './LdapDialog';
 
 const answered = vi.fn();
+const closed = vi.fn();
+let client: QueryClient;
 const NONE: LdapSettings = {
   uris: [],
   control_plane: false,
@@ -33,23 +36,22 @@ const BEFORE: LdapSettings = {
 };
 
 beforeEach(() => {
+  client = new QueryClient();
+  client.setQueryData(ldapQuery.queryKey, BEFORE);
   vi.stubGlobal('fetch', answered);
   answered.mockImplementation(async () => Response.json(BEFORE));
 });
 afterEach(() => {
   answered.mockReset();
+  closed.mockReset();
   vi.unstubAllGlobals();
 });
 
 function show(stored: LdapSettings) {
   render(
     <MantineProvider>
-      <QueryClientProvider client={new QueryClient()}>
-        <LdapDialog
-          stored={stored}
-          invalidateAfter={async (operation) => void (await operation)}
-          onClose={() => undefined}
-        />
+      <QueryClientProvider client={client}>
+        <LdapDialog stored={stored} onClose={closed} />
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -118,7 +120,9 @@ it('keeps unchanged settings, including the password', async () => {
 
 it('requires the password again for another server', async () => {
   show(BEFORE);
+  screen.getByText('If empty, the current password is kept');
   type(/^Servers/, 'ldaps://three.example.org');
+  expect(screen.queryByText(/current password is kept/)).toBeNull();
   expect(button().disabled).toBe(true);
   type(/^Password of the search user/, 'again');
   expect(await save()).toMatchObject({ bind_pass: 'again' });
@@ -128,4 +132,30 @@ it('clears the password for anonymous searches', async () => {
   show(BEFORE);
   type(/^Search as/, '');
   expect(await save()).toMatchObject({ bind_dn: '', bind_pass: '' });
+});
+
+it('sends durations as numbers, and the CA', async () => {
+  show(BEFORE);
+  type(/^Timeout per server/, '30');
+  type(/^Cache correct passwords for/, '0');
+  type(/^CA of the server certificates/, 'PEM');
+  type(/^Password of the search user/, 's3cret');
+  expect(await save()).toMatchObject({ directory_timeout_s: 30, cache_ttl: 0, ca_cert: 'PEM' });
+});
+
+it('shows why the console refused the settings, and stays open', async () => {
+  answered.mockImplementation(async () =>
+    Response.json({ error_code: 'x', description: 'The bind failed.' }, { status: 400 }),
+  );
+  show(BEFORE);
+  await save();
+  expect((await screen.findByRole('alert')).textContent).toBe('The bind failed.');
+  expect(closed).not.toHaveBeenCalled();
+});
+
+it('closes and reloads the settings after they are saved', async () => {
+  show(BEFORE);
+  await save();
+  await waitFor(() => expect(closed).toHaveBeenCalled());
+  expect(client.getQueryState(ldapQuery.queryKey)?.isInvalidated).toBe(true);
 });

@@ -3,10 +3,13 @@ import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { oidcQuery, ssoStatusQuery } from '@/api/access/sso';
 import type { OidcSettings, Role } from '@/api/types';
 import { OidcDialog } from './OidcDialog';
 
 const answered = vi.fn();
+const closed = vi.fn();
+let client: QueryClient;
 const ROLES: Role[] = [
   { uid: 1, name: 'Admin', management: 'admin', resources: [] },
   { uid: 5, name: 'DB Viewer', management: 'db_viewer', resources: [] },
@@ -27,24 +30,23 @@ const BEFORE: OidcSettings = {
 };
 
 beforeEach(() => {
+  client = new QueryClient();
+  client.setQueryData(oidcQuery.queryKey, BEFORE);
+  client.setQueryData(ssoStatusQuery.queryKey, { name: 'Example' });
   vi.stubGlobal('fetch', answered);
   answered.mockImplementation(async () => Response.json(BEFORE));
 });
 afterEach(() => {
   answered.mockReset();
+  closed.mockReset();
   vi.unstubAllGlobals();
 });
 
 function show(stored: OidcSettings | null) {
   render(
     <MantineProvider>
-      <QueryClientProvider client={new QueryClient()}>
-        <OidcDialog
-          stored={stored}
-          roles={ROLES}
-          invalidateAfter={async (operation) => void (await operation)}
-          onClose={() => undefined}
-        />
+      <QueryClientProvider client={client}>
+        <OidcDialog stored={stored} roles={ROLES} onClose={closed} />
       </QueryClientProvider>
     </MantineProvider>,
   );
@@ -85,7 +87,9 @@ it('requires a secret or a public client', async () => {
   show(BEFORE);
   const save = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Save' });
   expect(save().disabled).toBe(false);
+  screen.getByText('If empty, the current secret is kept');
   type(/^Client ID/, 'another');
+  expect(screen.queryByText(/current secret is kept/)).toBeNull();
   expect(save().disabled, 'the stored secret is not used for another client').toBe(true);
   fireEvent.click(screen.getByLabelText(/^No secret/));
   expect(save().disabled).toBe(false);
@@ -101,4 +105,45 @@ it('keeps unchanged settings, including the secret', async () => {
   fireEvent.click(screen.getByRole('switch'));
   const { has_client_secret, redirect_uri, ...rest } = BEFORE;
   expect(await save()).toEqual({ ...rest, enabled: false, roles: [] });
+});
+
+it('does not send a secret that was entered before the client became public', async () => {
+  show(null);
+  type(/^Issuer/, 'https://login.example.org');
+  type(/^Client ID/, 'shardboard');
+  type(/^Client secret/, 's3cret');
+  fireEvent.click(screen.getByLabelText(/^No secret/));
+  const secret = screen.getByLabelText<HTMLInputElement>(/^Client secret/);
+  expect([secret.disabled, secret.value]).toEqual([true, '']);
+  expect(await save()).toMatchObject({ client_secret: '' });
+});
+
+it('has a role for users in none of the groups', async () => {
+  show({ ...BEFORE, roles: [], default_role_uid: null });
+  type('All users', '5');
+  fireEvent.click(screen.getByRole('button', { name: 'Add group' }));
+  type('Group', 'dba');
+  expect(screen.getByLabelText<HTMLSelectElement>('Users in none of these groups').value).toBe('5');
+  expect(await save()).toMatchObject({
+    roles: [{ group: 'dba', role_uid: 1 }],
+    default_role_uid: 5,
+  });
+});
+
+it('shows why the console refused the provider, and stays open', async () => {
+  answered.mockImplementation(async () =>
+    Response.json({ error_code: 'x', description: 'The provider sent 404.' }, { status: 400 }),
+  );
+  show(BEFORE);
+  await save();
+  expect((await screen.findByRole('alert')).textContent).toBe('The provider sent 404.');
+  expect(closed).not.toHaveBeenCalled();
+});
+
+it('closes and reloads the provider after it is saved', async () => {
+  show(BEFORE);
+  await save();
+  await waitFor(() => expect(closed).toHaveBeenCalled());
+  for (const { queryKey } of [oidcQuery, ssoStatusQuery])
+    expect(client.getQueryState(queryKey)?.isInvalidated).toBe(true);
 });

@@ -43,12 +43,7 @@ export function SingleSignOn() {
         </Group>
       </Card>
       {dialog === 'set' && roles && (
-        <OidcDialog
-          stored={data ?? null}
-          roles={roles}
-          invalidateAfter={invalidateAfter}
-          onClose={close}
-        />
+        <OidcDialog stored={data ?? null} roles={roles} onClose={close} />
       )}
       {dialog === 'remove' && data && (
         <ConfirmByTyping
@@ -83,7 +78,7 @@ function ProviderFacts({ provider, roles }: { provider: OidcSettings; roles: rea
         [
           'Roles',
           mappings.length || other
-            ? [...mappings, `others: ${other ? nameOf(other) : 'refused'}`].join('; ')
+            ? [...mappings, `others: ${other ? nameOf(other) : 'rejected'}`].join('; ')
             : 'Set in Shardboard for users who are added before they sign in',
         ],
       ]}

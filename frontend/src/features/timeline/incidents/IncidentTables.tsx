@@ -1,6 +1,6 @@
 /** Tables of an incident: outage, client impact, failovers and resyncs. */
 import { useQuery } from '@tanstack/react-query';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import {
   type Failover,
   failoverOf,
@@ -22,7 +22,7 @@ import { databaseName, noResyncText, percentText, unservedText } from './inciden
 
 export function IncidentTables({ incident, now }: { incident: Incident; now: number }) {
   const zone = useZone();
-  const bdbs = useQuery(bdbsQuery).data ?? [];
+  const bdbs = useQuery(shownBdbsQuery).data ?? [];
   const name = (uid: number | undefined) =>
     bdbs.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
   const { detected_ms: from, returned_ms, cause, revived, databases, events } = incident;

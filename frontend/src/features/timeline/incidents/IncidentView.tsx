@@ -8,7 +8,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { nodesQuery } from '@/api/cluster/nodes';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { shardsQuery } from '@/api/databases/shards';
 import { fetchReport, incidentQuery, reportPath } from '@/api/failures/incidents';
 import { ApiError, messageOf } from '@/api/http';
@@ -18,6 +18,7 @@ import { useCoarseWindow } from '@/live/useCoarseWindow';
 import { useNow } from '@/ui/Ago';
 import { intervalOf, SpanAxis } from '@/ui/chart/spanAxis';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
+import { Dash } from '@/ui/Dash';
 import { EmptyState } from '@/ui/EmptyState';
 import { PageSkeleton } from '@/ui/Skeletons';
 import { StatusIcon, type Tone } from '@/ui/Status';
@@ -27,7 +28,7 @@ import { Swimlanes } from '../lanes/Swimlanes';
 import classes from '../Timeline.module.css';
 import { useSelection } from '../useSelection';
 import { IncidentTables } from './IncidentTables';
-import { databaseName, headline } from './incidentText';
+import { accountOf, databaseName, figureTexts, incidentTitle } from './incidentText';
 
 interface Props {
   uid: number;
@@ -45,6 +46,7 @@ const TONES: Record<Incident['state'], Tone> = {
 
 export function IncidentView({ uid, charts, renderActions }: Props) {
   const now = useNow();
+  const [chosen, choose] = useState<string>();
   const { data: incident, error } = useQuery(incidentQuery(uid));
   if (!incident) {
     if (!error) return <PageSkeleton />;
@@ -65,26 +67,73 @@ export function IncidentView({ uid, charts, renderActions }: Props) {
       <header className={classes.incidentHeader}>
         <h1>
           <StatusIcon tone={TONES[incident.state]} size={20} />
-          <span>{headline(incident, now)}</span>
+          <span>{incidentTitle(incident, now)}</span>
         </h1>
         <Report uid={incident.uid} />
       </header>
+      <IncidentFigures incident={incident} now={now} onSelect={choose} />
+      {incident.summary.length > 0 && <p>{accountOf(incident)}</p>}
       {renderActions(incident.databases.map(({ uid }) => uid))}
-      <IncidentTimeline incident={incident} now={now} charts={charts} />
+      <IncidentTimeline
+        incident={incident}
+        now={now}
+        charts={charts}
+        chosen={chosen}
+        onChoose={choose}
+      />
       <IncidentTables incident={incident} now={now} />
     </div>
   );
+}
+
+/** Figures of an incident. Each selects the events of the lanes that it is computed from. */
+export function IncidentFigures({
+  incident,
+  now,
+  onSelect,
+}: {
+  incident: Incident;
+  now: number;
+  onSelect: (events: string) => void;
+}) {
+  return (
+    <ul className={classes.figures} aria-label="Figures">
+      {figureTexts(incident, now).map(({ label, value, unknown, note, events }) => (
+        <li key={label}>
+          <button
+            type="button"
+            disabled={!events}
+            title={events ? 'Select the events on the timeline' : undefined}
+            onClick={() => onSelect(events)}
+          >
+            <span className="dim small">{label}</span>
+            <span>
+              {value === undefined ? (
+                <Dash reason={unknown} />
+              ) : (
+                <strong className="num">{value}</strong>
+              )}{' '}
+              <span className="dim small">{note}</span>
+            </span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface Selecting {
+  /** Uids of the selected events, separated by commas. */
+  chosen: string | undefined;
+  onChoose: (events: string | undefined) => void;
 }
 
 function IncidentTimeline({
   incident,
   now,
   charts,
-}: {
-  incident: Incident;
-  now: number;
-  charts: Props['charts'];
-}) {
+  ...selecting
+}: { incident: Incident; now: number; charts: Props['charts'] } & Selecting) {
   const interval = intervalOf(incident.began_ms, incident.ended_ms ?? now);
   const [axis] = useState(() => new SpanAxis(interval));
   const { from, to } = interval;
@@ -92,7 +141,7 @@ function IncidentTimeline({
   return (
     <TimeAxisProvider value={axis}>
       <Charts databases={incident.databases} of={charts} />
-      <Lanes incident={incident} />
+      <Lanes incident={incident} {...selecting} />
     </TimeAxisProvider>
   );
 }
@@ -130,13 +179,12 @@ function Charts({ databases, of }: { databases: Incident['databases']; of: Props
   );
 }
 
-function Lanes({ incident }: { incident: Incident }) {
+function Lanes({ incident, chosen, onChoose }: { incident: Incident } & Selecting) {
   const window = useCoarseWindow();
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
-  const bdbs = useQuery(bdbsQuery).data;
+  const bdbs = useQuery(shownBdbsQuery).data;
   const [collapsed, setCollapsed] = useState<ReadonlySet<number>>(new Set());
-  const [chosen, choose] = useState<string>();
   const { events } = incident;
   const lanes = useMemo(() => {
     const all = (nodes ?? []).map(({ uid }) => uid);
@@ -167,14 +215,14 @@ function Lanes({ incident }: { incident: Incident }) {
         lanes={lanes}
         window={window}
         selected={chosen}
-        onSelect={choose}
+        onSelect={onChoose}
         onToggle={toggle}
       />
       <EventPanel
         chosen={selection.events}
         events={events}
-        onSelect={choose}
-        onClose={() => choose(undefined)}
+        onSelect={onChoose}
+        onClose={() => onChoose(undefined)}
       />
     </div>
   );

@@ -46,6 +46,12 @@ export const incidentFixture = (part: Partial<Incident> = {}): Incident => ({
   percent: 100,
   bytes_behind: 0,
   bytes_resynced: 2_097_152,
+  figures: [
+    { name: 'down', ms: 41_000, events: [10] },
+    { name: 'unserved', ms: 630, events: [10] },
+    { name: 'promoted', ms: 220, count: 2, total: 3, events: [11, 12] },
+    { name: 'in_sync', ms: 53_500, events: [14, 15] },
+  ],
   summary: ['demo was not served for 0.63 s', '2 shards failed over'],
   timeline: EVENT_UIDS,
   ...part,

@@ -1,9 +1,9 @@
 /** Texts of incidents. The summary of the consequences comes from the console. Pure. */
-import type { Incident, IncidentDatabase } from '@/api/types';
+import type { Incident, IncidentDatabase, IncidentFigure } from '@/api/types';
 import { plural } from '@/lib/format';
 import { formatPreciseDuration } from '@/lib/time';
 
-export const percentText = (percent: number): string => `${Math.floor(percent)}\u00a0%`;
+export const percentText = (percent: number): string => `${Math.floor(percent)}%`;
 
 /** "node 2", "primary redis:5 of demo" */
 export function failedComponent({ node_uid, shard_uid, databases: [database] }: Incident): string {
@@ -11,15 +11,55 @@ export function failedComponent({ node_uid, shard_uid, databases: [database] }: 
   return `primary redis:${shard_uid}${database ? ` of ${databaseName(database)}` : ''}`;
 }
 
-/** "Node 2 was down for 41 s; demo was not served for 0.63 s; …" */
-export function headline(incident: Incident, now: number): string {
-  const { detected_ms, returned_ms, summary } = incident;
+/** Maximum number of characters of a title. */
+export const MAX_TITLE = 60;
+
+/** "Node 2 was down for 41 s". A long name of a database is shortened. */
+export function incidentTitle(incident: Incident, now: number): string {
+  const { detected_ms, returned_ms } = incident;
   const failed = failedComponent(incident);
-  const downtime = formatPreciseDuration(((returned_ms ?? now) - detected_ms) / 1000);
   const component = `${failed.charAt(0).toUpperCase()}${failed.slice(1)}`;
-  const verb = returned_ms === undefined ? 'has been down for' : 'was down for';
-  return [`${component} ${verb} ${downtime}`, ...summary].join('; ');
+  const downtime = formatPreciseDuration(((returned_ms ?? now) - detected_ms) / 1000);
+  const end = ` ${returned_ms === undefined ? 'has been' : 'was'} down for ${downtime}`;
+  const length = MAX_TITLE - end.length;
+  return (component.length > length ? `${component.slice(0, length - 1)}…` : component) + end;
 }
+
+const FIGURES: Record<IncidentFigure['name'], { label: string; unknown: string }> = {
+  down: { label: 'Down for', unknown: 'It is still down' },
+  unserved: { label: 'Not served for', unknown: 'No client impact was measured' },
+  promoted: { label: 'Promoted after detection', unknown: 'No replica was promoted' },
+  in_sync: { label: 'In sync after detection', unknown: 'Not all pairs are in sync yet' },
+};
+
+/** A figure as text, with the uids of the events that it is computed from. */
+export interface FigureText {
+  label: string;
+  /** Undefined if the value is unknown. */
+  value: string | undefined;
+  /** Why the value is unknown. */
+  unknown: string;
+  note: string;
+  events: string;
+}
+
+/** Return the figures of an incident. Its downtime grows until the node or shard is back. */
+export function figureTexts(incident: Incident, now: number): FigureText[] {
+  const { detected_ms, returned_ms } = incident;
+  return incident.figures.map(({ name, ms, count, total, events }) => {
+    const isDown = name === 'down' && returned_ms === undefined;
+    const known = isDown ? now - detected_ms : ms;
+    return {
+      ...FIGURES[name],
+      value: known === null ? undefined : formatPreciseDuration(known / 1000),
+      note: isDown ? 'so far' : total ? `${count ?? 0} of ${total}` : '',
+      events: events.join(),
+    };
+  });
+}
+
+/** Return the effects as one sentence. It can start with the name of a database, so its first letter is not changed. */
+export const accountOf = ({ summary }: Incident): string => `${summary.join('; ')}.`;
 
 /** Text for the longest time that a slot was not served by any endpoint, as measured for clients. */
 export function unservedText(database: IncidentDatabase, now: number): string {
@@ -45,5 +85,5 @@ export function resyncSeconds({ resyncs }: Pick<Incident, 'resyncs'>): number | 
 /** Text for an incident without resyncs. Short resyncs can finish before they are recorded. */
 export const noResyncText = (revived: number): string =>
   revived
-    ? `${plural(revived, 'replica')} came back in sync. The resyncs were too short to be tracked.`
+    ? `${plural(revived, 'replica')} returned in sync. The resyncs were too short to be tracked.`
     : 'No replica was resynced.';

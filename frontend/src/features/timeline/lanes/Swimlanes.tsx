@@ -104,5 +104,5 @@ function LaneState({ items }: { items: readonly Item[] }) {
     );
   }
   const running = items.find(({ percent, to }) => percent !== null && to === null);
-  return running ? <span className="num">{Math.floor(running.percent ?? 0)} %</span> : null;
+  return running ? <span className="num">{Math.floor(running.percent ?? 0)}%</span> : null;
 }

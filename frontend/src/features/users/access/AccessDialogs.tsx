@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { removeAcl, removeRole, saveAcl, saveRole } from '@/api/access/roles';
 import { sessionQuery } from '@/api/access/session';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import type { Acl, Role } from '@/api/types';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { databaseUidsOf, isLimitable, type Management, rolesFor } from '../roles';
@@ -74,7 +74,7 @@ export function EditRole({ role, onClose }: CloseProps & { role?: Role }) {
 
 /** Databases of a role. A deleted database can be removed from the selection, but not added again. */
 function Databases(props: { chosen: string[]; onChange: (uids: string[]) => void }) {
-  const { data: bdbs = [] } = useQuery(bdbsQuery);
+  const { data: bdbs = [] } = useQuery(shownBdbsQuery);
   const known = bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }));
   const deleted = props.chosen
     .filter((uid) => !known.some(({ value }) => value === uid))

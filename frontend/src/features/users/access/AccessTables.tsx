@@ -5,9 +5,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { aclsQuery, isCustom, rolesQuery } from '@/api/access/roles';
 import { usersQuery } from '@/api/access/users';
-import { bdbsQuery } from '@/api/databases/bdbs';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { messageOf } from '@/api/http';
 import type { Acl, Role } from '@/api/types';
+import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import { databaseUidsOf, roleLabel } from '../roles';
 import { EditAcl, EditRole, RemoveAcl, RemoveRole } from './AccessDialogs';
@@ -19,12 +20,13 @@ interface OpenDialog<T> {
 
 export function RoleTable() {
   const { data: roles, error } = useQuery(rolesQuery);
-  const { data: users = [] } = useQuery(usersQuery);
-  const { data: bdbs } = useQuery(bdbsQuery);
+  const { data: users } = useQuery(usersQuery);
+  const { data: bdbs } = useQuery(shownBdbsQuery);
   const [openDialog, setOpenDialog] = useState<OpenDialog<Role> | null>(null);
   const close = () => setOpenDialog(null);
   if (!roles && error) return <Alert color="red">{messageOf(error)}</Alert>;
-  const count = (role: Role) => users.filter(({ role_uids }) => role_uids[0] === role.uid).length;
+  const count = (role: Role) =>
+    users?.filter(({ role_uids }) => role_uids[0] === role.uid).length ?? Number.NaN;
   const nameOf = (uid: number) =>
     bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid} (deleted)`;
   const columns: Column<Role>[] = [
@@ -40,7 +42,13 @@ export function RoleTable() {
       header: 'Databases',
       cell: (role) => databaseUidsOf(role).map(nameOf).join(', ') || 'All',
     },
-    { id: 'users', header: 'Users', align: 'right', sort: count, cell: count },
+    {
+      id: 'users',
+      header: 'Users',
+      align: 'right',
+      sort: count,
+      cell: (role) => (users ? count(role) : <Dash reason="The users are not loaded" />),
+    },
     menuOf((dialog, row) => setOpenDialog({ dialog, row })),
   ];
   return (

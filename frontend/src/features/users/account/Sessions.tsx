@@ -6,6 +6,7 @@ import { messageOf } from '@/api/http';
 import type { UserSession } from '@/api/types';
 import { Ago, Stamp } from '@/ui/Ago';
 import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from '../users.module.css';
@@ -54,9 +55,14 @@ export function Sessions({ user, own = false, onClose }: Props) {
         )}
         <RequestError failure={failure} />
         <Group justify="flex-end" gap="xs">
-          <Button variant="default" disabled={!others} loading={busy} onClick={() => submit()}>
+          <SubmitButton
+            variant="default"
+            disabled={!others}
+            loading={busy}
+            onClick={() => submit()}
+          >
             {own ? 'End all other sessions' : 'End all sessions'}
-          </Button>
+          </SubmitButton>
           <Button onClick={onClose}>Done</Button>
         </Group>
       </Stack>
@@ -101,7 +107,7 @@ function columnsOf(busy: boolean, end: (uid: number) => void): Column<UserSessio
       align: 'right',
       cell: ({ uid, browser, address, current }) =>
         !current && (
-          <Button
+          <SubmitButton
             variant="subtle"
             color="gray"
             size="compact-xs"
@@ -110,7 +116,7 @@ function columnsOf(busy: boolean, end: (uid: number) => void): Column<UserSessio
             onClick={() => end(uid)}
           >
             End
-          </Button>
+          </SubmitButton>
         ),
     },
   ];

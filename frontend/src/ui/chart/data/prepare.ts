@@ -1,4 +1,5 @@
 /** Conversion of the columns of a source into data for uPlot and into legend figures. Pure. */
+import { csvCell } from '@/lib/csv';
 import type { Columns, Extremes } from '../types';
 
 export interface Prepared {
@@ -127,8 +128,7 @@ export function toCsv(
   { x, step, raw }: Pick<Prepared, 'x' | 'step' | 'raw'>,
   labels: readonly string[],
 ): string {
-  const quote = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const head = ['time', ...labels].map(quote).join(',');
+  const head = ['time', ...labels].map(csvCell).join(',');
   const rows = x.map((middle, index) => {
     const second = middle - Math.floor(step / 2);
     const values = raw.map((series) => {

@@ -1,6 +1,6 @@
 /** Text field for PEM content, pasted or read from a file. */
 import { Button, FileButton, Textarea } from '@mantine/core';
-import classes from './settings.module.css';
+import classes from './forms.module.css';
 
 interface Props {
   label: string;
@@ -29,7 +29,7 @@ export function PemField({ label, description, value, onChange }: Props) {
         onChange={(event) => onChange(event.currentTarget.value)}
         classNames={{ input: classes.pemText ?? '' }}
       />
-      <FileButton onChange={read} inputProps={{ 'aria-label': `File: ${label}` }}>
+      <FileButton onChange={read}>
         {(props) => (
           <Button {...props} variant="subtle" size="compact-sm">
             Choose file…
