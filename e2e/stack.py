@@ -25,8 +25,8 @@ from shardboard.local import demo_traffic
 from shardboard.local.demo import DATABASE
 from shardboard.local.cluster import LocalCluster, LocalError, ok, private_cluster
 
-HERE = Path(__file__).resolve().parent
-LOGS = HERE / "results" / "logs"
+DIRECTORY = Path(__file__).resolve().parent
+LOGS = DIRECTORY / "results" / "logs"
 OPS_PER_SECOND = 300
 """Requests per second: enough for every chart. Five times as many would constantly use a tenth of a processor."""
 NODES = 3
@@ -45,6 +45,8 @@ class Stack:
         """Start everything and return the information that tests need."""
         self._cluster.start_console()
         self._cluster.start_agents()
+        # The test machine can be busy.
+        ok(self._cluster.api.put("/v1/cluster", json={"alert_settings": {"node_cpu_utilization": {"enabled": False}}}))
         uid = ok(self._cluster.api.post("/v1/bdbs", json=DATABASE))["uid"]
         self._cluster.wait_until(lambda: self._is_healthy(uid), "the database did not become active", 120)
         self._traffic(uid, OPS_PER_SECOND)
@@ -90,8 +92,8 @@ class Stack:
     def _traffic(self, uid: int, rate: int, profile: str = "mixed") -> None:
         bdb = ok(self._cluster.api.get(f"/v1/bdbs/{uid}"))
         endpoint = bdb["endpoints"][0]
-        places = [(address, endpoint["port"]) for address in endpoint["addr"]]
-        demo_traffic.start(self._cluster, f"traffic-{uid}", places, profile, rate, follows=bdb["oss_cluster"])
+        addresses = [(address, endpoint["port"]) for address in endpoint["addr"]]
+        demo_traffic.start(self._cluster, f"traffic-{uid}", addresses, profile, rate, follows=bdb["oss_cluster"])
 
     def _kill(self, name: str) -> None:
         child = self._cluster.children.pop(name)
@@ -104,8 +106,8 @@ class Stack:
 
     def _kill_shard(self, uid: str) -> None:
         def pid() -> int:
-            found: int = ok(self._cluster.api.get(f"/v1/shards/{uid}")).get("pid", 0)
-            return found
+            pid: int = ok(self._cluster.api.get(f"/v1/shards/{uid}")).get("pid", 0)
+            return pid
 
         self._cluster.wait_until(lambda: pid() > 0, f"the process of shard {uid} is unknown")
         next(process for process in self._engines() if process.pid == pid()).kill()
@@ -121,9 +123,9 @@ def forget_earlier_run(directory: Path) -> None:
     """End processes that remain if a runner and its stack were killed. Their directory identifies them."""
     for name in ("cluster", "empty"):
         if (directory / name).is_dir():
-            left = private_cluster(directory / name, nodes=0)
-            left.end_leftovers()
-            left.kill_shards()
+            earlier_cluster = private_cluster(directory / name, nodes=0)
+            earlier_cluster.end_leftovers()
+            earlier_cluster.kill_shards()
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(mode=0o700)
 
@@ -152,7 +154,7 @@ def interrupt(*_: object) -> None:
 
 def main() -> int:
     # A short path per checkout, because Unix sockets allow only about a hundred characters.
-    directory = Path(tempfile.gettempdir()) / f"sb-e2e-{hashlib.sha256(bytes(HERE)).hexdigest()[:10]}"
+    directory = Path(tempfile.gettempdir()) / f"sb-e2e-{hashlib.sha256(bytes(DIRECTORY)).hexdigest()[:10]}"
     with Path(f"{directory}.lock").open("w") as lock, socket.socket(socket.AF_UNIX) as listener:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

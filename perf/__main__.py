@@ -77,13 +77,13 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     options = [word for word in sys.argv[1:] if word.startswith("--")]
     names = [word for word in sys.argv[1:] if not word.startswith("--")]
-    known = _benchmarks(report, Path())
-    if len(options) > 1 or set(options) - {"--smoke", "--check", "--record"} or set(names) - set(known):
+    available = _benchmarks(report, Path())
+    if len(options) > 1 or set(options) - {"--smoke", "--check", "--record"} or set(names) - set(available):
         sys.exit(__doc__)
     if "--smoke" in options:
-        return smoke(names or [name for name in known if name not in SAME])
+        return smoke(names or [name for name in available if name not in SAME])
     compared = bool(options)
-    names = names or [name for name in known if (name in CHECKED if compared else name not in NAMED)]
+    names = names or [name for name in available if (name in CHECKED if compared else name not in NAMED)]
     # Short names: a browser uses a socket below this directory, whose path is limited to 107 bytes.
     with (
         tempfile.TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
@@ -92,12 +92,12 @@ def main() -> int:
         # All child processes inherit it, so the lifeline finds them.
         os.environ["TMPDIR"] = tempfile.tempdir = directory
         benchmarks = _benchmarks(report, Path(directory))
-        chosen = {name: benchmarks[name] for name in names}
+        selected = {name: benchmarks[name] for name in names}
         if compared:
-            is_as_good = check(report, chosen, record="--record" in options)
+            is_as_good = check(report, selected, record="--record" in options)
         else:
             is_as_good = True
-            for benchmark in chosen.values():
+            for benchmark in selected.values():
                 benchmark()
     print(f"{len(report.lines)} results, {report.missed} limits missed")
     return 1 if (report.missed and not SMOKE) or not is_as_good else 0

@@ -70,34 +70,34 @@ def compare(figures: Iterable[Figure], references: Mapping[str, Reference]) -> l
             lines.append(f"{name}: not in the table")
             continue
         factor = 1 + reference.tolerance if figure.is_maximum else 1 - reference.tolerance
-        bound = reference.value * factor
+        limit = reference.value * factor
         # The table has three digits.
-        slack = 0.005 * reference.value
-        if figure.value > bound + slack if figure.is_maximum else figure.value < bound - slack:
+        tolerance = 0.005 * reference.value
+        if figure.value > limit + tolerance if figure.is_maximum else figure.value < limit - tolerance:
             lines.append(
-                f"{name}: {figure.value:.3g} {figure.unit} instead of {reference.value:.3g} (tolerated: {bound:.3g})"
+                f"{name}: {figure.value:.3g} {figure.unit} instead of {reference.value:.3g} (tolerated: {limit:.3g})"
             )
     return lines
 
 
 def check(report: Report, benchmarks: Mapping[str, Callable[[], None]], *, record: bool = False) -> bool:
     """Run the benchmarks and compare their figures, or record them. Return whether none is worse."""
-    table, worse = load_table(TABLE), []
+    table, regressions = load_table(TABLE), []
     for name, benchmark in benchmarks.items():
-        started, before = time.monotonic(), len(report.figures)
+        start, before = time.monotonic(), len(report.figures)
         benchmark()
         figures = report.figures[before:]
-        print(f"      {name}: {time.monotonic() - started:.0f} s", flush=True)
+        print(f"      {name}: {time.monotonic() - start:.0f} s", flush=True)
         references = table.get(name, {})
         if record:
             table[name] = {key: _recorded(each, references.get(key)) for key, each in worst_of(figures).items()}
         else:
-            worse += [f"{name}: {line}" for line in compare(figures, references)]
+            regressions += [f"{name}: {line}" for line in compare(figures, references)]
     if record:
         save_table(table, TABLE)
-    for line in worse:
+    for line in regressions:
         print(f"WORSE {line}", flush=True)
-    return not worse
+    return not regressions
 
 
 def _recorded(figure: Figure, previous: Reference | None) -> Reference:

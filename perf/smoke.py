@@ -27,20 +27,20 @@ SAME = ("paper",)
 def smoke(names: Sequence[str]) -> int:
     """Return exit status 1 if a benchmark failed."""
     failed = {}
-    begun = time.monotonic()
+    start = time.monotonic()
     for name in names:
-        started = time.monotonic()
+        run_start = time.monotonic()
         with (
             TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
             lifeline(Path(directory)),
         ):
             reason = run([sys.executable, "-m", "perf", name], Path(directory), TIMEOUT_SECONDS)
         if reason is None:
-            print(f"ok    {name} works ({time.monotonic() - started:.0f} s)", flush=True)
+            print(f"ok    {name} works ({time.monotonic() - run_start:.0f} s)", flush=True)
         else:
             failed[name] = reason
             print(f"FAIL  {name}: {reason}", flush=True)
-    print(f"{len(names)} benchmarks in {time.monotonic() - begun:.0f} s, {len(failed)} failed", flush=True)
+    print(f"{len(names)} benchmarks in {time.monotonic() - start:.0f} s, {len(failed)} failed", flush=True)
     for name, reason in failed.items():
         print(f"FAIL  {name}: {reason}", file=sys.stderr)
     return 1 if failed else 0

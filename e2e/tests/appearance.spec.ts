@@ -1,22 +1,24 @@
-/** All pages, light and dark, wide and narrow: no serious accessibility violations, and screenshots. */
+/** All pages: no serious accessibility violations, and in `make test-all` screenshots. */
 import type { Page } from '@playwright/test';
 import { examine } from '../appearance.ts';
 import { expect, SIGNED_OUT, signIn, test } from '../fixtures.ts';
 import { DatabasePage } from '../pages/database.ts';
 import { Frame } from '../pages/frame.ts';
-import { createSmall, shardsOf } from '../rest.ts';
+import { shardsOf } from '../rest.ts';
 import { stack, stackInfo } from '../stack.ts';
 
 interface PageView {
   name: string;
   /** Whether it runs only in `make test-all`, because another view covers the same kind of page. */
   slow?: boolean;
+  /** Whether `make test` also checks the dark theme. `make test-all` always does. */
+  bothThemes?: boolean;
   path: (bdb: number) => string;
   /** Resolves when the page shows its content. */
   ready: (page: Page) => Promise<void>;
 }
 
-// Screenshots are taken anyway, and recording all changes of live pages would take as long as the tests.
+// Recording all changes of live pages would take as long as the tests.
 test.use({ trace: 'off' });
 
 const figures = async (page: Page) => {
@@ -37,12 +39,18 @@ const cells = async (page: Page) => {
 };
 
 const VIEWS: PageView[] = [
-  { name: 'overview', path: () => '/', ready: figures },
-  { name: 'databases', path: () => '/databases', ready: rows('Databases') },
-  { name: 'create', path: () => '/databases/new', ready: shown('Summary of the new database') },
+  { name: 'overview', bothThemes: true, path: () => '/', ready: figures },
+  { name: 'databases', slow: true, path: () => '/databases', ready: rows('Databases') },
+  {
+    name: 'create',
+    bothThemes: true,
+    path: () => '/databases/new',
+    ready: shown('Summary of the new database'),
+  },
   { name: 'metrics', path: (bdb) => `/databases/${bdb}/metrics`, ready: figures },
   {
     name: 'metrics-shards',
+    slow: true,
     path: (bdb) => `/databases/${bdb}/metrics?by=shards`,
     ready: shown('Farthest from the median first'),
   },
@@ -53,7 +61,7 @@ const VIEWS: PageView[] = [
     ready: figures,
   },
   { name: 'shards', path: (bdb) => `/databases/${bdb}/shards`, ready: cells },
-  { name: 'endpoint', path: (bdb) => `/databases/${bdb}/endpoint`, ready: figures },
+  { name: 'endpoint', slow: true, path: (bdb) => `/databases/${bdb}/endpoint`, ready: figures },
   { name: 'settings', path: () => '/settings', ready: shown('Allow drills') },
   { name: 'timeline', path: () => '/timeline', ready: shown('P99 latency of all databases') },
   {
@@ -67,7 +75,7 @@ const VIEWS: PageView[] = [
     path: (bdb) => `/databases/${bdb}/events`,
     ready: rows('Events'),
   },
-  { name: 'nodes', path: () => '/nodes', ready: rows('Nodes') },
+  { name: 'nodes', bothThemes: true, path: () => '/nodes', ready: rows('Nodes') },
   { name: 'node', path: () => '/nodes/1', ready: figures },
   { name: 'alarms', path: () => '/alarms', ready: shown('Ended in this time range') },
   { name: 'events', path: () => '/events', ready: rows('Events') },
@@ -80,7 +88,7 @@ const VIEWS: PageView[] = [
   },
 ];
 
-const PAGES_PER_TEST = 5;
+const PAGES_PER_TEST = 4;
 const views = VIEWS.filter(({ slow }) => !slow || process.env.ALL);
 
 // One page navigates between the views like a link does, because loading it for each view would take as long as the view.
@@ -90,11 +98,11 @@ for (let first = 0; first < views.length; first += PAGES_PER_TEST) {
     test.setTimeout(part.length * 60_000);
     await page.goto('/');
     const failures: string[] = [];
-    for (const { name, path, ready } of part) {
+    for (const { name, bothThemes, path, ready } of part) {
       const visit = async () => {
         await page.evaluate((to) => history.pushState({}, '', to), path(stackInfo().bdb));
         await ready(page);
-        await examine(page, name);
+        await examine(page, name, { bothThemes });
       };
       await test.step(name, visit).catch((error) => failures.push(`${name}: ${error}`));
     }
@@ -114,6 +122,7 @@ test('details of a shard', async ({ page, api }) => {
 const OVERLAYS: {
   name: string;
   slow?: boolean;
+  bothThemes?: boolean;
   path: (bdb: number) => string;
   open: (page: Page) => Promise<void>;
 }[] = [
@@ -145,6 +154,7 @@ const OVERLAYS: {
   },
   {
     name: 'add-node',
+    slow: true,
     path: () => '/nodes',
     open: async (page) => {
       await page.getByRole('button', { name: 'Add node' }).click();
@@ -153,6 +163,7 @@ const OVERLAYS: {
   },
   {
     name: 'delete',
+    bothThemes: true,
     path: (bdb) => `/databases/${bdb}/configuration`,
     open: async (page) => {
       await expect(await new DatabasePage(page).askToDelete()).toBeVisible();
@@ -206,12 +217,12 @@ const OVERLAYS: {
   },
 ];
 
-for (const { name, slow, path, open } of OVERLAYS) {
+for (const { name, slow, bothThemes, path, open } of OVERLAYS) {
   test(name, { tag: slow ? '@slow' : [] }, async ({ page }) => {
     await page.goto(path(stackInfo().bdb));
     await expect(new Frame(page).main.getByRole('heading', { level: 1 })).toBeVisible();
     await open(page);
-    await examine(page, name);
+    await examine(page, name, { bothThemes });
   });
 }
 
@@ -222,19 +233,6 @@ test('form with validation errors', async ({ page }) => {
   await page.getByRole('button', { name: 'Create database' }).click();
   await expect(page.getByText('Correct the marked fields')).toBeVisible();
   await examine(page, 'create-mistakes');
-});
-
-test('failed shard', async ({ page, api }) => {
-  const { uid } = await createSmall(api, 'fragile');
-  const [shard] = await shardsOf(api, uid);
-  await stack.killShard(shard?.uid ?? '');
-  await page.goto('/');
-  await expect(new Frame(page).heading(/is down|has been down/)).toBeVisible();
-  await figures(page);
-  await examine(page, 'overview-trouble');
-  await page.goto(`/databases/${uid}/shards`);
-  await expect(new DatabasePage(page).cells).toHaveAttribute('data-severity', 'broken');
-  await examine(page, 'shards-trouble');
 });
 
 test.describe('signed out', () => {
@@ -248,11 +246,11 @@ test.describe('signed out', () => {
     await page.getByRole('textbox', { name: 'Password' }).fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await expect(page.getByRole('alert')).toBeVisible();
-    await examine(page, 'login-refused');
+    await examine(page, 'login-refused', { bothThemes: true });
   });
 });
 
-test('empty cluster', async ({ browser }) => {
+test('empty cluster', { tag: '@slow' }, async ({ browser }) => {
   const { url, user, password } = await stack.startEmpty();
   const session = await signIn(url, user, password);
   const context = await browser.newContext({ baseURL: url, storageState: session });

@@ -27,7 +27,7 @@ test('the audit log shows changes and denied requests, is intact and can be down
   await page.getByLabel('Filter by text').fill(name);
   const table = page.getByRole('table', { name: 'Audit log' });
   await expect(table.getByRole('row')).toHaveCount(3);
-  await expect(table.getByRole('row').nth(1)).toContainText('Refused');
+  await expect(table.getByRole('row').nth(1)).toContainText('Rejected');
   await expect(table.getByRole('row').nth(1)).toContainText('not authenticated');
   await expect(table.getByRole('row').nth(2)).toContainText('POST /v1/redis_acls');
   await page.getByLabel('Outcome').selectOption('done');

@@ -59,6 +59,27 @@ test('errors of the console are shown at the field', async ({ page, api }) => {
   await expect(form.memory).not.toHaveAttribute('aria-invalid', 'true');
 });
 
+test('a name that another database has requires a confirmation', async ({ page, api }) => {
+  const form = new CreatePage(page);
+  await form.open();
+  await form.name.fill('demo');
+  await expect(form.name).toHaveAccessibleDescription(/Another database has this name/);
+  await form.memory.fill('100');
+  await form.memoryUnit.selectOption('MiB');
+  await form.submit.click();
+  await expect(page.getByText('Correct the marked fields')).toBeVisible();
+
+  await page.getByLabel('Use this name anyway').check();
+  await form.submit.click();
+  await expect(page.getByRole('heading', { name: /^demo \(uid \d+\)$/ })).toBeVisible();
+  const list = (await (await api.get('/v1/bdbs')).json()) as { uid: number; name: string }[];
+  expect(list.map(({ name }) => name)).toEqual(['demo', 'demo']);
+  await page.goto('/databases');
+  for (const { uid } of list) {
+    await expect(page.getByRole('link', { name: `demo (uid ${uid})` })).toBeVisible();
+  }
+});
+
 test('the curl command has the same effect as the form', async ({ page }) => {
   const form = new CreatePage(page);
   await form.open();

@@ -1,5 +1,5 @@
 /** The table of databases: filter, columns, sorting, and operations on several databases. */
-import { examine } from '../appearance.ts';
+import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { DatabasesPage } from '../pages/databases.ts';
 import { createSmall } from '../rest.ts';
@@ -38,7 +38,7 @@ test('databases are filtered, and several are stopped and deleted at once', asyn
   await stop.getByRole('textbox').fill('2 databases');
   await stop.getByRole('button', { name: 'Stop traffic' }).click();
   await expect(stop.getByText('All requests submitted.')).toBeVisible();
-  await examine(page, 'databases-ordered');
+  await examineInAll(page, 'databases-ordered');
   await stop.getByRole('button', { name: 'Done' }).click();
   await expect(databases.row('several-1')).toContainText('Traffic stopped');
   await expect(databases.row('several-2')).toContainText('Traffic stopped');

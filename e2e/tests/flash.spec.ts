@@ -50,7 +50,7 @@ test('a database on flash is created, filled beyond its RAM, and shows its hit r
     .toBeGreaterThan(1000);
   await expect(page.getByText('memory is full')).toHaveCount(0);
   const choices = page.getByRole('table', { name: 'Expected RAM hit ratio' });
-  await expect(choices.getByRole('row').filter({ hasText: '200 MiB' })).toContainText('100 %');
+  await expect(choices.getByRole('row').filter({ hasText: '200 MiB' })).toContainText('100%');
   await expect(choices.getByRole('row').filter({ hasText: 'now' })).toContainText('40 MiB');
   await examine(page, 'metrics-flash');
 

@@ -77,7 +77,7 @@ test('users sign in with LDAP, and their groups determine their roles', { tag: '
     await examineInAll(page, 'ldap-settings');
 
     await login.signIn(settings.person[0], 'wrong');
-    await expect(login.error).toContainText('Wrong user name or password');
+    await expect(login.error).toContainText('Wrong username or password');
     await login.signIn(...settings.person);
     const otherFrame = new Frame(other);
     await expect(otherFrame.heading('Nodes')).toBeVisible();

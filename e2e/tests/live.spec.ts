@@ -1,4 +1,5 @@
 /** Live updates every second, banners for failures, and automatic recovery. */
+import { examine } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { watchStream } from '../frames.ts';
 import { DatabasePage } from '../pages/database.ts';
@@ -30,7 +31,9 @@ test('a sample arrives at least every two seconds', { tag: '@slow' }, async ({ p
   await expect.poll(longestRun, { timeout: 90_000 }).toBeGreaterThan(SAMPLES);
 });
 
-test('after a console restart the page reconnects without missing samples', async ({ page }) => {
+test('after a console restart the page reconnects without missing samples', {
+  tag: '@slow',
+}, async ({ page }) => {
   const database = new DatabasePage(page);
   const frame = new Frame(page);
   await database.open(stackInfo().bdb, 'metrics');
@@ -62,7 +65,9 @@ test('a killed agent is shown until it is back', async ({ page }) => {
   await expect(nodes.row(2)).toContainText('Active');
   await stack.killAgent(2);
   try {
-    await expect(nodes.row(2).locator('[data-tone="attention"]')).toHaveText(/not answer|lost/);
+    await expect(nodes.row(2).locator('[data-tone="attention"]')).toHaveText(
+      /has not responded|lost/,
+    );
     await expect(frame.banners).toContainText(/node 2 .* for \d+/);
     await expect(nodes.row(1)).toContainText('Active');
     await frame.goTo('Overview');
@@ -87,6 +92,7 @@ test('a failed shard is shown on all pages', async ({ page, api }) => {
   await expect(frame.banners).toContainText(`Primary redis:${shard?.uid} of ${name} has been down`);
   await expect(database.cells).toHaveAttribute('data-severity', 'broken');
   await expect(database.cells).toHaveAccessibleName(/down|killed|ended/);
+  await examine(page, 'shards-trouble', { bothThemes: true });
   await database.cells.click();
   const panel = frame.dialog(`redis:${shard?.uid}`);
   await expect(panel.locator('[data-tone="broken"]')).toBeVisible();
@@ -95,6 +101,8 @@ test('a failed shard is shown on all pages', async ({ page, api }) => {
   await expect(
     frame.heading(new RegExp(`^Primary redis:\\d+ of ${name} has been down`)),
   ).toBeVisible();
+  await expect(page.locator('[data-column="last"]').first()).not.toHaveText('–');
+  await examine(page, 'overview-trouble');
   await frame.goTo('Events');
   await expect(page.getByRole('row').filter({ hasText: name }).first()).toBeVisible();
   await remove(api, uid);

@@ -75,7 +75,7 @@ test('users sign in with single sign-on, and their groups determine their roles'
     await dialog.getByLabel('Issuer').fill(there.issuer);
     await dialog.getByRole('button', { name: 'Save' }).click();
     await expect(dialog).toBeHidden();
-    await expect(page.getByText('dba: Admin; staff: DB Viewer; others: refused')).toBeVisible();
+    await expect(page.getByText('dba: Admin; staff: DB Viewer; others: rejected')).toBeVisible();
     await examine(page, 'sso-settings');
 
     const theirs = await browser.newContext({ baseURL, storageState: SIGNED_OUT });

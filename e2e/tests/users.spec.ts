@@ -73,12 +73,9 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await theirs.close();
 });
 
-test('a user turns on two-factor authentication, and an administrator ends their sessions', async ({
-  page,
-  api,
-  browser,
-  baseURL,
-}) => {
+test('a user turns on two-factor authentication, and an administrator ends their sessions', {
+  tag: '@slow',
+}, async ({ page, api, browser, baseURL }) => {
   const user = { email: 'bob@example.org', password: NEW_PASSWORD, role: 'cluster_viewer' };
   const { uid } = await (await api.post('/v1/users', { data: user })).json();
   const theirs = await browser.newContext({ ...(baseURL && { baseURL }), storageState: undefined });

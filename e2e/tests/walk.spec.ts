@@ -10,7 +10,7 @@ import { bdbNamed, shardsOf } from '../rest.ts';
 import { stack, stackInfo } from '../stack.ts';
 
 const NAME = 'walk';
-const SHARDS = 6;
+const SHARDS = 3;
 const KEYS = 500;
 
 test.use({ storageState: SIGNED_OUT });
@@ -43,7 +43,9 @@ test('first steps from sign-in to a deleted database', async ({ page, api }) => 
     await form.clusterApi.click();
     await form.shards.fill(String(SHARDS));
     await form.replication.click();
-    await expect(form.plan).toContainText('6 primary shards, each with a replica on another node');
+    await expect(form.plan).toContainText(
+      `${SHARDS} primary shards, each with a replica on another node`,
+    );
     // A fast creation can end between two polls, so record every displayed state.
     await page.evaluate(recordStates);
     await form.submit.click();

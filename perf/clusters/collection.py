@@ -21,7 +21,7 @@ from shardboard.local.loopback import free_port
 
 SHARDS, NODES = 512, 26
 SECONDS = counted("SECONDS", 600, 3)
-SETTLE = scaled(15, 5)
+SETTLE_SECONDS = scaled(15, 5)
 """Seconds between the creation and the first measurement."""
 LOOPBACK_PACKETS = 100_000
 """Length of the kernel's queue of received packets. Shards of real clusters use the queues of their network interfaces, but all
@@ -39,17 +39,17 @@ EXPORTERS = ("redis_exporter", "prometheus-redis-exporter")
 def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: int = NODES) -> None:
     """Measure one database of primaries only. The exporters, if installed, monitor the same processes."""
     with _active(report, directory, shards, nodes, limit=60) as (cluster, uid):
-        time.sleep(SETTLE)
-        cores, memory, started, ended = _collected(cluster, SECONDS)
-        what = f"{shards} shards at 1 Hz on {nodes} agents"
-        watching = cores["console"] + sum(cores[name] for name in cluster.addresses)
-        report.limit(f"{what}, console and agents together", watching, 0.30, "cores")
-        report.limit(f"{what}, console", cores["console"], 0.15, "cores")
-        report.limit(f"{what}, engines", cores[ENGINES], 0.6, "cores", f" (proxies {cores[PROXIES]:.3f})")
-        report.limit(f"{what}, memory of the console", memory["console"], 250, "MB")
-        report.limit(f"{what}, memory of the largest agent", max(memory[name] for name in cluster.addresses), 60, "MB")
+        time.sleep(SETTLE_SECONDS)
+        cores, memory, start, end = _measured(cluster, SECONDS)
+        title = f"{shards} shards at 1 Hz on {nodes} agents"
+        console_cores = cores["console"] + sum(cores[name] for name in cluster.addresses)
+        report.limit(f"{title}, console and agents together", console_cores, 0.30, "cores")
+        report.limit(f"{title}, console", cores["console"], 0.15, "cores")
+        report.limit(f"{title}, engines", cores[ENGINES], 0.6, "cores", f" (proxies {cores[PROXIES]:.3f})")
+        report.limit(f"{title}, memory of the console", memory["console"], 250, "MB")
+        report.limit(f"{title}, memory of the largest agent", max(memory[name] for name in cluster.addresses), 60, "MB")
         _report_replies(report, cluster, uid, shards)
-        _report_gaps(report, cluster, uid, shards, started, ended)
+        _report_gaps(report, cluster, uid, shards, start, end)
         page_of_many(report, cluster, uid, shards)
         if competitors := _competitors(directory, cluster, uid):
             try:
@@ -64,14 +64,16 @@ def short_collection(report: Report, directory: Path) -> None:
     """Measure 128 shards for a minute: short enough for a check of every release."""
     shards, nodes = scaled((128, 8), (8, 2))
     with _active(report, directory, shards, nodes, limit=30) as (cluster, uid):
-        time.sleep(SETTLE)
-        cores, memory, started, ended = _collected(cluster, scaled(60, 3))
-        what = f"{shards} shards at 1 Hz on {nodes} agents"
-        watching = cores["console"] + sum(cores[name] for name in cluster.addresses)
-        report.limit(f"{what}, CPU of console and agents per shard and second", 1000 * watching / shards, 1.5, "ms")
-        report.limit(f"{what}, CPU of engines per shard and second", 1000 * cores[ENGINES] / shards, 5, "ms")
-        report.limit(f"{what}, memory of the console", memory["console"], 200, "MB")
-        _report_gaps(report, cluster, uid, shards, started, ended)
+        time.sleep(SETTLE_SECONDS)
+        cores, memory, start, end = _measured(cluster, scaled(60, 3))
+        title = f"{shards} shards at 1 Hz on {nodes} agents"
+        console_cores = cores["console"] + sum(cores[name] for name in cluster.addresses)
+        report.limit(
+            f"{title}, CPU of console and agents per shard and second", 1000 * console_cores / shards, 1.5, "ms"
+        )
+        report.limit(f"{title}, CPU of engines per shard and second", 1000 * cores[ENGINES] / shards, 5, "ms")
+        report.limit(f"{title}, memory of the console", memory["console"], 200, "MB")
+        _report_gaps(report, cluster, uid, shards, start, end)
 
 
 @contextmanager
@@ -87,9 +89,9 @@ def _active(
         try:
             cluster.start_console()
             cluster.start_agents()
-            started = time.monotonic()
+            start = time.monotonic()
             uid = _create(cluster, shards)
-            report.limit(f"{shards} primaries active", time.monotonic() - started, limit, "s")
+            report.limit(f"{shards} primaries active", time.monotonic() - start, limit, "s")
             yield cluster, uid
         finally:
             cluster.stop()
@@ -110,7 +112,7 @@ def _create(cluster: LocalCluster, shards: int) -> int:
     }
     uid: int = ok(cluster.api.post("/v1/bdbs", json=body))["uid"]
 
-    def active() -> bool:
+    def is_active() -> bool:
         try:
             bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status,status_detail"}))
         except httpx.TimeoutException:  # hundreds of processes are starting
@@ -119,32 +121,32 @@ def _create(cluster: LocalCluster, shards: int) -> int:
             raise RuntimeError(bdb["status_detail"])
         return bool(bdb["status"] == "active")
 
-    cluster.wait_until(active, "the database did not become active", 600)
+    cluster.wait_until(is_active, "the database did not become active", 600)
     return uid
 
 
-def _used(cluster: LocalCluster) -> dict[str, tuple[float, int]]:
+def _used_resources(cluster: LocalCluster) -> dict[str, tuple[float, int]]:
     """Return CPU seconds and resident bytes by name: console, agents, all engines together and all proxies together."""
-    found = {}
+    usage = {}
     for name, child in cluster.children.items():
         process = psutil.Process(child.pid)
-        found[name] = (_seconds([process]), process.memory_info().rss)
+        usage[name] = (_seconds([process]), process.memory_info().rss)
     for name, processes in ((ENGINES, cluster.engines()), (PROXIES, cluster.proxies())):
-        found[name] = (_seconds(processes), sum(process.memory_info().rss for process in processes))
-    return found
+        usage[name] = (_seconds(processes), sum(process.memory_info().rss for process in processes))
+    return usage
 
 
 def _seconds(processes: Iterable[psutil.Process]) -> float:
     return sum(times.user + times.system for times in (process.cpu_times() for process in processes))
 
 
-def _collected(cluster: LocalCluster, seconds: int) -> tuple[dict[str, float], dict[str, float], int, int]:
+def _measured(cluster: LocalCluster, seconds: int) -> tuple[dict[str, float], dict[str, float], int, int]:
     """Wait. Return cores and resident megabytes by name as in `_used`, and first and last second of the measurement."""
-    started, before = int(time.time()), _used(cluster)
+    start, before = int(time.time()), _used_resources(cluster)
     time.sleep(seconds)
-    after, ended = _used(cluster), int(time.time())
-    cores = {name: (after[name][0] - before[name][0]) / (ended - started) for name in after}
-    return cores, {name: used[1] / 1e6 for name, used in after.items()}, started, ended
+    after, end = _used_resources(cluster), int(time.time())
+    cores = {name: (after[name][0] - before[name][0]) / (end - start) for name in after}
+    return cores, {name: memory[1] / 1e6 for name, memory in after.items()}, start, end
 
 
 def _report_replies(report: Report, cluster: LocalCluster, uid: int, shards: int) -> None:
@@ -176,15 +178,15 @@ def _lost_agents(cluster: LocalCluster) -> int:
 def _missed(cluster: LocalCluster, uid: int, shards: int, first: int, last: int) -> int:
     """Return the number of shard-seconds without a value, as in the charts."""
     query = {"topic": f"shards:{uid}", "metrics": "used_memory", "from": first, "to": last, "max_points": 4000}
-    found = ok(cluster.api.get("/v1/history", params=query))
-    assert found["step"] == 1
-    present = sum(value is not None for columns in found["series"].values() for value in columns[0])
-    return shards * int(found["count"]) - present
+    history = ok(cluster.api.get("/v1/history", params=query))
+    assert history["step"] == 1
+    known_count = sum(value is not None for columns in history["series"].values() for value in columns[0])
+    return shards * int(history["count"]) - known_count
 
 
 def _competitors(directory: Path, cluster: LocalCluster, uid: int) -> list[psutil.Popen]:
     """Start redis_exporter and Prometheus, which scrape every shard each second. Return no processes if they are not installed."""
-    exporter = next((found for name in EXPORTERS if (found := shutil.which(name))), None)
+    exporter = next((path for name in EXPORTERS if (path := shutil.which(name))), None)
     prometheus = shutil.which("prometheus")
     if exporter is None or prometheus is None:
         print("      not compared: prometheus and prometheus-redis-exporter (Debian packages) are not on PATH")
@@ -217,9 +219,9 @@ def _competitors(directory: Path, cluster: LocalCluster, uid: int) -> list[psuti
 
 def _compare(report: Report, cluster: LocalCluster, competitors: list[psutil.Popen]) -> None:
     """Measure both at the same time, so that both are affected equally by the machine."""
-    time.sleep(SETTLE)
-    ours = [psutil.Process(child.pid) for child in cluster.children.values()]
-    before, theirs = _seconds(ours), _seconds(competitors)
+    time.sleep(SETTLE_SECONDS)
+    console_processes = [psutil.Process(child.pid) for child in cluster.children.values()]
+    before, competitor_times = _seconds(console_processes), _seconds(competitors)
     time.sleep(min(SECONDS, 60))
-    ratio = (_seconds(ours) - before) / (_seconds(competitors) - theirs)
+    ratio = (_seconds(console_processes) - before) / (_seconds(competitors) - competitor_times)
     report.limit("our CPU time / that of redis_exporter and Prometheus at 1 s", ratio, 0.5, "x")

@@ -25,19 +25,19 @@ STANDARD = [{"regex": ".*\\{(?<tag>.*)\\}.*"}, {"regex": "(?<tag>.*)"}]
 def small(report: Report, directory: Path) -> None:
     """Measure 6 primaries + 6 replicas on 3 nodes, alternating with valkey-cli on the same addresses."""
     cluster = private_cluster(directory / "console", nodes=3)
-    ours, theirs = [], []
+    own_times, cli_times = [], []
     try:
         cluster.start_console()
         cluster.start_agents()
         for _ in range(ROUNDS):
-            ours.append(_create(cluster, 6, replication=True, encrypted=True))
-            theirs.append(_valkey_cli(directory / "cli", cluster.addresses))
+            own_times.append(_create(cluster, 6, replication=True, encrypted=True))
+            cli_times.append(_valkey_cli(directory / "cli", cluster.addresses))
     finally:
         cluster.stop()
         cluster.kill_shards()
-    report.fact("6+6 shards on 3 nodes, POST to active with replicas in sync", ours, "s")
-    report.fact("the same with valkey-cli --cluster create, until replicas are in sync", theirs, "s")
-    report.limit("ratio of the medians", median(ours) / median(theirs), 0.5, "x")
+    report.fact("6+6 shards on 3 nodes, POST to active with replicas in sync", own_times, "s")
+    report.fact("the same with valkey-cli --cluster create, until replicas are in sync", cli_times, "s")
+    report.limit("ratio of the medians", median(own_times) / median(cli_times), 0.5, "x")
 
 
 def large(report: Report, directory: Path, *, shards: int, nodes: int, limit: float, encrypted: bool = True) -> None:
@@ -49,8 +49,8 @@ def large(report: Report, directory: Path, *, shards: int, nodes: int, limit: fl
         cluster.start_console()
         cluster.start_agents()
         seconds = _create(cluster, shards, replication=False, encrypted=encrypted)
-        how = "" if encrypted else " (unencrypted)"
-        report.limit(f"{shards} primaries on {nodes} nodes, POST to active{how}", seconds, limit, "s")
+        suffix = "" if encrypted else " (unencrypted)"
+        report.limit(f"{shards} primaries on {nodes} nodes, POST to active{suffix}", seconds, limit, "s")
     finally:
         cluster.stop()
         cluster.kill_shards()
@@ -90,17 +90,17 @@ def create(
         "data_internode_encryption": encrypted,
         **others,
     }
-    started = time.monotonic()
+    start = time.monotonic()
     uid = ok(cluster.api.post("/v1/bdbs", json=body))["uid"]
     status = ""
     while status != "active":
         cluster.check()
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status,status_detail"}))
         status = bdb["status"]
-        if status == "creation-failed" or time.monotonic() - started > 300:
+        if status == "creation-failed" or time.monotonic() - start > 300:
             raise RuntimeError(f"the database is {status}: {bdb['status_detail']}")
         time.sleep(0.02)
-    return uid, time.monotonic() - started
+    return uid, time.monotonic() - start
 
 
 def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:
@@ -121,11 +121,11 @@ def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:
         hz=10,
         maxclients=10000,
     )
-    places = [(addresses[index % 3], 20100 + index) for index in range(12)]
+    endpoints = [(addresses[index % 3], 20100 + index) for index in range(12)]
     processes: list[psutil.Popen] = []
-    started = time.monotonic()
+    start = time.monotonic()
     try:
-        for index, (address, port) in enumerate(places):
+        for index, (address, port) in enumerate(endpoints):
             home = directory / str(index)
             home.mkdir(parents=True)
             shard = ShardSpec(
@@ -133,15 +133,15 @@ def _valkey_cli(directory: Path, addresses: Sequence[str]) -> float:
             )
             (home / "valkey.conf").write_text(grant_all_to_default_user(shard_config.valkey_conf(bdb, shard, address)))
             processes.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home))
-        for address, port in places:
-            _until(lambda host=address, number=port: _cli(host, number, "PING") == "PONG")  # type: ignore[misc]
-        hosts = [f"{address}:{port}" for address, port in places]
+        for address, port in endpoints:
+            _wait_until(lambda host=address, number=port: _cli(host, number, "PING") == "PONG")  # type: ignore[misc]
+        hosts = [f"{address}:{port}" for address, port in endpoints]
         command = ["valkey-cli", "--cluster", "create", *hosts, "--cluster-replicas", "1", "--cluster-yes"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
-        if done.returncode:
-            raise RuntimeError(f"valkey-cli --cluster create: {(done.stdout + done.stderr)[-500:]}")
-        _until(lambda: all(_in_sync(address, port) for address, port in places))
-        return time.monotonic() - started
+        result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        if result.returncode:
+            raise RuntimeError(f"valkey-cli --cluster create: {(result.stdout + result.stderr)[-500:]}")
+        _wait_until(lambda: all(_in_sync(address, port) for address, port in endpoints))
+        return time.monotonic() - start
     finally:
         for process in processes:
             process.kill()
@@ -166,7 +166,7 @@ def _cli(address: str, port: int, *argv: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
 
 
-def _until(condition: Callable[[], bool]) -> None:
+def _wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 120
     while not condition():
         if time.monotonic() > deadline:

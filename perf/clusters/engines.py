@@ -29,23 +29,24 @@ LINE = re.compile(r"(?:ok  |MISS|    )  (?P<what>.+): (?:median )?(?P<value>[\d.
 
 def engines(report: Report, directory: Path) -> None:
     """Run each benchmark with each engine in turn, so that a slower machine affects both."""
-    chosen = _chosen()
-    found: dict[str, dict[str, str]] = {}
+    selected = _selected_engines()
+    values_by_engine: dict[str, dict[str, str]] = {}
     for row in ROWS:
-        for version, path in chosen.items():
+        for version, path in selected.items():
             print(f"      {row} with Valkey {version}", flush=True)
             for line in _run(row, path, directory / version):
                 report.repeat(line)
                 if (match := LINE.match(line)) is not None:
-                    found.setdefault(match["what"], {})[version] = match["value"]
-    print(table(list(chosen), found), flush=True)
+                    values_by_engine.setdefault(match["what"], {})[version] = match["value"]
+    print(table(list(selected), values_by_engine), flush=True)
 
 
 def table(versions: Sequence[str], found: Mapping[str, Mapping[str, str]]) -> str:
     """Return a Markdown table for an ADR."""
     lines = [f"| | {' | '.join(versions)} |", "|---" * (len(versions) + 1) + "|"]
     lines += [
-        f"| {what} | {' | '.join(values.get(each, '–') for each in versions)} |" for what, values in found.items()
+        f"| {quantity} | {' | '.join(values.get(each, '–') for each in versions)} |"
+        for quantity, values in found.items()
     ]
     return "\n".join(lines)
 
@@ -68,10 +69,10 @@ def engine(report: Report, directory: Path) -> None:
         cluster.kill_shards()
 
 
-def _chosen() -> dict[str, str]:
+def _selected_engines() -> dict[str, str]:
     """Return engine paths by version, starting with the setup's engine."""
-    named = os.environ.get("SHARDBOARD_BENCH_ENGINES")
-    paths = named.split(":") if named else [engine_path("valkey-server") or "valkey-server", DISTRIBUTION]
+    names = os.environ.get("SHARDBOARD_BENCH_ENGINES")
+    paths = names.split(":") if names else [engine_path("valkey-server") or "valkey-server", DISTRIBUTION]
     return {version: path for path in paths if (version := engine_version(path))}
 
 
@@ -88,10 +89,10 @@ def _run(row: str, engine: str, directory: Path) -> list[str]:
         "TMPDIR": str(directory),
     }
     command = [sys.executable, "-m", "perf", row]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith(("ok  ", "MISS", "      "))]
+    result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    lines = [line for line in result.stdout.splitlines() if line.startswith(("ok  ", "MISS", "      "))]
     if not lines:
-        raise RuntimeError(f"{row} with {engine} exited with status {done.returncode} without results")
+        raise RuntimeError(f"{row} with {engine} exited with status {result.returncode} without results")
     return lines
 
 
@@ -103,12 +104,12 @@ def _idle(cluster: LocalCluster) -> float:
         if process.info["name"] == "valkey-server" and str(process.info["cwd"]).startswith(str(cluster.directory))
     ]
 
-    def spent() -> float:
+    def cpu_seconds() -> float:
         return sum(sum(shard.cpu_times()[:2]) for shard in shards)
 
-    before = spent()
+    before = cpu_seconds()
     psutil.wait_procs(shards, timeout=IDLE_SECONDS)  # none of them ends; this measures the elapsed time
-    return (spent() - before) / IDLE_SECONDS
+    return (cpu_seconds() - before) / IDLE_SECONDS
 
 
 def _primary(cluster: LocalCluster, uid: int) -> tuple[str, int]:
@@ -120,6 +121,6 @@ def _rates(address: str, port: int, depth: int) -> dict[str, float]:
     """Return requests per second of all primaries together, for a client that uses all of them."""
     command = ["valkey-benchmark", "-h", address, "-p", str(port), "--cluster", "-P", str(depth)]
     command += ["-n", str(REQUESTS), "-d", "100", "-r", "100000", "-t", "set,get", "--csv"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
-    rows = [line.replace('"', "").split(",") for line in done.stdout.splitlines() if line.startswith('"')]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    rows = [line.replace('"', "").split(",") for line in result.stdout.splitlines() if line.startswith('"')]
     return {row[0]: float(row[1]) for row in rows if row[0] in ("SET", "GET")}

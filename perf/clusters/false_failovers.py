@@ -24,7 +24,7 @@ BURNERS = 2 * (os.cpu_count() or 1)
 def unjustified(report: Report, directory: Path) -> None:
     """Count failovers and nodes reported as down while all shards are alive."""
     with database_under_test(directory) as (cluster, _):
-        began = datetime.now(UTC)
+        start = datetime.now(UTC)
         end = time.monotonic() + SECONDS
         with _saturated():
             _freeze(cluster, "console", CONSOLE_FROZEN)
@@ -33,7 +33,7 @@ def unjustified(report: Report, directory: Path) -> None:
                 _freeze(cluster, cluster.addresses[number % 3], AGENT_FROZEN)
                 number += 1
                 time.sleep(2 * AGENT_FROZEN)
-        params = {"from": began.isoformat()}
+        params = {"from": start.isoformat()}
         types = [event["type"] for event in ok(cluster.api.get("/v1/timeline", params=params))]
     count = sum(type_ in ("node_failed", "shard_failover") for type_ in types)
     report.limit(f"false failovers in {SECONDS} s, machine saturated", count, 0, "events")

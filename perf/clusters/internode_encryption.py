@@ -31,35 +31,35 @@ KINDS = ("unencrypted", "encrypted")
 def wires(report: Report, directory: Path) -> None:
     """Measure creation, throughput, CPU time, failover and resync of both, alternately."""
     cluster = private_cluster(directory, nodes=3)
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    timings: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     try:
         cluster.start_console()
         cluster.start_agents()
         for _ in range(ROUNDS):
             for kind in KINDS:
-                encrypted = kind == "encrypted"
-                uid, seconds = create(cluster, 3, replication=True, encrypted=encrypted, **ONE_ENDPOINT)
-                found["3+3 shards, POST to active"][kind].append(seconds)
-                _measure(cluster, uid, kind, found)
+                is_encrypted = kind == "encrypted"
+                uid, seconds = create(cluster, 3, replication=True, encrypted=is_encrypted, **ONE_ENDPOINT)
+                timings["3+3 shards, POST to active"][kind].append(seconds)
+                _measure(cluster, uid, kind, timings)
                 delete(cluster, uid)
     finally:
         cluster.stop()
         cluster.kill_shards()
-    for what, by_kind in found.items():
-        unit = what.rpartition(", ")[2] if what.endswith("requests/s") else "s"
+    for quantity, by_kind in timings.items():
+        unit = quantity.rpartition(", ")[2] if quantity.endswith("requests/s") else "s"
         for kind in KINDS:
-            report.fact(f"{what} ({kind})", by_kind[kind], unit)
+            report.fact(f"{quantity} ({kind})", by_kind[kind], unit)
         ratio = median(by_kind["encrypted"]) / median(by_kind["unencrypted"])
-        report.fact(f"{what}: encrypted / unencrypted", [ratio], "x")
+        report.fact(f"{quantity}: encrypted / unencrypted", [ratio], "x")
 
 
 def _measure(cluster: LocalCluster, uid: int, kind: str, found: dict[str, dict[str, list[float]]]) -> None:
     wait_until_recovered(cluster, uid)
     address, port = _endpoint(cluster, uid)
     for depth in (1, 16):
-        before = _spent(cluster)
+        before = _cpu_seconds(cluster)
         rates = _rates(address, port, depth)
-        cost = (_spent(cluster) - before) / (2 * REQUESTS) * 1e6
+        cost = (_cpu_seconds(cluster) - before) / (2 * REQUESTS) * 1e6
         for name, rate in rates.items():
             found[f"through the endpoint, {name} -P {depth}, requests/s"][kind].append(rate)
         found[f"CPU time of a million requests at -P {depth}"][kind].append(cost)
@@ -68,10 +68,10 @@ def _measure(cluster: LocalCluster, uid: int, kind: str, found: dict[str, dict[s
     cluster.kill_node(victim)
     cluster.wait_until(lambda: _unserved(cluster, uid) is not None, "the incident was not recorded", 60)
     found["node killed: time until writes succeed"][kind].append(_unserved(cluster, uid) or 0.0)
-    began = time.monotonic()
+    start = time.monotonic()
     cluster.start_agents()
     wait_until_recovered(cluster, uid)
-    found[f"{BYTES >> 20} MB resynchronized on a restarted node"][kind].append(time.monotonic() - began)
+    found[f"{BYTES >> 20} MB resynchronized on a restarted node"][kind].append(time.monotonic() - start)
 
 
 def _endpoint(cluster: LocalCluster, uid: int) -> tuple[str, int]:
@@ -82,20 +82,20 @@ def _endpoint(cluster: LocalCluster, uid: int) -> tuple[str, int]:
 def _rates(address: str, port: int, depth: int) -> dict[str, float]:
     command = ["valkey-benchmark", "-h", address, "-p", str(port), "-P", str(depth), "-n", str(REQUESTS)]
     command += ["-d", "100", "-r", "100000", "-t", "set,get", "--csv"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
-    lines = [line.replace('"', "").split(",") for line in done.stdout.splitlines() if line.startswith('"')]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    lines = [line.replace('"', "").split(",") for line in result.stdout.splitlines() if line.startswith('"')]
     return {row[0]: float(row[1]) for row in lines if row[0] in ("SET", "GET")}
 
 
-def _spent(cluster: LocalCluster) -> float:
+def _cpu_seconds(cluster: LocalCluster) -> float:
     """Return the CPU seconds that shards and proxies have used."""
     total = 0.0
     for process in psutil.process_iter(["name", "cwd", "cpu_times"]):
-        about: dict[str, Any] = process.info
-        if about["name"] in ("valkey-server", "shardboard-proxy") and str(about["cwd"]).startswith(
+        info: dict[str, Any] = process.info
+        if info["name"] in ("valkey-server", "shardboard-proxy") and str(info["cwd"]).startswith(
             str(cluster.directory)
         ):
-            total += sum(about["cpu_times"][:2])
+            total += sum(info["cpu_times"][:2])
     return total
 
 

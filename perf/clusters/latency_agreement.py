@@ -29,14 +29,14 @@ def agreement(report: Report, root: Path) -> None:
         cluster.start_agents()
         bdb = _created(cluster)
         endpoint = bdb["endpoints"][0]
-        started = time.time()
+        start = time.time()
         client = _load(endpoint["addr"][0], endpoint["port"])
-        while SMOKE and not _interval(started, time.time()):
+        while SMOKE and not _interval(start, time.time()):
             client = _load(endpoint["addr"][0], endpoint["port"])
-        ours = _shown(cluster, bdb["uid"], started, time.time())
+        shown_latency = _shown_latency(cluster, bdb["uid"], start, time.time())
         for name in ("p50", "p99"):
-            difference = abs(client[name] - ours[name]) / client[name]
-            note = f" ({ours[name]:.0f} µs at the endpoint, {client[name]:.0f} µs at the client, loopback included)"
+            difference = abs(client[name] - shown_latency[name]) / client[name]
+            note = f" ({shown_latency[name]:.0f} µs at the endpoint, {client[name]:.0f} µs at the client, loopback included)"
             if name == "p99":
                 report.limit("P99 at the endpoint and at the client, difference", difference, 0.1, "of it", note)
             else:
@@ -55,41 +55,46 @@ def _created(cluster: LocalCluster) -> dict[str, Any]:
         "shards_placement": "sparse",
     }
     uid = ok(cluster.api.post("/v1/bdbs", json=body))["uid"]
-    found: dict[str, Any] = {}
+    bdb: dict[str, Any] = {}
 
-    def active() -> bool:
-        found.update(ok(cluster.api.get(f"/v1/bdbs/{uid}")))
-        return bool(found["status"] == "active")
+    def is_active() -> bool:
+        bdb.update(ok(cluster.api.get(f"/v1/bdbs/{uid}")))
+        return bool(bdb["status"] == "active")
 
-    cluster.wait_until(active, "the database did not become active")
-    return found
+    cluster.wait_until(is_active, "the database did not become active")
+    return bdb
 
 
 def _load(host: str, port: int) -> dict[str, float]:
     """Return latencies in microseconds by name, as measured by the client."""
     arguments = ["-h", host, "-p", str(port), "-c", str(CONNECTIONS), "-n", str(REQUESTS), "-r", "100000", "--csv"]
     command = ["valkey-benchmark", *arguments, "--precision", "3", "EVAL", SCRIPT, "1", "key:__rand_int__"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line for line in result.stdout.splitlines() if line.startswith('"')]
     row = next(csv.DictReader(lines))
     return {"p50": float(row["p50_latency_ms"]) * 1000, "p99": float(row["p99_latency_ms"]) * 1000}
 
 
-def _shown(cluster: LocalCluster, uid: int, started: float, ended: float) -> dict[str, float]:
+def _shown_latency(cluster: LocalCluster, uid: int, started: float, ended: float) -> dict[str, float]:
     """Return the medians over the ten-second intervals within the run."""
     first, last = _interval(started, ended) or (0, 0)
     if not last:
         raise ValueError(f"the run of {ended - started:.0f} s contains no interval of {WINDOW} s; increase REQUESTS")
     query = {"interval": "10sec", "metrics": "p50_latency,p99_latency"}
-    inside: list[dict[str, Any]] = []
+    inside_window: list[dict[str, Any]] = []
 
-    def told() -> bool:
-        found = ok(cluster.api.get(f"/v1/bdbs/stats/{uid}", params=query))["intervals"]
-        inside[:] = [entry for entry in found if first <= _epoch(entry["stime"]) < last and "p99_latency" in entry]
-        return len(inside) == (last - first) // WINDOW
+    def is_reported() -> bool:
+        intervals = ok(cluster.api.get(f"/v1/bdbs/stats/{uid}", params=query))["intervals"]
+        inside_window[:] = [
+            entry for entry in intervals if first <= _epoch(entry["stime"]) < last and "p99_latency" in entry
+        ]
+        return len(inside_window) == (last - first) // WINDOW
 
-    cluster.wait_until(told, "the endpoint's latency was not stored")
-    return {name: sorted(entry[f"{name}_latency"] for entry in inside)[len(inside) // 2] for name in ("p50", "p99")}
+    cluster.wait_until(is_reported, "the endpoint's latency was not stored")
+    return {
+        name: sorted(entry[f"{name}_latency"] for entry in inside_window)[len(inside_window) // 2]
+        for name in ("p50", "p99")
+    }
 
 
 def _interval(started: float, ended: float) -> tuple[int, int] | None:

@@ -77,22 +77,24 @@ async def _archive(report: Report, store: Store, bus: Bus, name: str) -> None:
     now = first
     archive.time = SimpleNamespace(time=lambda: now + 1.1)  # type: ignore[assignment]
     live.frame = lambda topic, t: _frame(topic, t, TOPICS[topic])  # type: ignore[method-assign]
-    started = time.process_time()
+    start = time.process_time()
     for now in range(first, first + SECONDS):
         live._settled, live.newest = {now}, now
         await archived.step()
-    spent = (time.process_time() - started) / SECONDS
-    report.limit(f"{name}: storing one second of {SHARDS} shards, roll-ups included, CPU", spent * 1000, 10, "ms")
+    cpu_seconds = (time.process_time() - start) / SECONDS
+    report.limit(f"{name}: storing one second of {SHARDS} shards, roll-ups included, CPU", cpu_seconds * 1000, 10, "ms")
     async with store.read() as session:
         size = await metrics.size(session)
     report.limit(f"{name}: storage per shard-second at 1 s, roll-ups included", size / SECONDS / SHARDS, 200, "B")
-    kept = sum(
+    retained_bytes = sum(
         min(resolution.retention, YEAR) / resolution.step * len(_blob(topic, resolution.step))
         for resolution in RESOLUTIONS[1:]
         for topic in TOPICS
     )
     if name == "SQLite":
-        report.limit(f"a year of roll-ups of {SHARDS} shards, {NODES} nodes, {BDBS} databases", kept / 1e9, 4, "GB")
+        report.limit(
+            f"a year of roll-ups of {SHARDS} shards, {NODES} nodes, {BDBS} databases", retained_bytes / 1e9, 4, "GB"
+        )
     archive.time = time  # type: ignore[assignment]
 
 
@@ -113,26 +115,26 @@ async def _year(store: Store) -> None:
 async def _questions(report: Report, store: Store, name: str) -> None:
     now = int(time.time())
 
-    def ask(topic: str, uids: set[int] | None, span: int, points: int) -> Callable[[], Awaitable[int]]:
+    def query(topic: str, uids: set[int] | None, span: int, points: int) -> Callable[[], Awaitable[int]]:
         async def answer() -> int:
             async with store.read() as session:
-                found = await queries.history(session, topic, uids, ["total_req"], now - span, now, points, now)
-            series = ((str(uid), found.series(place)) for place, uid in enumerate(found.uids))
-            text = schema.render_history("", found.first, found.step, found.count, ["total_req"], series)
-            return sum(len(piece) for piece in text)
+                history = await queries.history(session, topic, uids, ["total_req"], now - span, now, points, now)
+            series = ((str(uid), history.series(index)) for index, uid in enumerate(history.uids))
+            text = schema.render_history("", history.first, history.step, history.count, ["total_req"], series)
+            return sum(len(part) for part in text)
 
         return answer
 
-    for question, read, limit in (
-        (f"{SHARDS} shards × 1 day of one metric", ask("shards", None, DAY, 300), 150),
-        ("one database × 1 year", ask("bdbs", {1}, YEAR, 1000), 50),
+    for question, answer, limit in (
+        (f"{SHARDS} shards × 1 day of one metric", query("shards", None, DAY, 300), 150),
+        ("one database × 1 year", query("bdbs", {1}, YEAR, 1000), 50),
     ):
-        size, taken = 0, []
+        size, durations = 0, []
         for _ in range(ROUNDS):
-            started = time.perf_counter()
-            size = await read()
-            taken.append((time.perf_counter() - started) * 1000)
-        report.limit(f"{name}: {question}", median(taken), limit, "ms", f" ({size / 1000:.0f} kB of JSON)")
+            start = time.perf_counter()
+            size = await answer()
+            durations.append((time.perf_counter() - start) * 1000)
+        report.limit(f"{name}: {question}", median(durations), limit, "ms", f" ({size / 1000:.0f} kB of JSON)")
 
 
 def _frame(topic: str, t: int, names: tuple[str, ...]) -> TopicFrame:

@@ -15,7 +15,7 @@ from perf.kit.writers import Writers
 from shardboard.local.cluster import LocalCluster, ok, private_cluster
 
 SEED = 20
-SETTLE = 1.0
+SETTLE_SECONDS = 1.0
 """Seconds of writing before a node is lost."""
 
 
@@ -48,19 +48,19 @@ def database_under_test(directory: Path) -> Iterator[tuple[LocalCluster, int]]:
 
 
 def rows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    return found
+    rows: list[dict[str, Any]] = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
+    return rows
 
 
 def wait_until_recovered(cluster: LocalCluster, uid: int) -> None:
     """Wait until all shards run, all replicas are in sync, and no action is running."""
 
-    def settled() -> bool:
+    def is_settled() -> bool:
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         busy = [each for each in ok(cluster.api.get("/v2/actions")) if each["status"] in ("queued", "running")]
         return bool(bdb["shards_in_sync"] == bdb["shards_total"] and not busy)
 
-    cluster.wait_until(settled, "the database did not recover", 120)
+    cluster.wait_until(is_settled, "the database did not recover", 120)
 
 
 @dataclass(frozen=True)
@@ -78,46 +78,48 @@ def lose_node(
     """Lose one node, injected by `strike`. Return the results after recovery."""
     wait_until_recovered(cluster, uid)
     before = rows(cluster, uid)
-    leading = {row["address"] for row in before if row["role"] == "master"}
-    victim = choice.choice(sorted(leading))
+    primary_addresses = {row["address"] for row in before if row["role"] == "master"}
+    victim = choice.choice(sorted(primary_addresses))
     with Writers(before) as writers:
         cluster.wait_until(writers.all_write, "the writers did not succeed")
-        time.sleep(SETTLE)
+        time.sleep(SETTLE_SECONDS)
         lost = {row["pair"] for row in before if row["role"] == "master" and row["address"] == victim}
-        struck = strike(victim)
+        injected = strike(victim)
         affected = [writers.by_pair[pair] for pair in lost]
         cluster.wait_until(
-            lambda: all(writer.recovered_at(struck.done) is not None for writer in affected),
+            lambda: all(writer.recovered_at(injected.done) is not None for writer in affected),
             "the lost slots did not recover",
         )
-        time.sleep(SETTLE)
-    struck.bring_back()
-    living = [writer for pair, writer in writers.by_pair.items() if pair not in lost]
-    good = [again for writer in affected if (again := writer.recovered_at(struck.done)) is not None]
-    made = NodeFailureResult(
-        gaps=[again - struck.began for again in good],
-        waited=max((writer.longest_wait(struck.began) for writer in living), default=0.0),
+        time.sleep(SETTLE_SECONDS)
+    injected.bring_back()
+    alive = [writer for pair, writer in writers.by_pair.items() if pair not in lost]
+    recoveries = [
+        recovered_at for writer in affected if (recovered_at := writer.recovered_at(injected.done)) is not None
+    ]
+    result = NodeFailureResult(
+        gaps=[recovered_at - injected.began for recovered_at in recoveries],
+        waited=max((writer.longest_wait(injected.began) for writer in alive), default=0.0),
         # After a timeout a client tries the other server of the pair, which can be on the lost node.
         refused=[
-            error for writer in living for sent, error in writer.refused if sent > struck.began and victim not in error
+            error for writer in alive for sent, error in writer.refused if sent > injected.began and victim not in error
         ],
     )
     wait_until_recovered(cluster, uid)
-    made.lost = writers.missing()
-    return made
+    result.lost = writers.missing()
+    return result
 
 
 def kill(cluster: LocalCluster) -> Callable[[str], InjectedFailure]:
     """Return a function that kills (SIGKILL) all processes of a node; connections are reset."""
 
     def strike(victim: str) -> InjectedFailure:
-        doomed = processes(cluster, victim)
-        began = time.monotonic()
-        for process in doomed:
+        victims = processes(cluster, victim)
+        start = time.monotonic()
+        for process in victims:
             process.kill()
-        done = time.monotonic()
+        ended_at = time.monotonic()
         cluster.kill(victim)  # already dead: this reaps it
-        return InjectedFailure(began, done, cluster.start_agents)
+        return InjectedFailure(start, ended_at, cluster.start_agents)
 
     return strike
 
@@ -127,7 +129,7 @@ def freeze(cluster: LocalCluster) -> Callable[[str], InjectedFailure]:
 
     def strike(victim: str) -> InjectedFailure:
         stopped = processes(cluster, victim)
-        began = time.monotonic()
+        start = time.monotonic()
         for process in stopped:
             process.suspend()
 
@@ -135,7 +137,7 @@ def freeze(cluster: LocalCluster) -> Callable[[str], InjectedFailure]:
             for process in stopped:
                 process.resume()
 
-        return InjectedFailure(began, time.monotonic(), thaw)
+        return InjectedFailure(start, time.monotonic(), thaw)
 
     return strike
 
@@ -143,5 +145,7 @@ def freeze(cluster: LocalCluster) -> Callable[[str], InjectedFailure]:
 def processes(cluster: LocalCluster, address: str) -> list[psutil.Process]:
     """Return the agent of a node, its child processes, and its shards."""
     agent = psutil.Process(cluster.children[address].pid)
-    found = {process.pid: process for process in (agent, *agent.children(recursive=True), *cluster.engines(address))}
-    return list(found.values())
+    processes_by_pid = {
+        process.pid: process for process in (agent, *agent.children(recursive=True), *cluster.engines(address))
+    }
+    return list(processes_by_pid.values())

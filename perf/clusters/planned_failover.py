@@ -20,7 +20,7 @@ from shardboard.local.cluster import LocalCluster, ok
 HANDOVERS = counted("HANDOVERS", 100, 6)
 RATE = scaled(5_000, 1_000)
 """Requests per second of the load generator at the endpoint, half of them writes."""
-SETTLE = 0.3
+SETTLE_SECONDS = 0.3
 """Seconds of writing before and after."""
 MANAGED = ("--user", "shardboard", "--no-auth-warning", "-a")
 
@@ -28,25 +28,25 @@ MANAGED = ("--user", "shardboard", "--no-auth-warning", "-a")
 def handover(report: Report, directory: Path) -> None:
     """Run rounds of six, alternating between console and valkey-cli on the same database."""
     subprocess.run(BUILD, cwd=ENGINE, check=True)
-    ours: list[float] = []
-    theirs: list[float] = []
+    own_waits: list[float] = []
+    cli_waits: list[float] = []
     refused: list[str] = []
     lost = 0
     with database_under_test(directory) as (cluster, uid), _load(cluster, uid, directory):
-        while min(len(ours), len(theirs)) < HANDOVERS:
-            for waits, change in ((ours, _console), (theirs, _valkey_cli)):
-                seen = _watched(cluster, uid, change)
-                waits += [writer.longest_wait(0) for writer in seen.by_pair.values()]
+        while min(len(own_waits), len(cli_waits)) < HANDOVERS:
+            for wait_times, change in ((own_waits, _console), (cli_waits, _valkey_cli)):
+                writers = _watch_writers(cluster, uid, change)
+                wait_times += [writer.longest_wait(0) for writer in writers.by_pair.values()]
                 refused += [
-                    error for writer in seen.by_pair.values() for _, error in writer.refused if change is _console
+                    error for writer in writers.by_pair.values() for _, error in writer.refused if change is _console
                 ]
-                lost += seen.missing() if change is _console else 0
-        tries = [each for each in ok(cluster.api.get("/v1/logs")) if each["type"] == "shard_handover_failed"]
-    report.fact("planned failover, longest time without a write to a slot", ours, "s")
-    report.fact("the same with valkey-cli CLUSTER FAILOVER, one after the other", theirs, "s")
-    note = f" ({len(tries)} attempts repeated)" if tries else ""
-    report.limit(f"{len(ours)} planned failovers under load, longest", max(ours), 0.5, "s", note)
-    report.limit("ratio of the longest to that of valkey-cli", max(ours) / max(theirs), 1.5, "x")
+                lost += writers.missing() if change is _console else 0
+        attempts = [each for each in ok(cluster.api.get("/v1/logs")) if each["type"] == "shard_handover_failed"]
+    report.fact("planned failover, longest time without a write to a slot", own_waits, "s")
+    report.fact("the same with valkey-cli CLUSTER FAILOVER, one after the other", cli_waits, "s")
+    note = f" ({len(attempts)} attempts repeated)" if attempts else ""
+    report.limit(f"{len(own_waits)} planned failovers under load, longest", max(own_waits), 0.5, "s", note)
+    report.limit("ratio of the longest to that of valkey-cli", max(own_waits) / max(cli_waits), 1.5, "x")
     report.limit(
         "writes refused", len(refused), 0, "writes", f" ({'; '.join(sorted(set(refused)))})" if refused else ""
     )
@@ -84,7 +84,7 @@ def _load(cluster: LocalCluster, uid: int, directory: Path) -> Iterator[None]:
             process.terminate()
 
 
-def _watched(
+def _watch_writers(
     cluster: LocalCluster, uid: int, change: Callable[[LocalCluster, Sequence[dict[str, Any]]], None]
 ) -> Writers:
     """Switch over all six primaries while a client writes to each."""
@@ -92,9 +92,9 @@ def _watched(
     before = rows(cluster, uid)
     with Writers(before) as writers:
         cluster.wait_until(writers.all_write, "the writers did not succeed")
-        time.sleep(SETTLE)
+        time.sleep(SETTLE_SECONDS)
         change(cluster, before)
-        time.sleep(SETTLE)
+        time.sleep(SETTLE_SECONDS)
     primaries = {row["uid"] for row in before if row["role"] == "master"}
     cluster.wait_until(
         lambda: primaries.isdisjoint(row["uid"] for row in rows(cluster, uid) if row["role"] == "master"),
@@ -104,16 +104,16 @@ def _watched(
 
 
 def _console(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None:
-    leading = [row["uid"] for row in before if row["role"] == "master"]
-    order = ok(cluster.api.post("/v1/shards/actions/failover", json={"shard_uids": leading}))["action_uid"]
+    primary_uids = [row["uid"] for row in before if row["role"] == "master"]
+    action_uid = ok(cluster.api.post("/v1/shards/actions/failover", json={"shard_uids": primary_uids}))["action_uid"]
 
-    def ended() -> bool:
-        action = ok(cluster.api.get(f"/v2/actions/{order}"))
+    def has_ended() -> bool:
+        action = ok(cluster.api.get(f"/v2/actions/{action_uid}"))
         if action["status"] == "failed":
             raise RuntimeError(str(action))
         return bool(action["status"] == "completed")
 
-    cluster.wait_until(ended, "the planned failovers did not end", 180)
+    cluster.wait_until(has_ended, "the planned failovers did not end", 180)
 
 
 def _valkey_cli(cluster: LocalCluster, before: Sequence[dict[str, Any]]) -> None:

@@ -27,37 +27,37 @@ from shardboard.local.cluster import LocalCluster, ok, private_cluster
 KEYS = counted("KEYS", 1_000_000, 2_000)
 BEFORE_SECONDS = scaled(30, 2)
 """Seconds of client traffic before anything moves."""
-GROWN = scaled(6, 4)
+GROWN_PAIRS = scaled(6, 4)
 """Number of primaries at the end."""
 CHUNK = 10_000
 
 
 def reshard(report: Report, directory: Path) -> None:
     """Measure both paces, then valkey-cli, each with replicas and the same client."""
-    size = f"3 to {GROWN} primaries, each with a replica, {KEYS} keys, under load"
+    size = f"3 to {GROWN_PAIRS} primaries, each with a replica, {KEYS} keys, under load"
     cluster = private_cluster(directory / "console", nodes=3)
     try:
-        with without_autogroup() as sharing:
+        with without_autogroup() as fair_scheduling:
             cluster.start_console()
             cluster.start_agents()
-            ours = _ours(cluster, "gentle")
-            fast = _ours(cluster, "fast")
-            report.fact(f"{size}{sharing}, from the request to the end", [ours.seconds], "s")
+            own_result = _reshard_with_console(cluster, "gentle")
+            fast = _reshard_with_console(cluster, "fast")
+            report.fact(f"{size}{fair_scheduling}, from the request to the end", [own_result.seconds], "s")
             report.fact("the same at fast pace", [fast.seconds], "s")
             cluster.kill_shards()
-            theirs = _theirs(directory / "cli", cluster.addresses)
-        report.fact("the same with valkey-cli --cluster rebalance", [theirs.seconds], "s")
+            cli_result = _reshard_with_cli(directory / "cli", cluster.addresses)
+        report.fact("the same with valkey-cli --cluster rebalance", [cli_result.seconds], "s")
     finally:
         cluster.stop()
         cluster.kill_shards()
-    report.limit("ratio", ours.seconds / theirs.seconds, 1, "x")
-    report.limit("ratio at fast pace", fast.seconds / theirs.seconds, 0.1, "x")
-    report.fact(f"P99 at the client{theirs.latency()}, valkey-cli", [theirs.ratio()], "x")
-    report.limit("P99 at the client, while slots move / before", ours.ratio(), 3, "x", ours.latency())
+    report.limit("ratio", own_result.seconds / cli_result.seconds, 1, "x")
+    report.limit("ratio at fast pace", fast.seconds / cli_result.seconds, 0.1, "x")
+    report.fact(f"P99 at the client{cli_result.latency()}, valkey-cli", [cli_result.ratio()], "x")
+    report.limit("P99 at the client, while slots move / before", own_result.ratio(), 3, "x", own_result.latency())
     report.fact(f"P99 at the client{fast.latency()}, fast pace", [fast.ratio()], "x")
-    errors = ours.errors + fast.errors
+    errors = own_result.errors + fast.errors
     report.limit("errors at the client", len(errors), 0, "errors", f" {sorted(set(errors))[:3]}")
-    report.limit("keys lost or wrong", ours.wrong + fast.wrong, 0, "keys")
+    report.limit("keys lost or wrong", own_result.wrong + fast.wrong, 0, "keys")
 
 
 class ObservedChange:
@@ -80,13 +80,13 @@ def _watch(host: str, port: int, change: Callable[[], None]) -> ObservedChange:
     """Perform the change while a client is active."""
     with traffic(host, port, KEYS) as client:
         time.sleep(BEFORE_SECONDS)
-        begun = time.time()
+        start = time.time()
         change()
-        ended = time.time()
-        return ObservedChange(client.end(), begun, ended)
+        end = time.time()
+        return ObservedChange(client.end(), start, end)
 
 
-def _ours(cluster: LocalCluster, pace: ReshardingPace) -> ObservedChange:
+def _reshard_with_console(cluster: LocalCluster, pace: ReshardingPace) -> ObservedChange:
     ok(cluster.api.put("/v1/cluster/policy", json={"resharding_pace": pace}))
     uid, _ = create(cluster, 3, replication=True)
     rows = [row for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")) if row["role"] == "master"]
@@ -94,15 +94,15 @@ def _ours(cluster: LocalCluster, pace: ReshardingPace) -> ObservedChange:
     endpoint = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
 
     def change() -> None:
-        ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": GROWN}))
+        ok(cluster.api.put(f"/v1/bdbs/{uid}", json={"shards_count": GROWN_PAIRS}))
         cluster.wait_until(lambda: _status(cluster, uid) == "active", "the slots did not move", 3600)
         bdb = ok(cluster.api.get(f"/v1/bdbs/{uid}"))
         if bdb["status_detail"]:
             raise RuntimeError(bdb["status_detail"])
 
-    seen = _watch(endpoint["addr"][0], endpoint["port"], change)
+    client_result = _watch(endpoint["addr"][0], endpoint["port"], change)
     delete(cluster, uid)
-    return seen
+    return client_result
 
 
 def _status(cluster: LocalCluster, uid: int) -> str:
@@ -112,49 +112,49 @@ def _status(cluster: LocalCluster, uid: int) -> str:
 
 def _fill(primaries: Sequence[tuple[tuple[str, int], slots.Ranges]]) -> None:
     """Write all keys, each to the shard of its slot."""
-    home = {slot: place for place, held in primaries for slot in slots.each(held)}
-    connections = {place: socket.create_connection(place) for place, _ in primaries}
+    address_by_slot = {slot: address for address, ranges in primaries for slot in slots.each(ranges)}
+    connections = {address: socket.create_connection(address) for address, _ in primaries}
     for start in range(0, KEYS, CHUNK):
-        commands: dict[tuple[str, int], list[bytes]] = {place: [] for place in connections}
+        commands: dict[tuple[str, int], list[bytes]] = {address: [] for address in connections}
         for number in range(start, min(KEYS, start + CHUNK)):
             key = f"key:{number}"
-            commands[home[slots.slot_of(key)]].append(hiredis.pack_command(("SET", key, value_of(number))))  # type: ignore[arg-type]
-        for place, packed in commands.items():
-            connections[place].sendall(b"".join(packed))
-            waiting = len(b"+OK\r\n") * len(packed)
-            while waiting:
-                waiting -= len(connections[place].recv(65536))
+            commands[address_by_slot[slots.slot_of(key)]].append(hiredis.pack_command(("SET", key, value_of(number))))  # type: ignore[arg-type]
+        for address, packed in commands.items():
+            connections[address].sendall(b"".join(packed))
+            bytes_pending = len(b"+OK\r\n") * len(packed)
+            while bytes_pending:
+                bytes_pending -= len(connections[address].recv(65536))
     for connection in connections.values():
         connection.close()
 
 
-def _theirs(directory: Path, addresses: Sequence[str]) -> ObservedChange:
+def _reshard_with_cli(directory: Path, addresses: Sequence[str]) -> ObservedChange:
     """Measure the same processes and settings with valkey-cli: six primaries and their replicas, three of each without slots."""
-    places = [(addresses[index % 3], 20100 + index) for index in range(12)]
-    with _processes(directory, places):
-        hosts = [f"{address}:{port}" for address, port in places]
+    endpoints = [(addresses[index % 3], 20100 + index) for index in range(12)]
+    with _processes(directory, endpoints):
+        hosts = [f"{address}:{port}" for address, port in endpoints]
         _manage("create", *hosts[:3], *hosts[6:9], "--cluster-replicas", "1", "--cluster-yes")
         ids = {}
-        for primary, replica in zip(hosts[3:GROWN], hosts[9 : GROWN + 6], strict=True):
+        for primary, replica in zip(hosts[3:GROWN_PAIRS], hosts[9 : GROWN_PAIRS + 6], strict=True):
             for host in (primary, replica):
                 _manage("add-node", host, hosts[0])
                 ids[host] = _execute(*_place(host), "CLUSTER", "MYID")
-                _settled(places, 6 + len(ids))
+                _wait_until_settled(endpoints, 6 + len(ids))
             # Not with add-node, which does not wait until the replica knows its primary.
             follow = ("CLUSTER", "REPLICATE", ids[primary])
-            _until(lambda host=replica, argv=follow: _execute(*_place(host), *argv) == "OK")  # type: ignore[misc]
-        _settled(places, 6 + len(ids))
-        shares = zip(places[:3], slots.split(3), strict=True)
-        _fill([(place, (share,)) for place, share in shares])
+            _wait_until(lambda host=replica, argv=follow: _execute(*_place(host), *argv) == "OK")  # type: ignore[misc]
+        _wait_until_settled(endpoints, 6 + len(ids))
+        shares = zip(endpoints[:3], slots.split(3), strict=True)
+        _fill([(address, (share,)) for address, share in shares])
 
         def change() -> None:
             if SMOKE:
-                few = ("--cluster-slots", "30", "--cluster-yes")
-                _manage("reshard", hosts[0], "--cluster-from", "all", "--cluster-to", ids[hosts[3]], *few)
+                slot_arguments = ("--cluster-slots", "30", "--cluster-yes")
+                _manage("reshard", hosts[0], "--cluster-from", "all", "--cluster-to", ids[hosts[3]], *slot_arguments)
             else:
                 _manage("rebalance", hosts[0], "--cluster-use-empty-masters")
 
-        return _watch(*places[0], change)
+        return _watch(*endpoints[0], change)
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def _processes(directory: Path, places: Sequence[tuple[str, int]]) -> Iterator[N
         hz=10,
         maxclients=10000,
     )
-    running: list[psutil.Popen] = []
+    processes: list[psutil.Popen] = []
     try:
         for index, (address, port) in enumerate(places):
             home = directory / str(index)
@@ -183,13 +183,13 @@ def _processes(directory: Path, places: Sequence[tuple[str, int]]) -> Iterator[N
                 uid=index, bdb_uid=1, engine_id=f"{index:040x}", port=port, bus_port=port + 5000, role="master"
             )
             (home / "valkey.conf").write_text(grant_all_to_default_user(shard_config.valkey_conf(bdb, shard, address)))
-            running.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home, stdout=subprocess.DEVNULL))
-        _until(lambda: all(_execute(*place, "PING") == "PONG" for place in places))
+            processes.append(psutil.Popen(["valkey-server", "valkey.conf"], cwd=home, stdout=subprocess.DEVNULL))
+        _wait_until(lambda: all(_execute(*address, "PING") == "PONG" for address in places))
         yield
     finally:
-        for process in running:
+        for process in processes:
             process.kill()
-        psutil.wait_procs(running, timeout=10)
+        psutil.wait_procs(processes, timeout=10)
 
 
 def _place(host: str) -> tuple[str, int]:
@@ -197,32 +197,32 @@ def _place(host: str) -> tuple[str, int]:
     return address, int(port)
 
 
-def _settled(places: Sequence[tuple[str, int]], count: int) -> None:
+def _wait_until_settled(places: Sequence[tuple[str, int]], count: int) -> None:
     """Wait until `count` nodes have joined, all know each other, and all replicas are connected."""
 
-    def agreed() -> bool:
-        views = [_execute(*place, "CLUSTER", "NODES") for place in places]
+    def agree() -> bool:
+        views = [_execute(*address, "CLUSTER", "NODES") for address in places]
         joined = [view for view in views if len(view.splitlines()) > 1]
-        links = [_execute(*place, "INFO", "replication") for place in places]
+        links = [_execute(*address, "INFO", "replication") for address in places]
         return (
             [len(view.splitlines()) for view in joined] == [count] * count
             and not any("handshake" in view or "fail" in view for view in joined)
             and not any("master_link_status:down" in link for link in links)
         )
 
-    _until(agreed)
+    _wait_until(agree)
 
 
 def _manage(command: str, *argv: str) -> None:
-    done = subprocess.run(
+    result = subprocess.run(
         ["valkey-cli", "--cluster", command, *argv],
         capture_output=True,
         text=True,
         timeout=3600,
         check=False,
     )
-    if done.returncode:
-        raise RuntimeError(f"valkey-cli --cluster {command}: {(done.stdout + done.stderr)[-500:]}")
+    if result.returncode:
+        raise RuntimeError(f"valkey-cli --cluster {command}: {(result.stdout + result.stderr)[-500:]}")
 
 
 def _execute(address: str, port: int, *argv: str) -> str:
@@ -230,7 +230,7 @@ def _execute(address: str, port: int, *argv: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
 
 
-def _until(condition: Callable[[], bool]) -> None:
+def _wait_until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 120
     while not condition():
         if time.monotonic() > deadline:

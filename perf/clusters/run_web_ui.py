@@ -24,16 +24,16 @@ def run_page(report: Report, directory: Path) -> None:
         cluster.start_agents()
         uid, _ = create(cluster, 3, replication=False)
         workload = {"threads": 1, "clients": 4, "rate": 500, "ratio": "1:1", "key_maximum": 10_000, "data_size": 100}
-        order = {"name": "an hour", "bdb_uid": uid, "workload": {**workload, "test_time": SECONDS + MARGIN}}
-        run = ok(cluster.api.post("/v1/benchmarks", json=order))["uid"]
+        body = {"name": "an hour", "bdb_uid": uid, "workload": {**workload, "test_time": SECONDS + MARGIN}}
+        run = ok(cluster.api.post("/v1/benchmarks", json=body))["uid"]
         in_browser("bench:run", cluster, uid, SHARDBOARD_BENCH_RUN=str(run), SHARDBOARD_BENCH_RUN_SECONDS=str(SECONDS))
     finally:
         cluster.stop()
         cluster.kill_shards()
-    found = json.loads(RESULTS.read_text())
-    samples = found["looks"]
-    what = f"web UI of a run, {found['charts']} charts, {SECONDS} s"
+    results = json.loads(RESULTS.read_text())
+    samples = results["looks"]
+    title = f"web UI of a run, {results['charts']} charts, {SECONDS} s"
     for name, words in (("process_mb", "memory of the renderer process"), ("heap_mb", "JavaScript heap")):
         sizes = [sample[name] for sample in samples]
         note = f" ({sizes[0]:.0f} MB at the start, {sizes[-1]:.0f} MB at the end)"
-        report.limit(f"{what}: {words}", max(sizes), 150, "MB", note)
+        report.limit(f"{title}: {words}", max(sizes), 150, "MB", note)

@@ -28,9 +28,9 @@ class _Views:
     def __init__(self, shards: Sequence[ShardRef]) -> None:
         lines = {shard.uid: _line(shard, shards) for shard in shards}
 
-        def view(of: ShardRef) -> str:
-            own = lines[of.uid].replace(" master ", " myself,master ").replace(" slave ", " myself,slave ")
-            return "".join(f"{own if uid == of.uid else line}\n" for uid, line in lines.items())
+        def view(shard: ShardRef) -> str:
+            own = lines[shard.uid].replace(" master ", " myself,master ").replace(" slave ", " myself,slave ")
+            return "".join(f"{own if uid == shard.uid else line}\n" for uid, line in lines.items())
 
         self._views = {shard.uid: view(shard) for shard in shards if shard.role == "master"}
 
@@ -41,28 +41,28 @@ class _Views:
 def slot_views(report: Report) -> None:
     """Poll all primaries of a large database."""
     for pairs in scaled((360, 512), (12,)):
-        spent, held = asyncio.run(_polls(pairs))
-        what = f"slot ownership, {pairs} primaries with replicas"
-        report.fact(f"{what}: CPU time of the console", spent, "s")
-        report.limit(f"{what}: longest block of the event loop", max(held), 0.1, "s")
+        cpu_times, held = asyncio.run(_polls(pairs))
+        title = f"slot ownership, {pairs} primaries with replicas"
+        report.fact(f"{title}: CPU time of the console", cpu_times, "s")
+        report.limit(f"{title}: longest block of the event loop", max(held), 0.1, "s")
 
 
 async def _polls(pairs: int) -> tuple[list[float], list[float]]:
     shards = _layout(pairs)
     primaries = [shard for shard in shards if shard.role == "master"]
     agents = cast(Agents, _Views(shards))
-    spent, held = [], []
+    cpu_times, held = [], []
     for _ in range(ROUNDS):
         gc.collect()
-        deaf = asyncio.create_task(_measure_blocking())
+        blocking_task = asyncio.create_task(_measure_blocking())
         before = time.process_time()
-        found = await slot_map.read_slot_map(agents, shards, primaries)
-        spent.append(time.process_time() - before)
-        deaf.cancel()
-        held.append(await deaf)
-        if found.lost or found.disagreeing or len(found.held) != pairs:
+        slot_view = await slot_map.read_slot_map(agents, shards, primaries)
+        cpu_times.append(time.process_time() - before)
+        blocking_task.cancel()
+        held.append(await blocking_task)
+        if slot_view.lost or slot_view.disagreeing or len(slot_view.slots_by_pair) != pairs:
             raise RuntimeError("the views are inconsistent")
-    return spent, held
+    return cpu_times, held
 
 
 async def _measure_blocking() -> float:

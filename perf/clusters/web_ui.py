@@ -10,20 +10,20 @@ from shardboard.local.cluster import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "e2e" / "results.json"
-MANY = ROOT / "e2e" / "results-many.json"
+MANY_RESULTS = ROOT / "e2e" / "results-many.json"
 
 
 def page(report: Report) -> None:
     """Measure age of samples in the browser, size of the first view, and time to interactive."""
     RESULTS.unlink(missing_ok=True)
     subprocess.run(["npm", "run", "--silent", "--workspace", "e2e", "bench"], cwd=ROOT, check=True, timeout=600)
-    found = json.loads(RESULTS.read_text())
+    results = json.loads(RESULTS.read_text())
     report.limit(
-        "age of a sample when the web UI has drawn it, p99", found["sample_age_ms"]["painted"]["p99"] / 1000, 1.5, "s"
+        "age of a sample when the web UI has drawn it, p99", results["sample_age_ms"]["painted"]["p99"] / 1000, 1.5, "s"
     )
-    report.limit("JavaScript of the first view, compressed", found["overview"]["script_bytes"] / 1000, 300, "kB")
-    report.limit("login interactive, from localhost", found["login"]["interactive_ms"] / 1000, 1.0, "s")
-    report.limit("overview interactive, from localhost", found["overview"]["interactive_ms"] / 1000, 1.0, "s")
+    report.limit("JavaScript of the first view, compressed", results["overview"]["script_bytes"] / 1000, 300, "kB")
+    report.limit("login interactive, from localhost", results["login"]["interactive_ms"] / 1000, 1.0, "s")
+    report.limit("overview interactive, from localhost", results["overview"]["interactive_ms"] / 1000, 1.0, "s")
 
 
 def in_browser(script: str, cluster: LocalCluster, bdb: int, **environment: str) -> None:
@@ -45,13 +45,13 @@ def in_browser(script: str, cluster: LocalCluster, bdb: int, **environment: str)
 
 def page_of_many(report: Report, cluster: LocalCluster, uid: int, shards: int) -> None:
     """Measure placement and charts of all shards of database `uid`, in a browser on the same machine."""
-    MANY.unlink(missing_ok=True)
+    MANY_RESULTS.unlink(missing_ok=True)
     in_browser("bench:many", cluster, uid)
-    for name, found in json.loads(MANY.read_text()).items():
-        what = f"web UI, {name} of {shards} shards"
-        busy, heap = found["main_thread_ms_per_second"], found["heap_mb"]
-        report.limit(f"{what}, first paint", found["first_paint_ms"] / 1000, 1.5, "s")
-        report.limit(f"{what}, main thread per update, p95", busy["p95"], 16, "ms", f" (median {busy['p50']:.1f})")
-        grown = heap["after"] / heap["before"]
-        note = f" ({heap['before']:.1f} MB, {heap['after']:.1f} MB after {found['seconds']} s)"
-        report.limit(f"{what}, memory after / before", grown, 1.1, "x", note)
+    for name, result in json.loads(MANY_RESULTS.read_text()).items():
+        title = f"web UI, {name} of {shards} shards"
+        busy, heap = result["main_thread_ms_per_second"], result["heap_mb"]
+        report.limit(f"{title}, first paint", result["first_paint_ms"] / 1000, 1.5, "s")
+        report.limit(f"{title}, main thread per update, p95", busy["p95"], 16, "ms", f" (median {busy['p50']:.1f})")
+        growth = heap["after"] / heap["before"]
+        note = f" ({heap['before']:.1f} MB, {heap['after']:.1f} MB after {result['seconds']} s)"
+        report.limit(f"{title}, memory after / before", growth, 1.1, "x", note)

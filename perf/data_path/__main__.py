@@ -12,7 +12,7 @@ from perf.data_path.load_rows import load
 from perf.data_path.row_report import Report
 
 ROWS = {"throughput": throughput, "long": long, "nutcracker": nutcracker, "idle": idle, "latency": latency}
-# Rows of the load generator and the flash tier. They run only if they are named.
+# Rows of the load generator and the flash module. They run only if they are named.
 OTHERS = {"load": load, "flash": flash}
 
 

@@ -90,25 +90,25 @@ def throughput(report: Report, binary: Path) -> None:
         for pipeline, least, cpu_limit in ((16, 0.70, 1.0), (1, 0.85, 9.0)):
             ratios, cpu = [], []
             for test in ("set", "get"):
-                ours, theirs, spent = [], [], {"direct": [], "through": []}
+                endpoint_results, competitor_results, spent = [], [], {"direct": [], "through": []}
                 for _ in range(ROUNDS):
-                    everything = CpuTime(lab)
-                    theirs.append(benchmark(*direct, test=test, pipeline=pipeline))
-                    spent["direct"].append(everything.spent())
-                    before, everything = proxy.metrics(), CpuTime(lab)
-                    ours.append(benchmark(*through, test=test, pipeline=pipeline))
-                    spent["through"].append(everything.spent())
+                    cpu_time = CpuTime(lab)
+                    competitor_results.append(benchmark(*direct, test=test, pipeline=pipeline))
+                    spent["direct"].append(cpu_time.spent())
+                    before, cpu_time = proxy.metrics(), CpuTime(lab)
+                    endpoint_results.append(benchmark(*through, test=test, pipeline=pipeline))
+                    spent["through"].append(cpu_time.spent())
                     after = proxy.metrics()
-                    used = after["cpu_seconds"] - before["cpu_seconds"]
-                    cpu.append(used * 1e6 / (answered(after) - answered(before)))
-                alone = [benchmark(*through, test=test, pipeline=pipeline, threads=1)]
-                report.fact(f"through the proxy by one client thread, -P {pipeline} {test}", alone, "/s")
-                report.fact(f"direct, -P {pipeline} {test}", theirs, "/s")
-                report.fact(f"through the proxy, -P {pipeline} {test}", ours, "/s")
+                    cpu_seconds = after["cpu_seconds"] - before["cpu_seconds"]
+                    cpu.append(cpu_seconds * 1e6 / (answered(after) - answered(before)))
+                single_thread = [benchmark(*through, test=test, pipeline=pipeline, threads=1)]
+                report.fact(f"through the proxy by one client thread, -P {pipeline} {test}", single_thread, "/s")
+                report.fact(f"direct, -P {pipeline} {test}", competitor_results, "/s")
+                report.fact(f"through the proxy, -P {pipeline} {test}", endpoint_results, "/s")
                 # On busy cores, rates depend on other processes; CPU time hardly does.
                 all_cpu = median(spent["direct"]) / median(spent["through"])
                 report.fact(f"CPU of client, shards and proxy, -P {pipeline} {test}, direct / through", [all_cpu], "x")
-                ratios.append(median(ours) / median(theirs))
+                ratios.append(median(endpoint_results) / median(competitor_results))
             for test, ratio in zip(("set", "get"), ratios, strict=True):
                 report.limit(f"-P {pipeline} {test}, through the proxy / direct", ratio, least, "x", at_least=True)
             report.limit(f"CPU of the proxy per request, -P {pipeline}", median(cpu), cpu_limit, "us")
@@ -116,7 +116,7 @@ def throughput(report: Report, binary: Path) -> None:
         lab.close()
 
 
-def of_long_values(*target: str, ratio: str) -> float:
+def long_value_rate(*target: str, ratio: str) -> float:
     """Return requests per second of ten connections with one request at a time each. All keys exist."""
     seconds = 1 if SMOKE else 4
     keys = ["--key-minimum=1", "--key-maximum=30", f"--data-size={LONG}", "--distinct-client-seed"]
@@ -134,17 +134,17 @@ def long(report: Report, binary: Path) -> None:
         proxy = endpoint(lab, lab.cluster(PORTS), binary)
         direct, through = ["-p", str(PORTS[0]), "--cluster-mode"], ["-p", str(ENDPOINT)]
         for test, ratio, least in (("set", "1:0", None), ("get", "0:1", 0.8)):
-            ours, theirs = [], []
+            endpoint_results, competitor_results = [], []
             for _ in range(ROUNDS):
-                theirs.append(of_long_values(*direct, ratio=ratio))
-                ours.append(of_long_values(*through, ratio=ratio))
-            report.fact(f"direct, {test} of 1 MB", theirs, "/s")
-            report.fact(f"through the proxy, {test} of 1 MB", ours, "/s")
-            reached = median(ours) / median(theirs)
+                competitor_results.append(long_value_rate(*direct, ratio=ratio))
+                endpoint_results.append(long_value_rate(*through, ratio=ratio))
+            report.fact(f"direct, {test} of 1 MB", competitor_results, "/s")
+            report.fact(f"through the proxy, {test} of 1 MB", endpoint_results, "/s")
+            median_ratio = median(endpoint_results) / median(competitor_results)
             if least is None:
-                report.fact(f"{test} of 1 MB, through the proxy / direct", [reached], "x")
+                report.fact(f"{test} of 1 MB, through the proxy / direct", [median_ratio], "x")
             else:
-                report.limit(f"{test} of 1 MB, through the proxy / direct", reached, least, "x", at_least=True)
+                report.limit(f"{test} of 1 MB, through the proxy / direct", median_ratio, least, "x", at_least=True)
         report.fact("memory of the proxy after that", [proxy.metrics()["rss_bytes"] / 1e6], "MB")
     finally:
         lab.close()
@@ -174,19 +174,19 @@ def nutcracker(report: Report, binary: Path) -> None:
         )
         wait_for(lambda: socket.create_connection((ADDRESS, 12960)).close() is None, "nutcracker")
         for test in ("set", "get"):
-            ours, theirs, spent = [], [], {"ours": [], "theirs": []}
+            endpoint_results, competitor_results, spent = [], [], {"ours": [], "theirs": []}
             for _ in range(ROUNDS):
-                everything = CpuTime(lab)
-                ours.append(benchmark("-h", ADDRESS, "-p", str(ENDPOINT), test=test, pipeline=16))
-                spent["ours"].append(everything.spent())
-                everything = CpuTime(lab)
-                theirs.append(benchmark("-h", ADDRESS, "-p", "12960", test=test, pipeline=16))
-                spent["theirs"].append(everything.spent())
-            report.fact(f"nutcracker, -P 16 {test}", theirs, "/s")
-            report.fact(f"our proxy, -P 16 {test}", ours, "/s")
+                cpu_time = CpuTime(lab)
+                endpoint_results.append(benchmark("-h", ADDRESS, "-p", str(ENDPOINT), test=test, pipeline=16))
+                spent["ours"].append(cpu_time.spent())
+                cpu_time = CpuTime(lab)
+                competitor_results.append(benchmark("-h", ADDRESS, "-p", "12960", test=test, pipeline=16))
+                spent["theirs"].append(cpu_time.spent())
+            report.fact(f"nutcracker, -P 16 {test}", competitor_results, "/s")
+            report.fact(f"our proxy, -P 16 {test}", endpoint_results, "/s")
             all_cpu = median(spent["theirs"]) / median(spent["ours"])
             report.fact(f"CPU of client, servers and proxy, -P 16 {test}, nutcracker / ours", [all_cpu], "x")
-            ratio = median(ours) / median(theirs)
+            ratio = median(endpoint_results) / median(competitor_results)
             report.limit(f"-P 16 {test}, our proxy / nutcracker", ratio, 2.0, "x", at_least=True)
     finally:
         lab.close()
@@ -194,7 +194,7 @@ def nutcracker(report: Report, binary: Path) -> None:
 
 def idle(report: Report, binary: Path) -> None:
     """Measure memory without clients and with ten thousand idle ones."""
-    wanted = 100 if SMOKE else 10_000
+    connection_count = 100 if SMOKE else 10_000
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     lab = Lab(ADDRESS)
@@ -202,7 +202,7 @@ def idle(report: Report, binary: Path) -> None:
     try:
         proxy = endpoint(lab, lab.cluster(PORTS), binary)
         before = proxy.metrics()["rss_bytes"]
-        for _ in range(min(wanted, hard - 200)):
+        for _ in range(min(connection_count, hard - 200)):
             connection = socket.create_connection((ADDRESS, ENDPOINT))
             connection.sendall(command("SET", "key", "value"))
             connections.append(connection)
@@ -210,17 +210,17 @@ def idle(report: Report, binary: Path) -> None:
             assert connection.recv(64) == b"+OK\r\n"
         time.sleep(2)
         metrics = proxy.metrics()
-        held = metrics["databases"][0]["connections"]
-        report.limit("idle connections held", held, min(wanted, hard - 200), "", at_least=True)
+        open_connections = metrics["databases"][0]["connections"]
+        report.limit("idle connections held", open_connections, min(connection_count, hard - 200), "", at_least=True)
         report.limit("memory without clients", before / 1e6, 25, "MB")
-        report.limit("memory per idle connection", (metrics["rss_bytes"] - before) / held / 1e3, 20, "kB")
+        report.limit("memory per idle connection", (metrics["rss_bytes"] - before) / open_connections / 1e3, 20, "kB")
     finally:
         for connection in connections:
             connection.close()
         lab.close()
 
 
-def paced(ports: list[int]) -> dict[str, float]:
+def paced_latencies(ports: list[int]) -> dict[str, float]:
     """Return P50 and P99 in microseconds. `ports[n]` serves the keys of shard n."""
     target = [f"{ADDRESS}:{port}" for port in ports]
     output = subprocess.run([PACE, str(RATE), "2", *target], capture_output=True, text=True, check=True).stdout
@@ -232,14 +232,14 @@ def latency(report: Report, binary: Path) -> None:
     lab = Lab(ADDRESS)
     try:
         endpoint(lab, lab.cluster(PORTS), binary)
-        direct, ours = [], []
+        direct, endpoint_results = [], []
         for _ in range(2 * ROUNDS):
-            direct.append(paced(PORTS))
-            ours.append(paced([ENDPOINT] * len(PORTS)))
+            direct.append(paced_latencies(PORTS))
+            endpoint_results.append(paced_latencies([ENDPOINT] * len(PORTS)))
         for name, limit in (("p50", 60), ("p99", 300)):
-            report.fact(f"direct {name}", [one[name] for one in direct], "us")
-            report.fact(f"through the proxy {name}", [one[name] for one in ours], "us")
-            added = median(one[name] for one in ours) - median(one[name] for one in direct)
+            report.fact(f"direct {name}", [sample[name] for sample in direct], "us")
+            report.fact(f"through the proxy {name}", [sample[name] for sample in endpoint_results], "us")
+            added = median(sample[name] for sample in endpoint_results) - median(sample[name] for sample in direct)
             report.limit(f"added {name} at {RATE:,}/s", added, limit, "us")
     finally:
         lab.close()

@@ -32,11 +32,11 @@ IN_RAM = 0.3
 """Share of the values that fit in RAM."""
 BYTES_PER_HOT_VALUE, BYTES_PER_COLD_KEY, BASE_BYTES = 150, 100, 4_000_000
 """Approximate bytes of RAM for keys, from which the memory limit is computed."""
-FROM_IDEAL = 3.0
+IDEAL_TOLERANCE = 3.0
 """Maximum distance of the hit ratio from the ideal, in percentage points."""
 ROUNDS = counted("TIER_ROUNDS", 3, 1)
 SECONDS = scaled(5, 1)
-SETTLING = scaled(60, 2)
+SETTLING_SECONDS = scaled(60, 2)
 """Maximum number of seconds until RAM holds the popular values."""
 BUILD = ["cargo", "build", "--quiet", "--release", "--locked", "-p", "load", "-p", "tier"]
 LOAD = ENGINE / "target" / "release" / "shardboard-load"
@@ -84,8 +84,8 @@ def tier(report: Report, directory: Path) -> None:
     try:
         cluster.start_console()
         cluster.start_agents()
-        places = _measure(report, cluster, SCATTERED)
-        through = {"direct": places["flash"], "endpoint": _endpoint(cluster, "flash")}
+        addresses = _measure(report, cluster, SCATTERED)
+        through = {"direct": addresses["flash"], "endpoint": _endpoint(cluster, "flash")}
         for hit, least in ENDPOINT_MIN_RATIOS.items():
             _compare_endpoint(report, through, hit, least)
         for data in OTHERS:
@@ -98,13 +98,13 @@ def tier(report: Report, directory: Path) -> None:
 
 def _measure(report: Report, cluster: LocalCluster, data: Data) -> dict[str, tuple[str, int]]:
     """Run all workloads with these data. Return the addresses of both databases."""
-    places = {name: _database(cluster, name, data.size) for name in ("ram", "flash")}
-    for place in places.values():
-        _fill(place, data)
+    addresses = {name: _database(cluster, name, data.size) for name in ("ram", "flash")}
+    for address in addresses.values():
+        _fill(address, data)
     for row in data.rows:
         for hit, least in row.min_ratios.items():
-            _compare(report, places, data, row, hit, least)
-    return places
+            _compare(report, addresses, data, row, hit, least)
+    return addresses
 
 
 def tier_memory(report: Report) -> None:
@@ -123,24 +123,26 @@ def _delete_all(cluster: LocalCluster) -> None:
 def _database(cluster: LocalCluster, name: str, size: int) -> tuple[str, int]:
     """Create a database. Return the address of its shard."""
     ram = BASE_BYTES + round(KEYS * (IN_RAM * (size + BYTES_PER_HOT_VALUE) + BYTES_PER_COLD_KEY)) * 16 // 15
-    whole = max(10 * ram // 9, 2 * KEYS * (size + 200)) + 2**26
-    sizes = {"bigstore": True, "bigstore_ram_size": max(ram, 2**24), "memory_size": whole} if name == "flash" else {}
+    memory_size = max(10 * ram // 9, 2 * KEYS * (size + 200)) + 2**26
+    sizes = (
+        {"bigstore": True, "bigstore_ram_size": max(ram, 2**24), "memory_size": memory_size} if name == "flash" else {}
+    )
     body = {"name": name, "memory_size": 0, "replication": False, "sharding": False, **sizes}
     body["data_internode_encryption"] = False  # it is also accessed directly
     uid = ok(cluster.api.post("/v1/bdbs", json=body))["uid"]
 
-    def active() -> bool:
+    def is_active() -> bool:
         status: str = ok(cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status"}))["status"]
         return status == "active"
 
-    cluster.wait_until(active, f"the database {name} did not become active", 120)
+    cluster.wait_until(is_active, f"the database {name} did not become active", 120)
     row = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))[0]
     return row["address"], row["port"]
 
 
 def _endpoint(cluster: LocalCluster, name: str) -> tuple[str, int]:
-    found = next(row for row in ok(cluster.api.get("/v1/bdbs")) if row["name"] == name)["endpoints"][0]
-    return found["addr"][0], found["port"]
+    endpoint = next(row for row in ok(cluster.api.get("/v1/bdbs")) if row["name"] == name)["endpoints"][0]
+    return endpoint["addr"][0], endpoint["port"]
 
 
 def _fill(place: tuple[str, int], data: Data) -> None:
@@ -152,16 +154,16 @@ def _fill(place: tuple[str, int], data: Data) -> None:
     with socket.create_connection(place) as connection:
         for packed, count in _packed(numbers, data.size):
             connection.sendall(packed)
-            waiting = len(b"+OK\r\n") * count
-            while waiting:
-                waiting -= len(connection.recv(65536))
+            bytes_pending = len(b"+OK\r\n") * count
+            while bytes_pending:
+                bytes_pending -= len(connection.recv(65536))
 
 
 def _packed(numbers: list[int], size: int) -> Iterator[tuple[bytes, int]]:
     value = b"x" * size
     for start in range(0, len(numbers), 1000):
-        some = numbers[start : start + 1000]
-        yield b"".join(hiredis.pack_command(("SET", f"{PREFIX}{number}", value)) for number in some), len(some)  # type: ignore[arg-type]
+        batch = numbers[start : start + 1000]
+        yield b"".join(hiredis.pack_command(("SET", f"{PREFIX}{number}", value)) for number in batch), len(batch)  # type: ignore[arg-type]
 
 
 def _compare(
@@ -173,19 +175,19 @@ def _compare(
     rates: dict[str, list[float]] = {"ram": [], "flash": []}
     share = []
     for _ in range(ROUNDS):
-        for name, place in places.items():
-            before = _accesses(place) if name == "flash" else (0, 0)
-            rates[name].append(_rate(place, data, row, width, SECONDS))
+        for name, address in places.items():
+            before = _accesses(address) if name == "flash" else (0, 0)
+            rates[name].append(_rate(address, data, row, width, SECONDS))
             if name == "flash":
-                share.append(_share(before, _accesses(place)))
+                share.append(_share(before, _accesses(address)))
     ratio = median(rates["flash"]) / median(rates["ram"])
     note = f" ({median(rates['flash']):,.0f} of {median(rates['ram']):,.0f} per second, {median(share):.1%} served from RAM)"
     report.minimum(f"{row.name}, {data.name}, {hit} from RAM: compared with all in RAM", ratio, minimum, "x", note)
     if row is GETS and HITS[hit] < 1:
-        ideal = lru.hit_ratio(*lru.gaussian(KEYS, width), _values_in_ram(places["flash"]))
-        note = f" ({median(share):.1%}, ideal {ideal:.1%})"
-        what = f"{row.name}, {data.name}, {hit} from RAM: below an ideal LRU with as many values"
-        report.limit(what, 100 * (ideal - median(share)), FROM_IDEAL, "points", note)
+        expected_ratio = lru.hit_ratio(*lru.gaussian(KEYS, width), _values_in_ram(places["flash"]))
+        note = f" ({median(share):.1%}, ideal {expected_ratio:.1%})"
+        title = f"{row.name}, {data.name}, {hit} from RAM: below an ideal LRU with as many values"
+        report.limit(title, 100 * (expected_ratio - median(share)), IDEAL_TOLERANCE, "points", note)
 
 
 def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit: str, minimum: float) -> None:
@@ -194,8 +196,8 @@ def _compare_endpoint(report: Report, places: Mapping[str, tuple[str, int]], hit
     _settle(places["direct"], data, row, width)
     rates: dict[str, list[float]] = {"direct": [], "endpoint": []}
     for _ in range(ROUNDS):
-        for name, place in places.items():
-            rates[name].append(_rate(place, data, row, width, SECONDS))
+        for name, address in places.items():
+            rates[name].append(_rate(address, data, row, width, SECONDS))
     ratio = median(rates["endpoint"]) / median(rates["direct"])
     note = f" ({median(rates['endpoint']):,.0f} of {median(rates['direct']):,.0f} per second)"
     report.minimum(
@@ -215,9 +217,9 @@ def _settle(place: tuple[str, int], data: Data, row: TierWorkload, width: float)
     with valkey.Valkey(*place) as shard:
         for first in range(middle - half, middle + half, 100):
             shard.mget([f"{PREFIX}{number}" for number in range(max(1, first), first + 100)])
-    until = time.monotonic() + SETTLING
+    deadline = time.monotonic() + SETTLING_SECONDS
     last = -1.0
-    while time.monotonic() < until:
+    while time.monotonic() < deadline:
         before = _accesses(place)
         _rate(place, data, row, width, SECONDS)
         share = _share(before, _accesses(place))
@@ -255,7 +257,9 @@ def _accesses(place: tuple[str, int]) -> tuple[int, int]:
     """Return the number of accesses to values in RAM and on flash."""
     with valkey.Valkey(*place) as shard:
         info: dict[str, int] = shard.info("tier")
-    return tuple(sum(info[f"tier_{kind}_{where}"] for kind in ("fetch", "write", "del")) for where in ("ram", "flash"))  # type: ignore[return-value]
+    return tuple(
+        sum(info[f"tier_{kind}_{tier_name}"] for kind in ("fetch", "write", "del")) for tier_name in ("ram", "flash")
+    )  # type: ignore[return-value]
 
 
 def _values_in_ram(place: tuple[str, int]) -> int:

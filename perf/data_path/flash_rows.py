@@ -1,4 +1,4 @@
-"""Measure the RAM of a server with the flash tier, the time of a replica's full sync, and the effect of misses on hot keys.
+"""Measure the RAM of a server with the flash module, the time of a replica's full sync, and the effect of misses on hot keys.
 
 The servers run without the product, with its settings. `python -m perf tier` measures throughput.
 """
@@ -28,15 +28,15 @@ PORT, REPLICA = 21985, 21986
 LOAD = Path(__file__).resolve().parents[2] / "engine/target/release/shardboard-load"
 MODULE = Path(__file__).resolve().parents[2] / "engine/target/release/libshardboard_tier.so"
 KEYS = int(os.environ.get("SHARDBOARD_BENCH_TIER_KEYS") or (30_000 if SMOKE else 1_000_000))
-COPIED = int(os.environ.get("SHARDBOARD_BENCH_TIER_RESYNC_MB") or (30 if SMOKE else 2000)) * 1000
+COPIED_BYTES = int(os.environ.get("SHARDBOARD_BENCH_TIER_RESYNC_MB") or (30 if SMOKE else 2000)) * 1000
 """Number of keys for the full sync."""
 SIZE = 1000
 IN_RAM = 0.3
-OF_A_HOT_KEY, OF_A_COLD_KEY, OF_NO_KEYS = 1150, 100, 4_000_000
+BYTES_OF_HOT_KEY, BYTES_OF_COLD_KEY, BYTES_WITHOUT_KEYS = 1150, 100, 4_000_000
 """Approximate bytes of RAM, for a limit that holds this share of the values."""
 SECONDS = 1 if SMOKE else 5
 ROUNDS = 1 if SMOKE else 2
-AS_THE_PRODUCT = ["--repl-diskless-sync", "yes", "--repl-diskless-load", "on-empty-db", "--rdbcompression", "no"]
+PRODUCT_OPTIONS = ["--repl-diskless-sync", "yes", "--repl-diskless-load", "on-empty-db", "--rdbcompression", "no"]
 PREFIX = "memtier-"
 
 
@@ -48,7 +48,7 @@ def flash(report: Report, _binary: Path) -> None:
 
 
 def ram_for(keys: int) -> int:
-    return OF_NO_KEYS + round(keys * (IN_RAM * OF_A_HOT_KEY + OF_A_COLD_KEY))
+    return BYTES_WITHOUT_KEYS + round(keys * (IN_RAM * BYTES_OF_HOT_KEY + BYTES_OF_COLD_KEY))
 
 
 def serve(lab: Lab, port: int, ram: int | None) -> valkey.Valkey:
@@ -58,15 +58,15 @@ def serve(lab: Lab, port: int, ram: int | None) -> valkey.Valkey:
         home = lab.directory / f"flash-{port}"
         tier = ["--loadmodule", str(MODULE), "--maxmemory", str(ram * 16 // 15)]
         tier += ["--tier.flash-path", str(home), "--tier.ram-limit", str(ram)]
-    lab.server(port, *AS_THE_PRODUCT, *tier)
+    lab.server(port, *PRODUCT_OPTIONS, *tier)
     return valkey.Valkey(ADDRESS, port)
 
 
 def run_load(port: int, *options: Any) -> dict[str, Any]:
     line = [LOAD, "-s", ADDRESS, "-p", port, "-t", 1, "-d", SIZE, "--hide-histogram", *options]
     line += ["-o", "/dev/null", "--json-out-file=/dev/stdout"]
-    told = subprocess.run([str(word) for word in line], capture_output=True, text=True, check=True).stdout
-    totals: dict[str, Any] = json.loads(told)["ALL STATS"]["Totals"]
+    output = subprocess.run([str(word) for word in line], capture_output=True, text=True, check=True).stdout
+    totals: dict[str, Any] = json.loads(output)["ALL STATS"]["Totals"]
     if totals["Errors"]:
         raise RuntimeError(f"{line}: {totals['Errors']}")
     return totals
@@ -74,8 +74,8 @@ def run_load(port: int, *options: Any) -> dict[str, Any]:
 
 def fill(port: int, keys: int) -> None:
     """Write every key once, as fast as possible."""
-    every = ["--key-minimum", 1, "--key-maximum", keys, "--key-pattern", "P:P", "--requests", "allkeys"]
-    run_load(port, "-c", 50, "--pipeline", 16, "--ratio", "1:0", *every)
+    options = ["--key-minimum", 1, "--key-maximum", keys, "--key-pattern", "P:P", "--requests", "allkeys"]
+    run_load(port, "-c", 50, "--pipeline", 16, "--ratio", "1:0", *options)
 
 
 def memory(report: Report) -> None:
@@ -83,20 +83,20 @@ def memory(report: Report) -> None:
     lab, ram = Lab(ADDRESS), ram_for(KEYS)
     try:
         server = serve(lab, PORT, ram)
-        empty = server.info("memory")["used_memory"]
+        empty_memory = server.info("memory")["used_memory"]
         fill(PORT, KEYS)
-        written = server.info("memory")["used_memory_peak"]
+        measured_peak = server.info("memory")["used_memory_peak"]
         report.limit(
             f"RAM while {KEYS / 1e6:g} M values of {SIZE} B are written: the most, of its limit",
-            written / (ram * 16 // 15),
+            measured_peak / (ram * 16 // 15),
             1.02,
             "x",
         )
-        report.fact("the same, of the limit at which values go", [written / ram], "x")
+        report.fact("the same, of the limit at which values go", [measured_peak / ram], "x")
         burst(server)
         peak = server.info("memory")["used_memory_peak"]
         report.limit(
-            "RAM after a burst of misses that must come back: the most, of its limit",
+            "RAM after a burst of misses that must be restored: the most, of its limit",
             peak / (ram * 16 // 15),
             1.02,
             "x",
@@ -105,19 +105,19 @@ def memory(report: Report) -> None:
         server.config_set("tier.ram-limit", 1)
         wait_for(lambda: server.info("tier")["tier_values_ram"] == 0, "all values on flash", 300)
         names = sum(len(f"{PREFIX}{number}") for number in range(1, KEYS + 1))
-        used = server.info("memory")["used_memory"] - empty
-        report.limit("RAM of a cold key beside its name", (used - names) / KEYS, 80, "B")
+        used_bytes = server.info("memory")["used_memory"] - empty_memory
+        report.limit("RAM of a cold key beside its name", (used_bytes - names) / KEYS, 80, "B")
     finally:
         lab.close()
 
 
 def burst(server: valkey.Valkey) -> None:
     """Promote values with MGET, a thousand keys in each packet."""
-    chosen, until = random.Random(1), time.monotonic() + SECONDS
-    while time.monotonic() < until:
+    rng, deadline = random.Random(1), time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
         pipeline = server.pipeline(transaction=False)
         for _ in range(10):
-            pipeline.mget([f"{PREFIX}{chosen.randint(1, KEYS)}" for _ in range(100)])
+            pipeline.mget([f"{PREFIX}{rng.randint(1, KEYS)}" for _ in range(100)])
         assert all(value is not None for values in pipeline.execute() for value in values)
 
 
@@ -130,26 +130,26 @@ def hot_keys(report: Report) -> None:
             fill(port, KEYS)
         width = IN_RAM / 2 * KEYS / NormalDist().inv_cdf(0.5 + 0.85 / 2)
         gauss = ["--key-minimum", 1, "--key-maximum", KEYS, "--key-pattern", "G:G", "--ratio", "0:1"]
-        wide = [*gauss, "-c", 50, "--key-stddev", width, "--distinct-client-seed", "--randomize"]
+        wide_options = [*gauss, "-c", 50, "--key-stddev", width, "--distinct-client-seed", "--randomize"]
         narrow = [*gauss, "-c", 1, "--key-stddev", KEYS * IN_RAM / 40, "--rate", 500, "--test-time", SECONDS]
         for _ in range(1 if SMOKE else 6):
-            run_load(REPLICA, *wide, "--test-time", SECONDS)  # until RAM holds the requested values
-        half = run_load(REPLICA, *wide, "--test-time", SECONDS)["Ops/sec"] / 2
-        found: dict[int, list[float]] = {PORT: [], REPLICA: []}
+            run_load(REPLICA, *wide_options, "--test-time", SECONDS)  # until RAM holds the requested values
+        half = run_load(REPLICA, *wide_options, "--test-time", SECONDS)["Ops/sec"] / 2
+        waits_by_port: dict[int, list[float]] = {PORT: [], REPLICA: []}
         for _ in range(ROUNDS):
-            for port, waits in found.items():
-                with beside(port, [*wide, "--rate", round(half / 50), "--test-time", SECONDS + 1]):
-                    waits.append(run_load(port, *narrow)["Percentile Latencies"]["p99.00"])
+            for port, wait_times in waits_by_port.items():
+                with background_load(port, [*wide_options, "--rate", round(half / 50), "--test-time", SECONDS + 1]):
+                    wait_times.append(run_load(port, *narrow)["Percentile Latencies"]["p99.00"])
         for port, name in ((PORT, "all in RAM"), (REPLICA, "on flash")):
-            report.fact(f"P99 of hot keys, {half:,.0f} requests a second beside, {name}", found[port], "ms")
-        ratio = median(found[REPLICA]) / median(found[PORT])
+            report.fact(f"P99 of hot keys, {half:,.0f} requests a second beside, {name}", waits_by_port[port], "ms")
+        ratio = median(waits_by_port[REPLICA]) / median(waits_by_port[PORT])
         report.limit("P99 of hot keys while 15 % of others miss: of all in RAM", ratio, 2, "x")
     finally:
         lab.close()
 
 
 @contextmanager
-def beside(port: int, options: list[Any]) -> Iterator[None]:
+def background_load(port: int, options: list[Any]) -> Iterator[None]:
     """Run a load at the same time."""
     thread = threading.Thread(target=run_load, args=(port, *options))
     thread.start()
@@ -161,14 +161,14 @@ def beside(port: int, options: list[Any]) -> Iterator[None]:
 
 def copies(report: Report) -> None:
     """Measure a replica's first full sync, alternating between both servers."""
-    took: dict[bool, list[float]] = {False: [], True: []}
+    durations: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(ROUNDS):
-        for on_flash, seconds in took.items():
-            seconds.append(copy(ram_for(COPIED) if on_flash else None))
+        for on_flash, seconds in durations.items():
+            seconds.append(copy(ram_for(COPIED_BYTES) if on_flash else None))
     for on_flash, name in ((False, "all in RAM"), (True, f"{IN_RAM:.0%} of it in RAM")):
-        report.fact(f"a replica's copy of {COPIED * SIZE / 1e6:g} MB, {name}", took[on_flash], "s")
+        report.fact(f"a replica's copy of {COPIED_BYTES * SIZE / 1e6:g} MB, {name}", durations[on_flash], "s")
     report.limit(
-        "a replica's copy of a server on flash: of all in RAM", median(took[True]) / median(took[False]), 1.5, "x"
+        "a replica's copy of a server on flash: of all in RAM", median(durations[True]) / median(durations[False]), 1.5, "x"
     )
 
 
@@ -176,18 +176,18 @@ def copy(ram: int | None) -> float:
     lab = Lab(ADDRESS)
     try:
         serve(lab, PORT, ram)
-        fill(PORT, COPIED)
+        fill(PORT, COPIED_BYTES)
         replica = serve(lab, REPLICA, ram)
-        began = time.monotonic()
+        start = time.monotonic()
         replica.replicaof(ADDRESS, PORT)
         wait_for(lambda: has_all(replica), "the copy", 600)
-        return time.monotonic() - began
+        return time.monotonic() - start
     finally:
         lab.close()
 
 
 def has_all(replica: valkey.Valkey) -> bool:
     try:
-        return bool(replica.info("replication")["master_link_status"] == "up" and replica.dbsize() == COPIED)
+        return bool(replica.info("replication")["master_link_status"] == "up" and replica.dbsize() == COPIED_BYTES)
     except valkey.exceptions.BusyLoadingError:
         return False

@@ -48,7 +48,7 @@ def run(*options: str, port: int = PORT) -> dict[str, Any]:
     return end
 
 
-def timed(work: Any) -> tuple[float, float]:
+def measure_times(work: Any) -> tuple[float, float]:
     """Return the result of `work` and the CPU time of its child process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = work()
@@ -64,23 +64,23 @@ def against_valkey_benchmark(report: Report) -> float:
         lab.server(PORT)
         for pipeline, count in ((1, 200_000), (16, 1_600_000)):
             for test, ratio in (("SET", "1:0"), ("GET", "0:1")):
-                ours, theirs, our_time, their_time = [], [], [], []
+                load_results, competitor_results, endpoint_cpu_times, competitor_cpu_times = [], [], [], []
                 for _ in range(ROUNDS):
                     options = ["-t", "2", "-c", "25", f"--pipeline={pipeline}", f"--ratio={ratio}", "-d", "32"]
                     options += ["-n", str(count // 50), "--key-minimum=1", "--key-maximum=100000"]
-                    rate, cpu = timed(lambda options=options: run(*options)["ops_per_second"])
-                    ours.append(rate)
-                    our_time.append(cpu / count * 1e6)
-                    rate, cpu = timed(lambda test=test, p=pipeline, n=count: valkey_benchmark(test, p, n))
-                    theirs.append(rate)
-                    their_time.append(cpu / count * 1e6)
-                report.fact(f"{test} -P {pipeline}, shardboard-load", ours, "requests/s")
-                report.fact(f"{test} -P {pipeline}, valkey-benchmark", theirs, "requests/s")
+                    rate, cpu = measure_times(lambda options=options: run(*options)["ops_per_second"])
+                    load_results.append(rate)
+                    endpoint_cpu_times.append(cpu / count * 1e6)
+                    rate, cpu = measure_times(lambda test=test, p=pipeline, n=count: valkey_benchmark(test, p, n))
+                    competitor_results.append(rate)
+                    competitor_cpu_times.append(cpu / count * 1e6)
+                report.fact(f"{test} -P {pipeline}, shardboard-load", load_results, "requests/s")
+                report.fact(f"{test} -P {pipeline}, valkey-benchmark", competitor_results, "requests/s")
                 name = f"{test} -P {pipeline}, shardboard-load / valkey-benchmark"
-                report.limit(f"{name}, rate", median(ours) / median(theirs), 1.0, "", at_least=True)
-                report.limit(f"{name}, processor time", median(our_time) / median(their_time), 1.0, "")
+                report.limit(f"{name}, rate", median(load_results) / median(competitor_results), 1.0, "", at_least=True)
+                report.limit(f"{name}, processor time", median(endpoint_cpu_times) / median(competitor_cpu_times), 1.0, "")
                 if (test, pipeline) == ("GET", 1):
-                    peak = median(ours)
+                    peak = median(load_results)
     finally:
         lab.close()
     return peak
@@ -115,9 +115,9 @@ def chosen_rate(report: Report, rate: float) -> None:
     try:
         lab.server(PORT)
         end = run("-t", "2", "-c", "25", f"--rate={rate:.0f}", "--test-time=5", "--key-maximum=100000")
-        off = abs(end["ops_per_second"] / round(rate) - 1) * 100
+        deviation = abs(end["ops_per_second"] / round(rate) - 1) * 100
         report.fact("chosen rate, half of the peak", [rate], "requests/s")
-        report.limit("the chosen rate, off by", off, 0.5, "%")
+        report.limit("the chosen rate, off by", deviation, 0.5, "%")
     finally:
         lab.close()
 
@@ -146,18 +146,18 @@ class Double(threading.Thread):
         while True:
             connection, _ = self.listener.accept()
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            waiting = b""
+            buffer = b""
             # The delay counts from the arrival of the request, not from the wake-up of this thread.
             connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
             while True:
                 data, notes, _, _ = connection.recvmsg(65536, 64)
                 if not data:
                     break
-                arrived = arrival(notes)
-                waiting += data
-                for _ in range(waiting.count(b"GET\r\n") or waiting.count(b"PING\r\n")):
-                    self.answer(connection, arrived, b"PING" in waiting)
-                waiting = b""
+                arrival_time = arrival(notes)
+                buffer += data
+                for _ in range(buffer.count(b"GET\r\n") or buffer.count(b"PING\r\n")):
+                    self.answer(connection, arrival_time, b"PING" in buffer)
+                buffer = b""
 
     def answer(self, connection: socket.socket, arrived: float, at_once: bool) -> None:
         """Answer after the next delay."""
@@ -173,15 +173,15 @@ class Double(threading.Thread):
 def known_delays(report: Report) -> None:
     """985 of 1,000 requests take 5 ms, 13 take 20 ms, and 2 take 80 ms."""
     kinds = [0.005] * 985 + [0.02] * 13 + [0.08] * 2
-    delays = [kinds[(place * 619) % 1000] for place in range(1000 * max(1, ROUNDS // 2))]
+    delays = [kinds[(index * 619) % 1000] for index in range(1000 * max(1, ROUNDS // 2))]
     double = Double(delays)
     double.start()
     end = run("-t", "1", "-c", "1", "--ratio=0:1", "-n", str(len(delays)), port=double.port)
     for name, share, key in (("P50", 0.5, "p50_us"), ("P99", 0.99, "p99_us"), ("P99.9", 0.999, "p999_us")):
-        truth = sorted(double.took)[int(share * len(double.took))] * 1e6
-        allowed = truth * 0.01 + 5
-        report.fact(f"{name} of known delays", [truth], "us")
-        report.limit(f"{name} of known delays, off by", abs(end[key] - truth), round(allowed, 1), "us")
+        expected_delay = sorted(double.took)[int(share * len(double.took))] * 1e6
+        tolerance = expected_delay * 0.01 + 5
+        report.fact(f"{name} of known delays", [expected_delay], "us")
+        report.limit(f"{name} of known delays, off by", abs(end[key] - expected_delay), round(tolerance, 1), "us")
 
 
 def stall(report: Report) -> None:
@@ -231,7 +231,7 @@ class Prober(threading.Thread):
 
 def killed_primary(report: Report) -> None:
     """Kill a primary during the run. Its replica is promoted by an election of the engine."""
-    off, late = [], []
+    errors_ms, late = [], []
     for _ in range(max(1, ROUNDS // 2)):
         lab = Lab(ADDRESS)
         try:
@@ -245,22 +245,22 @@ def killed_primary(report: Report) -> None:
             prober.start()
             line = [str(BINARY), "-s", ADDRESS, "-p", str(PRIMARIES[1]), "--cluster-mode", "--live-lines=-"]
             line += ["-t", "1", "-c", "4", "--rate=4000", "--test-time=8", "--key-maximum=100000", "--hide-histogram"]
-            began = time.monotonic()
+            start = time.monotonic()
             with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
                 assert process.stdout is not None
                 for text in process.stdout:
                     message = json.loads(text)
                     if message.get("t") == 1:
                         lab.processes[0].send_signal(signal.SIGKILL)
-            late.append(time.monotonic() - began - 8)
+            late.append(time.monotonic() - start - 8)
             prober.running = False
             prober.join()
             shard = f"{ADDRESS}:{PRIMARIES[0]}"
             outages = [outage["seconds"] for outage in message["outages"] if outage["shard"] == shard]
-            told = max(outages, default=0.0)
-            off.append(abs(told - prober.gap()) * 1000)
+            reported_ms = max(outages, default=0.0)
+            errors_ms.append(abs(reported_ms - prober.gap()) * 1000)
         finally:
             lab.close()
-    report.fact("account of an outage, off from a prober's", off, "ms")
-    report.limit("the same, worst", max(off), 50, "ms")
+    report.fact("account of an outage, off from a prober's", errors_ms, "ms")
+    report.limit("the same, worst", max(errors_ms), 50, "ms")
     report.limit("the run with it ended late by", max(late), 2, "s")

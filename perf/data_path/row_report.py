@@ -11,12 +11,15 @@ class Report:
 
     def fact(self, name: str, values: list[float], unit: str) -> None:
         """Report a number without a limit: the median and all values."""
-        spread = " ".join(f"{value:,.2f}" for value in values)
-        print(f"      {name}: {median(values):,.2f} {unit}  ({spread})", flush=True)
+        values_text = " ".join(f"{value:,.2f}" for value in values)
+        print(f"      {name}: {median(values):,.2f} {unit}  ({values_text})", flush=True)
 
     def limit(self, name: str, value: float, limit: float, unit: str, *, at_least: bool = False) -> None:
         """Report a number with a limit."""
-        kept = value >= limit if at_least else value <= limit
-        self.missed += not kept
-        sign = ">=" if at_least else "<="
-        print(f"{'ok  ' if kept else 'MISS'}  {name}: {value:,.3f} {unit} (limit {sign} {limit:,})", flush=True)
+        is_met = value >= limit if at_least else value <= limit
+        self.missed += not is_met
+        comparison_sign = ">=" if at_least else "<="
+        print(
+            f"{'ok  ' if is_met else 'MISS'}  {name}: {value:,.3f} {unit} (limit {comparison_sign} {limit:,})",
+            flush=True,
+        )

@@ -25,7 +25,7 @@ class ClientRecord:
 
     def between(self, first: float, last: float) -> "ClientLatencies":
         """Return the latencies of the requests that were due in this time (Unix seconds)."""
-        return ClientLatencies(sorted(took for due, took in self._samples if first <= due < last))
+        return ClientLatencies(sorted(latency for due, latency in self._samples if first <= due < last))
 
     def per_second(self) -> float:
         """Return the average number of requests per second."""

@@ -43,18 +43,18 @@ class Client:
     def execute(self, command: str, key: str, *argv: str) -> Any:
         """Return the reply. Raises the server's error unless it is a redirection."""
         slot = slots.slot_of(key)
-        place, asking = self.places.get(slot, self._home), False
+        address, is_asking = self.places.get(slot, self._home), False
         for _ in range(REDIRECTIONS):
-            if asking:
-                self._exchange(place, "ASKING")
-            reply = self._exchange(place, command, key, *argv)
-            kind, _, where = str(reply).partition(" ") if isinstance(reply, hiredis.ReplyError) else ("", "", "")
+            if is_asking:
+                self._exchange(address, "ASKING")
+            reply = self._exchange(address, command, key, *argv)
+            kind, _, address_text = str(reply).partition(" ") if isinstance(reply, hiredis.ReplyError) else ("", "", "")
             if kind not in ("MOVED", "ASK"):
                 break
-            host, _, port = where.rpartition(" ")[2].rpartition(":")
-            place, asking = (host, int(port)), kind == "ASK"
-            if not asking:
-                self.places[slot] = place
+            host, _, port = address_text.rpartition(" ")[2].rpartition(":")
+            address, is_asking = (host, int(port)), kind == "ASK"
+            if not is_asking:
+                self.places[slot] = address
         if isinstance(reply, hiredis.ReplyError):
             raise reply
         return reply
@@ -65,7 +65,7 @@ class Client:
         connection, reader = self._open[place]
         connection.sendall(hiredis.pack_command(argv))  # type: ignore[arg-type]  # its stub knows one-element tuples only
         while (reply := reader.gets()) is False:
-            reader.feed(connection.recv(65536) or _ended(place))
+            reader.feed(connection.recv(65536) or _raise_closed(place))
         return reply
 
 
@@ -77,34 +77,34 @@ def value_of(number: int) -> str:
 def main() -> None:
     host, port, keys = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     client = Client((host, port))
-    choice = random.Random(SEED)
+    rng = random.Random(SEED)
     samples: list[tuple[float, float]] = []
     errors: list[str] = []
-    wrong = 0
-    written: dict[str, int] = {}
+    error_count = 0
+    expected: dict[str, int] = {}
     number = 0
-    begun = time.time()
+    start = time.time()
     print("ready", flush=True)
     while not select.select([sys.stdin], [], [], 0)[0]:
-        due = begun + number / RATE
+        due = start + number / RATE
         time.sleep(max(0.0, due - time.time()))
         number += 1
         try:
             if number % 2:
-                chosen = choice.randrange(keys)
-                wrong += client.execute("GET", f"key:{chosen}") != value_of(chosen)
+                key_number = rng.randrange(keys)
+                error_count += client.execute("GET", f"key:{key_number}") != value_of(key_number)
             else:
-                mine = f"own:{choice.randrange(WRITTEN)}"
-                client.execute("SET", mine, str(number))
-                written[mine] = number
+                key = f"own:{rng.randrange(WRITTEN)}"
+                client.execute("SET", key, str(number))
+                expected[key] = number
         except (hiredis.ReplyError, OSError) as error:
             errors.append(f"{type(error).__name__}: {error}")
         samples.append((due, time.time() - due))
-    wrong += sum(int(client.execute("GET", key) or -1) != number for key, number in written.items())
-    json.dump({"samples": samples, "errors": errors, "wrong": wrong}, sys.stdout)
+    error_count += sum(int(client.execute("GET", key) or -1) != number for key, number in expected.items())
+    json.dump({"samples": samples, "errors": errors, "wrong": error_count}, sys.stdout)
 
 
-def _ended(place: HostPort) -> bytes:
+def _raise_closed(place: HostPort) -> bytes:
     raise ConnectionError(f"{place[0]}:{place[1]} closed the connection")
 
 

@@ -53,27 +53,30 @@ class OpenLoopLoad:
 
     def run_at_rate(self, rate: float) -> None:
         """Send `rate` requests per second until the input ends."""
-        begun, running = time.time(), True
-        while running:
-            while (due := begun + self._number / rate) <= time.time():
+        start, is_running = time.time(), True
+        while is_running:
+            while (due := start + self._number / rate) <= time.time():
                 self._send(due, self._choice.randrange(WRITTEN))
-            running = self._receive(due - time.time())
+            is_running = self._receive(due - time.time())
 
     def run_saturated(self) -> None:
         """Send as many requests as possible until the input ends."""
-        by_shard = {shard: [place for place, one in enumerate(self._by_key) if one is shard] for shard in self._by_key}
-        running = True
-        while running:
-            for shard, places in by_shard.items():
+        by_shard = {
+            shard: [number for number, connection in enumerate(self._by_key) if connection is shard]
+            for shard in self._by_key
+        }
+        is_running = True
+        while is_running:
+            for shard, numbers in by_shard.items():
                 if not shard.owed:
-                    self._send(time.time(), self._choice.choice(places))
-            running = self._receive(TIMEOUT_SECONDS)
+                    self._send(time.time(), self._choice.choice(numbers))
+            is_running = self._receive(TIMEOUT_SECONDS)
 
     def count_wrong_keys(self) -> int:
         """Return how many keys do not have their last acknowledged value."""
         while any(shard.owed for shard in self._by_connection.values()):
             self._receive(TIMEOUT_SECONDS)
-        return sum(self._client.execute("GET", _key(place)) != value for place, value in self._written.items())
+        return sum(self._client.execute("GET", _key(number)) != value for number, value in self._written.items())
 
     def _send(self, due: float, place: int) -> None:
         self._number += 1
@@ -85,29 +88,29 @@ class OpenLoopLoad:
 
     def _receive(self, seconds: float) -> bool:
         """Process replies. Return False if the input has ended."""
-        running = True
+        is_running = True
         for number, _ in self._poll.poll(max(0.0, seconds)):
             if number == sys.stdin.fileno():
-                running = False
+                is_running = False
                 self._poll.unregister(number)
                 continue
             shard = self._by_connection[number]
-            received = shard.connection.recv(65536)
-            if not received:
+            data = shard.connection.recv(65536)
+            if not data:
                 raise ConnectionError("a shard closed the connection")
-            shard.reader.feed(received)
+            shard.reader.feed(data)
             now = time.time()
             while (reply := shard.reader.gets()) is not False:
                 self._take(shard, reply, now)
-        return running
+        return is_running
 
     def _take(self, shard: ShardConnection, reply: Any, now: float) -> None:
-        due, place, value = shard.owed.popleft()
+        due, address, value = shard.owed.popleft()
         self.samples.append((due, now - due))
         if isinstance(reply, hiredis.ReplyError):
             self.errors.append(str(reply))
         elif value:
-            self._written[place] = value
+            self._written[address] = value
 
 
 def _key(place: int) -> str:

@@ -32,17 +32,17 @@ class Report:
 
     def limit(self, what: str, value: float, limit: float, unit: str, note: str = "") -> None:
         """Report a value that must be at most `limit`."""
-        holds = value <= limit
-        self.missed += not holds
+        is_met = value <= limit
+        self.missed += not is_met
         self.figures.append(Figure(what, value, unit, is_maximum=True))
-        self._say(f"{'ok  ' if holds else 'MISS'}  {what}: {value:.3g} {unit} (limit {limit:g} {unit}){note}")
+        self._say(f"{'ok  ' if is_met else 'MISS'}  {what}: {value:.3g} {unit} (limit {limit:g} {unit}){note}")
 
     def minimum(self, what: str, value: float, limit: float, unit: str, note: str = "") -> None:
         """Report a value that must be at least `limit`."""
-        holds = value >= limit
-        self.missed += not holds
+        is_met = value >= limit
+        self.missed += not is_met
         self.figures.append(Figure(what, value, unit, is_maximum=False))
-        self._say(f"{'ok  ' if holds else 'MISS'}  {what}: {value:.3g} {unit} (at least {limit:g} {unit}){note}")
+        self._say(f"{'ok  ' if is_met else 'MISS'}  {what}: {value:.3g} {unit} (at least {limit:g} {unit}){note}")
 
     def fact(self, what: str, values: list[float], unit: str) -> None:
         """Report median and range of values without a limit."""

@@ -36,28 +36,28 @@ class Writer:
         clients = [client(*server) for server in self.servers]
         number = 0
         while not self.stopping.wait(PAUSE):
-            key, sent = f"{{{self.tag}}}:{id(self)}:{number}", time.monotonic()
+            key, sent_at = f"{{{self.tag}}}:{id(self)}:{number}", time.monotonic()
             try:
                 clients[0].set(key, key)
             except ValkeyError as error:
                 # A short silence of an overloaded machine does not count as refused, nor does a redirection by a replica.
                 if not isinstance(error, valkey.TimeoutError) and not str(error).startswith("MOVED"):
-                    self.refused.append((sent, f"{type(error).__name__}: {error}"))
+                    self.refused.append((sent_at, f"{type(error).__name__}: {error}"))
                 clients.reverse()
             else:
-                self.acknowledged.append((sent, time.monotonic(), key))
+                self.acknowledged.append((sent_at, time.monotonic(), key))
                 number += 1
         for each in clients:
             each.close()
 
     def recovered_at(self, moment: float) -> float | None:
         """Return when the first write sent after `moment` was acknowledged; None if none was."""
-        return next((at for sent, at, _ in list(self.acknowledged) if sent > moment), None)
+        return next((replied_at for sent_at, replied_at, _ in list(self.acknowledged) if sent_at > moment), None)
 
     def longest_wait(self, moment: float) -> float:
         """Return the longest time between two acknowledged writes since `moment`."""
-        moments = [at for sent, at, _ in self.acknowledged if sent > moment]
-        return max((later - earlier for earlier, later in pairwise(moments)), default=0.0)
+        times = [replied_at for sent_at, replied_at, _ in self.acknowledged if sent_at > moment]
+        return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
 
     def missing(self) -> int:
         """Return how many acknowledged writes no shard has."""
@@ -67,10 +67,10 @@ class Writer:
             try:
                 if reader.info("replication")["role"] != "master":
                     continue
-                found = 0
+                count = 0
                 for start in range(0, len(keys), BATCH):
-                    found += sum(value is not None for value in reader.mget(keys[start : start + BATCH]))
-                return len(keys) - found
+                    count += sum(value is not None for value in reader.mget(keys[start : start + BATCH]))
+                return len(keys) - count
             except ValkeyError:
                 continue
             finally:
