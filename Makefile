@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
-# The engine that the setup linked comes first; rustup's cargo last, for shells without a profile that sets PATH.
+# The engine that the setup copied comes first; rustup's cargo last, for shells without a profile that sets PATH.
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
 export CARGO_NET_RETRY ?= 10
 
@@ -39,7 +39,7 @@ demo: setup ## Run a console, three agents and a database with traffic; Ctrl-C s
 	@exec $(bin)/shardboard demo
 
 .PHONY: wheel
-wheel: setup ## Build one file for `pip install` with web UI, proxy, load generator and flash tier, in dist/
+wheel: setup ## Build one file for `pip install` with web UI, proxy, load generator and flash module, in dist/
 	@$(bin)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
 
@@ -82,7 +82,7 @@ help-quarantine: ## List the tests that fail at random for unknown reasons
 	@grep --recursive --line-number --after-context 1 "mark.quarantine(" backend/tests --include '*.py' || echo "None."
 
 .PHONY: test-engine
-test-engine: proxy ## Test proxy, load generator and flash tier with real Valkey processes
+test-engine: proxy ## Test proxy, load generator and flash module with real Valkey processes
 	@$(if $(ALL),export SHARDBOARD_THOROUGH=1;) $(cargo) test --release --locked --no-fail-fast --lib --bins --tests $(timed) -- --test-threads 6 -Z unstable-options --report-time
 
 .PHONY: simulate
@@ -90,14 +90,14 @@ simulate: setup-tests ## Simulate the proxy's worker with clients, shards and fa
 	@SHARDBOARD_SIMULATION=0..10000 $(cargo) test --quiet --release --locked --package proxy --lib simulation
 
 .PHONY: test-chaos
-test-chaos: proxy ## Short tests of client libraries while shards and proxies fail, and of the flash tier against a plain server
+test-chaos: proxy ## Short tests of client libraries while shards and proxies fail, and of the flash module against a plain server
 	@$(if $(ALL),SHARDBOARD_KILLS=50) $(bin)/pytest --quiet engine/testkit/chaos engine/tier
 	@$(bin)/python engine/testkit/chaos --short --seed 1
 	@$(if $(ALL),$(bin)/python engine/testkit/conformance/reply_injection.py --check)
 	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 
 .PHONY: torture
-torture: setup-tests ## Compare the flash tier with a plain server, random commands for hours
+torture: setup-tests ## Compare the flash module with a plain server, random commands for hours
 	@$(bin)/python engine/tier/oracle --rounds 1000
 
 .PHONY: chaos
@@ -116,7 +116,7 @@ test-older: proxy ## Test creation, failover and resharding with the distributio
 .PHONY: test-store
 test-store: workers := 2
 test-store: proxy ## Run the backend tests that depend on the store on a private PostgreSQL
-	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "$(if $(ALL),store or store_in_all,store and $(quick))" \
+	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "$(if $(ALL),store or store_in_all,store and not store_in_all and $(quick))" \
 	  $(if $(ALL),--thorough,--one-of-each -k "not every_step and not KilledConsole")
 
 .PHONY: test-page

@@ -1,4 +1,4 @@
-# Engine: the best available Valkey, linked into .venv/bin, where Shardboard looks first. Sourced by scripts/setup.
+# Engine: the best available Valkey, copied into .venv/bin, where Shardboard looks first. Sourced by scripts/setup.
 
 # The first release with all required fixes of 9.1. An installed engine of this version or newer is used as it is.
 best_valkey=9.1.2
@@ -11,7 +11,7 @@ version_of() {
   "$1" --version 2>/dev/null | grep -o '\(v=\| \)[0-9][0-9.]*' | head -n 1 | tr -d 'v= ' || true
 }
 
-# on_system PROGRAM: print the path of the program installed on this machine, ignoring links in .venv/bin.
+# on_system PROGRAM: print the path of the program installed on this machine, ignoring copies in .venv/bin.
 on_system() {
   PATH=$(printf '%s' "$PATH" | tr ':' '\n' | grep -vFx "$PWD/.venv/bin" | paste -sd :) command -v "$1"
 }
@@ -52,16 +52,19 @@ engine_packages() {
   [[ -e /usr/include/openssl/ssl.h ]] || echo libssl-dev
 }
 
-link_engine() {
-  local program
-  for program in "${engine_programs[@]}"; do ln --symbolic --force --no-target-directory "$1/$program" ".venv/bin/$program"; done
-}
-
-unlink_engine() {
+# copy_engine DIRECTORY: copy the programs into .venv/bin, unless they are there. Copies, because the cache of root is in /root, from
+# which the system user of an agent cannot run them.
+copy_engine() {
   local program
   for program in "${engine_programs[@]}"; do
-    if [[ -L .venv/bin/$program ]]; then rm ".venv/bin/$program"; fi
+    if [[ -L .venv/bin/$program ]] || ! cmp --quiet "$1/$program" ".venv/bin/$program"; then
+      install --mode 755 "$1/$program" .venv/bin/
+    fi
   done
+}
+
+remove_engine() {
+  rm -f "${engine_programs[@]/#/.venv/bin/}"
 }
 
 # failed_lately: whether a build failed within the last day, so that it is not repeated at every start.
@@ -78,7 +81,7 @@ wants_build() {
 set_up_engine() {
   local folder
   if system_valkey "$best_valkey"; then
-    unlink_engine
+    remove_engine
     return
   fi
   if wants_build; then
@@ -92,9 +95,9 @@ set_up_engine() {
   fi
   # An older built engine is better than the distribution's.
   if folder=$(built_engine 0); then
-    if [[ $(readlink .venv/bin/valkey-server || true) != "$folder/valkey-server" ]]; then link_engine "$folder"; fi
+    copy_engine "$folder"
     return
   fi
-  unlink_engine
+  remove_engine
   system_valkey "$oldest_valkey" || install_packages valkey-server valkey-tools
 }

@@ -4,6 +4,9 @@
 export PIP_RETRIES=${PIP_RETRIES:-10} CARGO_NET_RETRY=${CARGO_NET_RETRY:-10}
 export npm_config_fetch_retries=${npm_config_fetch_retries:-5}
 
+# With NODE_ENV=production, npm would leave out the tools that build the web UI, and with another value vite would build it for debugging.
+unset NODE_ENV
+
 # again COMMAND... : retry up to two times, because not all of these tools repeat an interrupted download.
 again() {
   local pause
@@ -73,10 +76,11 @@ install_uv() {
 set_up_node() {
   local hash
   hash=$(hash_of package.json frontend/package.json e2e/package.json engine/testkit/chaos/clients/package.json package-lock.json)
-  if is_current node_modules/stamp-npm "$hash"; then return 0; fi
+  # An installation without the build tools, for example by a plain `npm ci` in production mode, is repeated.
+  if [[ -x node_modules/.bin/vite ]] && is_current node_modules/stamp-npm "$hash"; then return 0; fi
   require_node
   # No package needs its install script, so none may run.
-  step "Installing npm packages" again npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+  step "Installing npm packages" again npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   printf '%s' "$hash" >node_modules/stamp-npm
 }
 
@@ -107,7 +111,7 @@ build_proxy() {
     && -f engine/target/release/libshardboard_tier.so ]] && is_current engine/target/stamp-proxy "$hash"; then return 0; fi
   require_rust
   if [[ $tests == yes ]]; then take_crates; fi
-  step "Building the endpoint proxy, the load generator and the flash tier" \
+  step "Building the endpoint proxy, the load generator and the flash module" \
     cargo build --manifest-path engine/Cargo.toml --target-dir engine/target --release --locked \
     --package proxy --package load --package tier
   printf '%s' "$hash" >engine/target/stamp-proxy
