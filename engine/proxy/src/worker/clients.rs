@@ -31,11 +31,19 @@ pub struct Clients {
     /// Clients with output that is held back briefly, so that more can be added.
     pub deferred: Vec<Id>,
     /// Clients that have closed their sending side, and have pending requests.
-    pub half_closed: Vec<Id>,
+    pub half_closed: Vec<HalfClosed>,
     /// Number of rounds in which output was held back.
     pub deferrals: u32,
     /// Parser of all clients without an incomplete request.
     pub parser: RequestParser,
+}
+
+/// A client that has closed its sending side, and has pending requests.
+pub struct HalfClosed {
+    pub id: Id,
+    /// The oldest pending request if it may wait for an event: its number, and the time since which
+    /// all earlier replies have been written.
+    pub blocking: Option<(u32, u64)>,
 }
 
 impl Clients {

@@ -48,10 +48,9 @@ impl Output {
         self.expected.len()
     }
 
-    /// Returns the time at which the oldest pending request arrived if it may wait for an event.
-    pub fn blocking_since(&self) -> Option<u64> {
-        let oldest = self.expected.front().filter(|oldest| oldest.class == Class::Blocking);
-        oldest.map(|oldest| oldest.arrived)
+    /// Returns the number of the oldest pending request if it may wait for an event.
+    pub fn blocking_request(&self) -> Option<u32> {
+        self.expected.front().filter(|oldest| oldest.class == Class::Blocking).map(|_| self.first)
     }
 
     /// Whether there is data to write.

@@ -6,6 +6,7 @@ use crate::command_index::UNKNOWN;
 use crate::poll::{Interest, Ready};
 use crate::stats::Failure;
 use crate::worker::Worker;
+use crate::worker::clients::HalfClosed;
 use crate::worker::clients::client::Client;
 use crate::worker::types::request::Flow;
 use resp::{Limits, ProtocolError, encode};
@@ -58,7 +59,7 @@ impl Worker {
         }
         // It may still read the replies to its requests, some of which may not have been handled yet.
         self.set_interest(id, |interest| *interest = Interest { hangup: false, ..*interest });
-        self.clients.half_closed.push(id);
+        self.clients.half_closed.push(HalfClosed { id, blocking: None });
     }
 
     fn read_client(&mut self, id: Id) {
@@ -92,20 +93,27 @@ impl Worker {
         client.closing = true;
         self.set_interest(id, |interest| *interest = Interest { read: false, hangup: false, ..*interest });
         self.clients.mark_dirty(id);
-        self.clients.half_closed.push(id);
+        self.clients.half_closed.push(HalfClosed { id, blocking: None });
     }
 
     /// Closes clients that have closed their sending side and wait for an event. They cannot be
     /// distinguished from clients that have closed the connection, and the event must not be lost
     /// with them. A shard answers requests that need not wait within the grace time.
     pub fn close_half_closed(&mut self) {
-        for id in std::mem::take(&mut self.clients.half_closed) {
+        let now = self.upstream.io.now;
+        for HalfClosed { id, blocking } in std::mem::take(&mut self.clients.half_closed) {
             let Some(client) = self.clients.arena.get(id) else { continue };
-            match client.output.blocking_since() {
-                Some(since) if since + GRACE < self.upstream.io.now => self.close_client(id),
-                Some(_) => self.clients.half_closed.push(id),
+            // The request may have been handled long after it was received, and replies to earlier
+            // ones may not have been written yet.
+            let blocking = client.output.blocking_request().map(|number| match blocking {
+                Some((oldest, since)) if oldest == number && !client.output.has_some() => (number, since),
+                _ => (number, now),
+            });
+            match blocking {
+                Some((_, since)) if since + GRACE < now => self.close_client(id),
+                Some(_) => self.clients.half_closed.push(HalfClosed { id, blocking }),
                 // One of the requests that have not been handled may block.
-                None if client.paused => self.clients.half_closed.push(id),
+                None if client.paused => self.clients.half_closed.push(HalfClosed { id, blocking }),
                 None => {}
             }
         }
