@@ -130,7 +130,9 @@ test('changing the internal password does not affect clients', { tag: '@slow' },
   await dialog.getByRole('button', { name: 'Change password' }).click();
   await expect(dialog).toBeHidden();
   await expect
-    .poll(async () => (await (await api.get('/v1/logs')).text()).includes('forgot'))
+    .poll(async () =>
+      (await (await api.get('/v1/logs')).text()).includes('bdb_admin_password_reset'),
+    )
     .toBe(true);
   expect(run(line, 'GET', 'kept')).toBe('yes');
 });

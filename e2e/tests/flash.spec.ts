@@ -40,7 +40,7 @@ test('a database on flash is created, filled beyond its RAM, and shows its hit r
   });
   await expect(database.figure('Flash read latency', 'P99', 'last')).toHaveText(/^[\d.]+$/);
   await database.chart('RAM hit ratio').scrollIntoViewIfNeeded();
-  await expect(database.figure('RAM hit ratio', 'All', 'last')).toHaveText(/^\d\d(\.\d+)?\s%$/);
+  await expect(database.figure('RAM hit ratio', 'All', 'last')).toHaveText(/^\d\d(\.\d+)?%$/);
   await expect
     .poll(async () => {
       const reply = await api.get(`/v1/bdbs/stats/${uid}?interval=1sec`);
@@ -58,7 +58,7 @@ test('a database on flash is created, filled beyond its RAM, and shows its hit r
   await page.getByLabel('Color by').selectOption({ label: 'RAM hit ratio' });
   const [shard] = await shardsOf(api, uid);
   const cell = page.getByRole('button', { name: new RegExp(`^redis:${shard?.uid}\\b`) }).first();
-  await expect(cell).toContainText(/\d\s%/);
+  await expect(cell).toContainText(/\d%/);
   await examine(page, 'shards-flash');
   await cell.click();
   const panel = page.getByRole('dialog');
@@ -75,6 +75,6 @@ test('a database on flash is created, filled beyond its RAM, and shows its hit r
 
   await page.goto('/databases');
   const row = page.getByRole('row').filter({ hasText: 'mostly-cold' });
-  await expect(row.getByText(/^\d\d(\.\d+)?\s%$/)).toBeVisible();
+  await expect(row.getByText(/^\d\d(\.\d+)?%$/)).toBeVisible();
   await examine(page, 'databases-flash');
 });

@@ -16,8 +16,8 @@ ALL_ON_FLASH = {"ram-limit": 1, "min-value": 64, "segment-size": 65536}
 """Settings that demote every possible value at once. Small segments are compacted continuously."""
 
 APPEND_ONLY = ("--appendonly", "yes", "--appendfsync", "no")
-"""Options of servers whose file must contain each acknowledged write when they are killed. With "everysec", the engine replies before
-it writes to the file if the previous fsync takes long.
+"""Options of servers whose file must contain each acknowledged write when they are killed. With "everysec", the engine
+replies before it writes to the file if the previous fsync takes long.
 """
 
 
