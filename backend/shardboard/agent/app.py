@@ -83,7 +83,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     rate = ProbeRate()
     proxy = ProxyProcess(settings, supervisor.engine_id, rate)
     loads = LoadGenerators(settings)
-    renewal.add_server(proxy.reapply)
+    renewal.add_server(proxy.reload_certificate)
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy, rate, settings.address)
     drills = Drills(supervisor, sampler, proxy, settings.address)
     firewall = PeerFirewall(supervisor, settings.address)
@@ -226,7 +226,8 @@ def run_agent(settings: AgentSettings) -> int:
 
 async def _serve(settings: AgentSettings, identity: AgentIdentity, facts: NodeFacts) -> None:
     port = AgentPort(identity)
-    app = create_app(settings, CertificateRenewal(identity, port))
+    renewal = CertificateRenewal(identity, port)
+    app = create_app(settings, renewal)
     config = http_server.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: port.context)
-    enrollment = asyncio.create_task(stay_enrolled(settings, identity, facts, port))
+    enrollment = asyncio.create_task(stay_enrolled(settings, identity, facts, renewal))
     await http_server.serve([config], stopping=app.state.sampler.close, watch=enrollment)

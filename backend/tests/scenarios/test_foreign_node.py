@@ -136,8 +136,8 @@ def _epoch_alarms(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:
 
 
 def _alarms_of_type(cluster: LocalCluster, uid: int, type_: str) -> list[dict[str, Any]]:
-    events = ok(cluster.api.get("/v1/logs", params={"type": type_}))
-    return [event for event in events if event["type"] == type_ and event.get("bdb_uid") == uid]
+    events = ok(cluster.api.get("/v1/logs", params={"bdb_uid": uid}))
+    return [event for event in events if event["type"] == type_]
 
 
 def _all_writes_succeed(client: valkey.ValkeyCluster) -> bool:

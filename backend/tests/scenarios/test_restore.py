@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import valkey
 from backend.tests.scenarios import database_helpers
@@ -61,7 +62,7 @@ def restore(cluster: LocalCluster) -> None:
 
 @contextmanager
 def restored_store(cluster: LocalCluster) -> Iterator[Orders]:
-    """Back up the store, create the database `orders`, write to it, and restore the backup."""
+    """Back up the store, create the database `orders`, write to it, and restore the backup. Remove its shard at the end."""
     back_up(cluster)
     uid = database_helpers.create(cluster, database_helpers.request_body(1, name="orders", data_persistence="aof"))
     bdb = database_helpers.wait_until_settled(cluster, uid)
@@ -78,9 +79,21 @@ def restored_store(cluster: LocalCluster) -> Iterator[Orders]:
         yield commands
         commands.check(cluster)
     finally:
-        for process in cluster.engines():
-            if process.pid == pid:
-                process.kill()
+        for engine in cluster.engines():
+            if engine.pid == pid:
+                remove_unknown_shard(cluster, engine)
+
+
+def remove_unknown_shard(cluster: LocalCluster, engine: psutil.Process) -> None:
+    """Remove a shard that the store does not contain, as the guide describes."""
+    directory = Path(engine.cwd())
+    node = directory.parents[1].name
+    cluster.kill(node)
+    engine.kill()
+    engine.wait(10)
+    shutil.rmtree(directory)
+    (cluster.directory / "agents" / node / "proxy" / "state.json").unlink(missing_ok=True)
+    cluster.start_agents()
 
 
 def _endpoint(bdb: dict[str, Any]) -> tuple[str, int]:
@@ -256,8 +269,7 @@ def test_a_shard_whose_files_were_lost_is_started_empty_and_the_others_keep_thei
 
 def copy_script(source: tuple[str, int], target: tuple[str, int]) -> str:
     """Return the script of the guide that copies a database, with these endpoints."""
-    lines = GUIDE.read_text().partition("    import valkey\n")[2].partition("\n\n")[0].splitlines()
-    script = "import valkey\n" + "\n".join(line.removeprefix("    ") for line in lines)
+    script = "import valkey\n" + GUIDE.read_text().partition("```python\nimport valkey\n")[2].partition("```")[0]
     for placeholder, (host, port) in {'"10.0.0.5", 12000': source, '"10.0.0.6", 12001': target}.items():
         assert placeholder in script
         script = script.replace(placeholder, f'"{host}", {port}')
@@ -325,15 +337,8 @@ def test_databases_of_a_lost_console_keep_serving_until_they_are_removed(cluster
     assert served_keys(new) == len(KEYS)
 
     for engine in cluster.engines():
-        directory = Path(engine.cwd())
         if engine.pid in shards:
-            node = directory.parents[1].name
-            cluster.kill(node)
-            engine.kill()
-            engine.wait(10)
-            shutil.rmtree(directory)
-            (cluster.directory / "agents" / node / "proxy" / "state.json").unlink(missing_ok=True)
-            cluster.start_agent(node)
+            remove_unknown_shard(cluster, engine)
     cluster.children["console"].terminate()
     cluster.children.pop("console").wait(60)
     cluster.start_console()

@@ -6,7 +6,8 @@
     <state_dir>/tls/bundle.pem   the same with their issuers, for load generators
 
 The console renews the certificate of a running agent: it requests a CSR and returns the signed certificate. Each certificate has a
-new key. The console also sets the trusted CAs. Open connections are kept; proxies detect changed files themselves.
+new key. The proxy serves it first, and the agent's port after the proxy has confirmed it. The console also sets the trusted CAs.
+Open connections are kept.
 """
 
 import asyncio
@@ -16,9 +17,10 @@ import logging
 import ssl
 import subprocess
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shardboard.agent.cluster import key_generation as key
 from shardboard.contract import AgentCertificate, CertificateReply, CertificateRequest, TrustedCas
@@ -110,7 +112,7 @@ class AgentIdentity:
 
 class AgentPort:
     """Certificate and trusted client CAs of the agent's port. `context` stays the same while the agent runs; changed files apply to
-    new connections after `read_again`.
+    new connections after `reload`.
     """
 
     def __init__(self, identity: AgentIdentity) -> None:
@@ -145,12 +147,15 @@ class CertificateRenewal:
 
     def __init__(self, identity: AgentIdentity, port: AgentPort) -> None:
         self._identity, self._port = identity, port
-        self._other_servers: list[Callable[[], Awaitable[None]]] = []
+        self._other_servers: list[Callable[[], Awaitable[str]]] = []
+        self._changing = asyncio.Lock()
         self._key = ""
         """Private key of the last request; stored only in memory until its certificate arrives."""
 
-    def add_server(self, reload: Callable[[], Awaitable[None]]) -> None:
-        """Register another server of the certificate. `read_again` is called after each renewal."""
+    def add_server(self, reload: Callable[[], Awaitable[str]]) -> None:
+        """Register another server of the certificate. `reload` is called when the file has changed, before the port serves it. It
+        returns why the server does not use the file; empty if it does.
+        """
         self._other_servers.append(reload)
 
     async def request(self) -> CertificateRequest:
@@ -172,11 +177,15 @@ class CertificateRenewal:
             return CertificateReply(
                 error=f"the certificate does not match the key of the last request ({error.reason or error})"
             )
-        reply = await self._write(self._identity.certificate, pair)
-        if not reply.error:
-            for read_again in self._other_servers:
-                await read_again()
-        return reply
+        return await self._reply_to(self._replace_certificate(pair))
+
+    async def serve_after_enrolment(self) -> None:
+        """Serve the certificate of another enrolment. Raises EnrolError."""
+        async with self._changing:
+            # The port serves it even if another server fails, because the console does not accept the old certificate.
+            if error := await self._reload_others():
+                log.warning("agent: %s", error)
+            self._port.reload()
 
     async def trust(self, request: TrustedCas) -> CertificateReply:
         """Trust exactly these CAs, if they accept the agent's own certificate and are already valid by this machine's clock."""
@@ -184,18 +193,41 @@ class CertificateRenewal:
             return CertificateReply(error=f"these CAs do not accept its certificate: {error}")
         if reason := _not_yet_valid(request.certificates):
             return CertificateReply(error=f"{reason} is not valid yet by this machine's clock")
-        reply = await self._write(self._identity.bundle, request.bundle.encode())
-        if not reply.error:
-            reply = await self._write(self._identity.ca, request.certificates.encode())
+        reply = await self._reply_to(self._replace_cas(request))
         if not reply.error:
             # Keeps the connection of this request, so that the reply is sent: its CA is trusted.
             self._port.close_untrusted()
         return reply
 
-    async def _write(self, file: Path, content: bytes) -> CertificateReply:
+    async def _replace_certificate(self, pair: bytes) -> None:
+        """Raises OSError or EnrolError."""
+        file = self._identity.certificate
+        former = file.read_bytes()
+        await asyncio.to_thread(_write_if_changed, file, pair)
+        # The console takes the certificate of the port as that of the whole node, and then removes the former CA.
+        if error := await self._reload_others():
+            await asyncio.to_thread(_write_if_changed, file, former)
+            raise EnrolError(error)
+        self._port.reload()
+
+    async def _reload_others(self) -> str:
+        """Return why another server does not use the certificate in the file; empty if all use it."""
+        for reload in self._other_servers:
+            if error := await reload():
+                return error
+        return ""
+
+    async def _replace_cas(self, request: TrustedCas) -> None:
+        """Raises OSError or EnrolError."""
+        await asyncio.to_thread(_write_if_changed, self._identity.bundle, request.bundle.encode())
+        await asyncio.to_thread(_write_if_changed, self._identity.ca, request.certificates.encode())
+        self._port.reload()
+
+    async def _reply_to(self, change: Coroutine[Any, Any, None]) -> CertificateReply:
+        """Make one change at a time, because each of them makes the port serve what the files contain."""
         try:
-            await asyncio.to_thread(_write_if_changed, file, content)
-            self._port.reload()
+            async with self._changing:
+                await change
         except OSError as error:
             return CertificateReply(error=f"the files could not be written: {error.strerror}")
         except EnrolError as error:

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shardboard.agent.cluster import key_generation
-from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, EnrolError, load
+from shardboard.agent.cluster.identity import AgentIdentity, CertificateRenewal, EnrolError, load
 from shardboard.agent.settings import AgentSettings
 from shardboard.contract import NodeFacts
 from shardboard.contract.protocol import CONSOLE_NAME, HEADER, PROTOCOL
@@ -51,10 +51,12 @@ def enrol(
     return identity
 
 
-async def stay_enrolled(settings: AgentSettings, identity: AgentIdentity, facts: NodeFacts, port: AgentPort) -> None:
-    """Join again, as the same node, when the console does not accept (or no longer accepts) the certificate that `port` serves.
-    This needs a token. A token that the console has refused is not sent again. Until then the agent still supervises its shards.
-    With a valid certificate, a token of another console is reported and otherwise ignored.
+async def stay_enrolled(
+    settings: AgentSettings, identity: AgentIdentity, facts: NodeFacts, renewal: CertificateRenewal
+) -> None:
+    """Join again, as the same node, when the console does not accept (or no longer accepts) the agent's certificate. This needs a
+    token. A token that the console has refused is not sent again. Until then the agent still supervises its shards. With a valid
+    certificate, a token of another console is reported and otherwise ignored.
     """
     refused_token, examined, last_message = None, None, ""
     while True:
@@ -65,7 +67,7 @@ async def stay_enrolled(settings: AgentSettings, identity: AgentIdentity, facts:
             console = settings.join or identity.console
             try:
                 await asyncio.to_thread(_enrol, console, token, identity.addr, identity.port, settings.state_dir, facts)
-                port.reload()
+                await renewal.serve_after_enrolment()
                 log.info(
                     "agent: joined the cluster again because the old certificate was invalid: %s", certificate_error
                 )

@@ -120,10 +120,20 @@ class ProxyProcess:
             return self.report()
 
     async def reapply(self) -> None:
-        """Send the state again after a change of the certificate or the probe rate."""
+        """Send the state again after a change of the probe rate."""
         async with self._changing:
             if self._writer is not None and self._state.databases:
                 await self._try_apply()
+
+    async def reload_certificate(self) -> str:
+        """Make the proxy read the certificate of the agent again. Return why it did not confirm that; empty if it did, or if no
+        endpoint uses the certificate.
+        """
+        async with self._changing:
+            if not self._present.is_set() or not any(database.tls for database in self._state.databases):
+                return ""
+            await self._try_apply()
+            return self._report.detail and f"its proxy does not use the new certificate: {self._report.detail}"
 
     def report(self) -> ProxyReport:
         databases = [database.served for database in self._state.databases]

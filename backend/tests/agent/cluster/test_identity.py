@@ -1,5 +1,6 @@
 """Tests of loading the identity of an agent from the files of an earlier process."""
 
+import asyncio
 import dataclasses
 import errno
 import ssl
@@ -10,7 +11,7 @@ from backend.tests.agent.test_app import identity_of
 
 from shardboard.agent.cluster import key_generation
 from shardboard.agent.cluster.identity import AgentPort, CertificateRenewal, EnrolError, load
-from shardboard.contract import AgentCertificate
+from shardboard.contract import AgentCertificate, TrustedCas
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.settings import Settings
 
@@ -18,6 +19,22 @@ from shardboard.settings import Settings
 @pytest.fixture
 def authority(tmp_path: Path) -> ConsoleCa:
     return ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
+
+
+def served_certificate(port: AgentPort) -> str:
+    """Return the certificate (PEM) that a new client of the port gets."""
+    client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client_context.check_hostname, client_context.verify_mode = False, ssl.CERT_NONE
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(to_client, to_server)
+    server = port.context.wrap_bio(to_server, to_client, server_side=True)
+    for side in (client, server):
+        with pytest.raises(ssl.SSLWantReadError):
+            side.do_handshake()
+    client.do_handshake()
+    certificate = client.getpeercert(binary_form=True)
+    assert certificate is not None
+    return ssl.DER_cert_to_PEM_cert(certificate)
 
 
 def check_loadable(path: Path) -> None:
@@ -104,8 +121,9 @@ async def test_other_users_of_the_certificate_are_notified_of_renewal(tmp_path: 
     identity = identity_of(tmp_path, authority)
     renewal, updates = CertificateRenewal(identity, AgentPort(identity)), []
 
-    async def record_update() -> None:
+    async def record_update() -> str:
         updates.append(identity.certificate.read_text())
+        return ""
 
     renewal.add_server(record_update)
     other_certificate = AgentCertificate(certificate=authority.sign_agent(key_generation.generate()[1], identity.addr))
@@ -117,3 +135,69 @@ async def test_other_users_of_the_certificate_are_notified_of_renewal(tmp_path: 
     assert (await renewal.install(AgentCertificate(certificate=valid))).error == ""
     [update] = updates
     assert update.startswith(valid)
+
+
+async def test_port_serves_a_renewed_certificate_after_the_other_servers(tmp_path: Path, authority: ConsoleCa) -> None:
+    """The console removes the former CA as soon as the ports of all agents serve certificates of the current one."""
+    identity = identity_of(tmp_path, authority)
+    former = identity.certificate.read_text()
+    port = AgentPort(identity)
+    renewal, is_reading, confirmed = CertificateRenewal(identity, port), asyncio.Event(), asyncio.Event()
+
+    async def reload() -> str:
+        is_reading.set()
+        await confirmed.wait()
+        return ""
+
+    renewal.add_server(reload)
+    renewed = authority.sign_agent((await renewal.request()).csr, identity.addr)
+    installation = asyncio.create_task(renewal.install(AgentCertificate(certificate=renewed)))
+    await is_reading.wait()
+    assert identity.certificate.read_text().startswith(renewed), "the other server reads the file"
+    trust_change = asyncio.create_task(renewal.trust(TrustedCas(certificates=authority.ca_pem)))
+    await asyncio.wait([installation, trust_change], timeout=0.1)
+    assert served_certificate(port) in former
+    confirmed.set()
+    assert [reply.error for reply in await asyncio.gather(installation, trust_change)] == ["", ""]
+    assert served_certificate(port) in renewed
+
+
+async def test_certificate_that_another_server_does_not_use_is_not_installed(
+    tmp_path: Path, authority: ConsoleCa
+) -> None:
+    identity = identity_of(tmp_path, authority)
+    former = identity.certificate.read_text()
+    port = AgentPort(identity)
+    renewal, errors = CertificateRenewal(identity, port), ["it did not respond"]
+
+    async def reload() -> str:
+        return errors[0]
+
+    renewal.add_server(reload)
+    renewed = authority.sign_agent((await renewal.request()).csr, identity.addr)
+    assert (await renewal.install(AgentCertificate(certificate=renewed))).error == "it did not respond"
+    assert (await renewal.trust(TrustedCas(certificates=authority.ca_pem))).error == ""
+    assert served_certificate(port) in former
+    assert identity.certificate.read_text() == former, "a restarted agent serves the same certificate"
+    errors[0] = ""
+    assert (await renewal.install(AgentCertificate(certificate=renewed))).error == ""
+    assert served_certificate(port) in renewed
+
+
+async def test_certificate_of_another_enrolment_is_served_though_another_server_fails(
+    tmp_path: Path, authority: ConsoleCa, caplog: pytest.LogCaptureFixture
+) -> None:
+    identity = identity_of(tmp_path, authority, days=0)
+    port = AgentPort(identity)
+    renewal, served = CertificateRenewal(identity, port), []
+
+    async def reload() -> str:
+        served.append(served_certificate(port))
+        return "it did not respond"
+
+    renewal.add_server(reload)
+    former, after = identity.certificate.read_text(), identity_of(tmp_path, authority).certificate.read_text()
+    await renewal.serve_after_enrolment()
+    assert served[0] in former
+    assert served_certificate(port) in after
+    assert "it did not respond" in caplog.text

@@ -25,7 +25,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from sqlalchemy import func, select, update
 
 from shardboard.agent.cluster import key_generation
-from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, EnrolError, load
+from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, CertificateRenewal, EnrolError, load
 from shardboard.agent.cluster.join import _Console, enrol, stay_enrolled
 from shardboard.agent.settings import AgentSettings
 from shardboard.console import Console
@@ -148,7 +148,8 @@ async def test_expired_certificate_is_replaced_with_a_new_token(
     monkeypatch.setattr(_Console, "post", recording_post)
     file = state_dir / "token"
     settings = AgentSettings("127.0.0.1", token_file=file, state_dir=state_dir)
-    enrolment = asyncio.create_task(stay_enrolled(settings, first, FACTS, AgentPort(first)))
+    renewal = CertificateRenewal(first, AgentPort(first))
+    enrolment = asyncio.create_task(stay_enrolled(settings, first, FACTS, renewal))
     await wait_until(lambda: "(certificate has expired). To join a cluster, the agent needs" in caplog.text)
     used_token = f"sb1.used.{console.ca.ca_fingerprint()}"
     file.write_text(used_token)
@@ -194,7 +195,8 @@ async def test_token_of_another_console_is_reported_and_not_used(
     file = state_dir / "token"
     file.write_text(f"sb1.old.{lost.ca_fingerprint()}")
     settings = AgentSettings("127.0.0.1", token_file=file, state_dir=state_dir)
-    monitor = asyncio.create_task(stay_enrolled(settings, identity, FACTS, AgentPort(identity)))
+    renewal = CertificateRenewal(identity, AgentPort(identity))
+    monitor = asyncio.create_task(stay_enrolled(settings, identity, FACTS, renewal))
     write_private(file, f"sb1.older.{'0' * 64}".encode())
     await wait_until(lambda: "0" * 64 in asked)
     assert caplog.text == "", "the console no longer has the CA of that token"

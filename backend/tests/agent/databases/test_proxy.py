@@ -199,12 +199,31 @@ async def test_endpoint_serves_the_renewed_certificate(node: ProxyNode, tmp_path
     before = identity_of(node.settings.state_dir, ca).certificate.read_text()
     assert (await node.proxy.apply(state.model_copy(update={"databases": [encrypted]}))).failures == {}
     assert await asyncio.to_thread(ssl.get_server_certificate, address) in before
+    for _ in range(3):  # more renewals than the proxy could notice by itself within a second
+        confirmed = identity_of(node.settings.state_dir, ca).certificate.read_text()
+        assert await node.proxy.reload_certificate() == ""
+        assert await asyncio.to_thread(ssl.get_server_certificate, address) in confirmed
     after = identity_of(node.settings.state_dir, ca).certificate.read_text()
 
     async def serves_new_certificate() -> bool:
         return await asyncio.to_thread(ssl.get_server_certificate, address) in after
 
     await wait_until(serves_new_certificate)
+
+
+async def test_unconfirmed_certificate_is_reported(node: ProxyNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shardboard.agent.databases.proxy.ANSWER_SECONDS", 0.3)
+    process = psutil.Process((await node.serve()).pid)
+    process.suspend()
+    assert await node.proxy.reload_certificate() == "", "no endpoint uses the certificate"
+    state = node.state()
+    encrypted = state.databases[0].model_copy(update={"tls": True})
+    node.proxy._state = state.model_copy(update={"databases": [encrypted]})
+    error = "its proxy does not use the new certificate: it did not respond within 0.3 s"
+    assert await node.proxy.reload_certificate() == error
+    process.resume()
+    await wait_until(lambda: node.proxy.report().state == "running")
+    assert await node.proxy.reload_certificate() == ""
 
 
 async def test_reading_waits_for_the_report_of_the_second(node: ProxyNode) -> None:
