@@ -199,7 +199,7 @@ async def test_endpoint_serves_the_renewed_certificate(node: ProxyNode, tmp_path
     before = identity_of(node.settings.state_dir, ca).certificate.read_text()
     assert (await node.proxy.apply(state.model_copy(update={"databases": [encrypted]}))).failures == {}
     assert await asyncio.to_thread(ssl.get_server_certificate, address) in before
-    for _ in range(3):  # more renewals than the proxy could notice by itself within a second
+    for _ in range(3):  # more renewals than the proxy could notice in its check every second
         confirmed = identity_of(node.settings.state_dir, ca).certificate.read_text()
         assert await node.proxy.reload_certificate() == ""
         assert await asyncio.to_thread(ssl.get_server_certificate, address) in confirmed
