@@ -1,6 +1,7 @@
 """Budgets of agents, with a clock that the tests control."""
 
 import pytest
+from backend.tests.support.clock import Clock
 
 from shardboard.contract import MAX_OUTAGES, RING_SECONDS
 from shardboard.driver.agent_budgets import (
@@ -13,13 +14,6 @@ from shardboard.driver.agent_budgets import (
     AgentBudgets,
 )
 from shardboard.errors import AgentUnreachable
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

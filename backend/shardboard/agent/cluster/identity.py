@@ -205,9 +205,13 @@ class CertificateRenewal:
         former = file.read_bytes()
         await asyncio.to_thread(_write_if_changed, file, pair)
         # The console takes the certificate of the port as that of the whole node, and then removes the former CA.
-        if error := await self._reload_others():
-            await asyncio.to_thread(_write_if_changed, file, former)
-            raise EnrolError(error)
+        try:
+            if error := await self._reload_others():
+                raise EnrolError(error)
+        except BaseException:
+            # The port does not serve it, so a restarted agent must not either.
+            _write_if_changed(file, former)
+            raise
         self._port.reload()
 
     async def _reload_others(self) -> str:

@@ -184,6 +184,28 @@ async def test_certificate_that_another_server_does_not_use_is_not_installed(
     assert served_certificate(port) in renewed
 
 
+async def test_certificate_is_not_installed_if_the_request_is_cancelled(tmp_path: Path, authority: ConsoleCa) -> None:
+    identity = identity_of(tmp_path, authority)
+    former = identity.certificate.read_text()
+    port = AgentPort(identity)
+    renewal, is_reading = CertificateRenewal(identity, port), asyncio.Event()
+
+    async def reload() -> str:
+        is_reading.set()
+        await asyncio.Event().wait()
+        return ""
+
+    renewal.add_server(reload)
+    renewed = authority.sign_agent((await renewal.request()).csr, identity.addr)
+    installation = asyncio.create_task(renewal.install(AgentCertificate(certificate=renewed)))
+    await is_reading.wait()
+    installation.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await installation
+    assert served_certificate(port) in former
+    assert identity.certificate.read_text() == former
+
+
 async def test_certificate_of_another_enrolment_is_served_though_another_server_fails(
     tmp_path: Path, authority: ConsoleCa, caplog: pytest.LogCaptureFixture
 ) -> None:

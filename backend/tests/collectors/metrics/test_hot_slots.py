@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from backend.tests.support import active_database
+from backend.tests.support.clock import Clock
 
 from shardboard.collectors.metrics.hot_slots import MAX_AGE_SECONDS, HotSlotCache, HotSlotSnapshot
 from shardboard.console import Console
@@ -13,13 +14,6 @@ from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases.bdbs import Bdb
 
 pytestmark = pytest.mark.store
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

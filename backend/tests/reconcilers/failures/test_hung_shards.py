@@ -2,6 +2,7 @@
 
 import pytest
 from backend.tests.support import active_database
+from backend.tests.support.clock import Clock
 
 from shardboard.console import Console
 from shardboard.driver.fake_agents import FakeAgents
@@ -9,14 +10,6 @@ from shardboard.reconcilers.failures.hung_shards import HANG_SECONDS, HungShardL
 from shardboard.state.alerting import events
 
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

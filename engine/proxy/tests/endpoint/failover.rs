@@ -339,9 +339,8 @@ fn requests_to_a_frozen_shard_time_out() {
 #[test]
 fn a_shard_that_comes_back_is_used_again() {
     let mut lab = Lab::new();
-    lab.server(21000, &[]);
-    let mut database = lab.patient(&[lab.shard(21000, "primary", json!([]))]);
-    database["sharded"] = json!(false);
+    let mut database = lab.single();
+    database["failover_wait_ms"] = json!(60_000);
     let mut proxy = lab.proxy(&database);
     let mut client = lab.client();
     assert_eq!(client.command("SET a 1"), "+OK\r\n");

@@ -220,9 +220,7 @@ fn client_settings_are_kept_by_the_proxy() {
 #[test]
 fn one_primary_without_cluster_mode_accepts_commands_with_several_keys() {
     let mut lab = Lab::new();
-    lab.server(21000, &[]);
-    let mut database = lab.database(&[lab.shard(21000, "primary", serde_json::json!([]))]);
-    database["sharded"] = false.into();
+    let database = lab.single();
     let _proxy = lab.proxy(&database);
     let mut client = lab.client();
     assert_eq!(client.command("MSETNX a 1 b 2 c 3"), ":1\r\n");
@@ -263,9 +261,7 @@ fn names_of_clients_cannot_forge_lines_and_have_a_limit() {
 #[test]
 fn data_cannot_be_moved_to_other_numbered_databases() {
     let mut lab = Lab::new();
-    lab.server(21000, &[]);
-    let mut database = lab.database(&[lab.shard(21000, "primary", serde_json::json!([]))]);
-    database["sharded"] = false.into();
+    let database = lab.single();
     let _proxy = lab.proxy(&database);
     let mut client = lab.client();
     assert_eq!(client.command("SET a 1"), "+OK\r\n");

@@ -81,6 +81,14 @@ impl Lab {
         json!({"uid": 1, "address": self.ip, "port": ENDPOINT, "mode": "hidden", "version": 1, "shards": shards})
     }
 
+    /// Starts a shard without cluster mode and returns its database.
+    pub fn single(&mut self) -> Value {
+        self.server(21000, &[]);
+        let mut database = self.database(&[self.shard(21000, "primary", json!([]))]);
+        database["sharded"] = json!(false);
+        database
+    }
+
     /// Returns the database after the promotion of the replica of the last shard.
     pub fn promoted(&self, shards: &[Value]) -> Value {
         let mut promoted = self.patient(shards);

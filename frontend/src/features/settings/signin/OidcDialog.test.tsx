@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { oidcQuery, ssoStatusQuery } from '@/api/access/sso';
 import type { OidcSettings, Role } from '@/api/types';
 import { OidcDialog } from './OidcDialog';
+import { STORED_OIDC } from './oidcSettings.fixture';
 
 const answered = vi.fn();
 const closed = vi.fn();
@@ -14,27 +15,13 @@ const ROLES: Role[] = [
   { uid: 1, name: 'Admin', management: 'admin', resources: [] },
   { uid: 5, name: 'DB Viewer', management: 'db_viewer', resources: [] },
 ];
-const BEFORE: OidcSettings = {
-  enabled: true,
-  name: 'Example',
-  issuer: 'https://login.example.org',
-  client_id: 'shardboard',
-  scope: 'openid email',
-  username_claim: 'upn',
-  groups_claim: 'roles',
-  roles: [{ group: 'dba', role_uid: 1 }],
-  default_role_uid: 5,
-  ca: '',
-  has_client_secret: true,
-  redirect_uri: 'https://console/v1/session/sso/callback',
-};
 
 beforeEach(() => {
   client = new QueryClient();
-  client.setQueryData(oidcQuery.queryKey, BEFORE);
+  client.setQueryData(oidcQuery.queryKey, STORED_OIDC);
   client.setQueryData(ssoStatusQuery.queryKey, { name: 'Example' });
   vi.stubGlobal('fetch', answered);
-  answered.mockImplementation(async () => Response.json(BEFORE));
+  answered.mockImplementation(async () => Response.json(STORED_OIDC));
 });
 afterEach(() => {
   answered.mockReset();
@@ -84,7 +71,7 @@ it('configures a provider with groups and their roles', async () => {
 });
 
 it('requires a secret or a public client', async () => {
-  show(BEFORE);
+  show(STORED_OIDC);
   const save = () => screen.getByRole<HTMLButtonElement>('button', { name: 'Save' });
   expect(save().disabled).toBe(false);
   screen.getByText('If empty, the current secret is kept');
@@ -99,11 +86,11 @@ it('requires a secret or a public client', async () => {
 });
 
 it('keeps unchanged settings, including the secret', async () => {
-  show(BEFORE);
+  show(STORED_OIDC);
   const groups = within(screen.getByRole('group', { name: 'Groups and their roles' }));
   fireEvent.click(groups.getByRole('button', { name: 'Remove dba' }));
   fireEvent.click(screen.getByRole('switch'));
-  const { has_client_secret, redirect_uri, ...rest } = BEFORE;
+  const { has_client_secret, redirect_uri, ...rest } = STORED_OIDC;
   expect(await save()).toEqual({ ...rest, enabled: false, roles: [] });
 });
 
@@ -119,7 +106,7 @@ it('does not send a secret that was entered before the client became public', as
 });
 
 it('has a role for users in none of the groups', async () => {
-  show({ ...BEFORE, roles: [], default_role_uid: null });
+  show({ ...STORED_OIDC, roles: [], default_role_uid: null });
   type('All users', '5');
   fireEvent.click(screen.getByRole('button', { name: 'Add group' }));
   type('Group', 'dba');
@@ -134,14 +121,14 @@ it('shows why the console refused the provider, and stays open', async () => {
   answered.mockImplementation(async () =>
     Response.json({ error_code: 'x', description: 'The provider sent 404.' }, { status: 400 }),
   );
-  show(BEFORE);
+  show(STORED_OIDC);
   await save();
   expect((await screen.findByRole('alert')).textContent).toBe('The provider sent 404.');
   expect(closed).not.toHaveBeenCalled();
 });
 
 it('closes and reloads the provider after it is saved', async () => {
-  show(BEFORE);
+  show(STORED_OIDC);
   await save();
   await waitFor(() => expect(closed).toHaveBeenCalled());
   for (const { queryKey } of [oidcQuery, ssoStatusQuery])
