@@ -79,7 +79,14 @@ const VIEWS: PageView[] = [
   { name: 'node', path: () => '/nodes/1', ready: figures },
   { name: 'alarms', path: () => '/alarms', ready: shown('Ended in this time range') },
   { name: 'events', path: () => '/events', ready: rows('Events') },
-  { name: 'no-such-page', path: () => '/nowhere', ready: shown('Page not found') },
+  {
+    name: 'no-such-page',
+    path: () => '/nowhere',
+    ready: async (page) => {
+      await shown('Page not found')(page);
+      await expect(page.getByRole('navigation', { name: 'Main' })).toBeVisible();
+    },
+  },
   {
     name: 'no-such-database',
     slow: true,

@@ -71,9 +71,9 @@ const FEATURES: Column<Bdb> = {
   header: 'Features',
   optional: true,
   cell: (bdb) => (
-    <span style={{ display: 'inline-flex', gap: 4 }}>
+    <span style={{ display: 'inline-flex', gap: 4 }} title={features(bdb).join(', ')}>
       {features(bdb).map((feature) => (
-        <Badge key={feature} variant="default" tt="none" fw={400} size="sm">
+        <Badge key={feature} variant="default" tt="none" fw={400} size="sm" flex="none">
           {feature}
         </Badge>
       ))}
