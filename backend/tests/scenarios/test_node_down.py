@@ -126,7 +126,8 @@ def test_a_frozen_node_is_failed_over_and_its_shards_become_replicas(cluster: Lo
 def test_a_planned_failover_promotes_the_replica(cluster: LocalCluster) -> None:
     for shards in (1, 3):
         uid = database_helpers.create(cluster, database_helpers.request_body(shards, replication=True))
-        database_helpers.wait_until_settled(cluster, uid)
+        bdb = database_helpers.wait_until_settled(cluster, uid)
+        assert bdb["status"] == "active", bdb
         rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
         old = next(row for row in rows if row["role"] == "master")
         replica = next(row for row in rows if row["pair"] == old["pair"] and row["role"] == "slave")
