@@ -34,14 +34,15 @@ async def running_loops(
 ) -> AsyncIterator[None]:
     """Run both loops. At the end, they stop as in a killed console."""
     store, agents = store or console.store, agents or console.agents
+    endpoints = Endpoints(store, console.bus, agents)
     registered = {
-        **steppers(store, agents, Endpoints(store, console.bus, agents)),
+        **steppers(store, agents, endpoints),
         **node_moves.steppers(store, agents),
     }
     loop = ActionLoop(store, console.bus, registered, instance)
     tasks = [asyncio.create_task(loop.run())]
     if removal:
-        tasks.append(asyncio.create_task(RemovalLoop(store, console.bus, agents).run()))
+        tasks.append(asyncio.create_task(RemovalLoop(store, console.bus, agents, endpoints.update).run()))
     try:
         yield
     finally:

@@ -2,15 +2,16 @@
 node, and then the row is deleted. The row exists until then.
 """
 
+import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from shardboard.domain.databases.shard_status import RESPONDING
 from shardboard.driver import replication
 from shardboard.driver.interfaces import Agents, NodeRef
 from shardboard.driver.valkey_cluster import ShardRef
-from shardboard.errors import AgentError
+from shardboard.errors import AgentError, AgentUnreachable
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import Tasks
 from shardboard.reconcilers.load_database import node_ref, shard_ref
@@ -22,15 +23,23 @@ from shardboard.store.db import Store
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 2.0
+PROXY_SECONDS = 10.0
+"""How long a removal waits for proxies that cannot be updated, for example because their agent is restarting."""
 
 
 class RemovalLoop:
     """Polls for shards with `desired = "absent"` after each change of shards, and every RETRY_SECONDS."""
 
-    def __init__(self, store: Store, bus: Bus, agents: Agents) -> None:
+    def __init__(
+        self, store: Store, bus: Bus, agents: Agents, update_proxies: Callable[[int], Awaitable[None]]
+    ) -> None:
+        """`update_proxies` sends the shards of a database to its proxies (`Endpoints.update`)."""
         self._store = store
         self._bus = bus
         self._agents = agents
+        self._update_proxies = update_proxies
+        self._first_attempts: dict[int, float] = {}
+        """When the removal of a shard was first attempted, by uid, in seconds of the event loop."""
         self._working: Tasks[int] = Tasks()
         """One task per node, so that an unresponsive agent does not delay other nodes."""
 
@@ -51,13 +60,16 @@ class RemovalLoop:
             if row.node_uid in node_refs:
                 by_node[node_refs[row.node_uid]].append(row.uid)
         rows = {row.uid: row for row in absent}
+        now = asyncio.get_running_loop().time()
+        self._first_attempts = {uid: self._first_attempts.get(uid, now) for uid in rows}
         for node, uids in by_node.items():
             if node.uid not in self._working:
                 self._working.start(node.uid, self._remove_from_node(node, [rows[uid] for uid in uids]))
 
     async def _remove_from_node(self, node: NodeRef, doomed: Sequence[Shard]) -> None:
         try:
-            removed_uids = set(await self._remove(node, {row.uid: row.engine_id for row in doomed}))
+            unused = await self._unused(doomed)
+            removed_uids = set(await self._remove(node, {row.uid: row.engine_id for row in unused}))
             removed_uids -= await forget_removed(
                 self._store, self._agents, [row for row in doomed if row.uid in removed_uids]
             )
@@ -69,7 +81,23 @@ class RemovalLoop:
         except Exception:  # retried later; other nodes must not be affected
             log.exception("removal: removing shards of node %s failed", node.uid)
 
+    async def _unused(self, doomed: Sequence[Shard]) -> list[Shard]:
+        """Return the shards that no proxy sends requests to: a request that is in flight when its shard ends is lost."""
+        deadline = asyncio.get_running_loop().time() - PROXY_SECONDS
+        unused = []
+        for bdb_uid in sorted({row.bdb_uid for row in doomed}):
+            rows = [row for row in doomed if row.bdb_uid == bdb_uid]
+            try:
+                await self._update_proxies(bdb_uid)
+            except AgentUnreachable as error:
+                log.info("removal: shards %s: %s", [row.uid for row in rows], error.reason)
+                rows = [row for row in rows if self._first_attempts.get(row.uid, deadline) <= deadline]
+            unused += rows
+        return unused
+
     async def _remove(self, node: NodeRef, doomed: Mapping[int, str]) -> list[int]:
+        if not doomed:
+            return []
         try:
             outcomes = await self._agents.remove(node, doomed)
         except AgentError as error:

@@ -80,7 +80,8 @@ async def perform_creation(console: Console, agents: FakeAgents, uid: int) -> st
 
 async def remove_absent(console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_removal, "RETRY_SECONDS", 0.02)
-    task = asyncio.create_task(RemovalLoop(console.store, console.bus, agents).run())
+    endpoints = Endpoints(console.store, console.bus, agents)
+    task = asyncio.create_task(RemovalLoop(console.store, console.bus, agents, endpoints.update).run())
 
     async def is_removed() -> bool:
         async with console.store.read() as session:

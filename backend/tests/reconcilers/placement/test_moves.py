@@ -17,6 +17,7 @@ from backend.tests.support.real_shards import wait_until
 from shardboard.console import Console
 from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.reconcilers import loop as loops
+from shardboard.reconcilers.databases.endpoints import Endpoints
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.placement import moves
 from shardboard.reconcilers.placement.moves import MoveShards
@@ -74,7 +75,8 @@ async def running(
 ) -> AsyncIterator[None]:
     store, agents = store or console.store, agents or console.agents
     loop = ActionLoop(store, console.bus, {ActionName.MIGRATE_SHARDS: MoveShards(store, agents)}, instance)
-    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RemovalLoop(store, console.bus, agents).run())]
+    removal = RemovalLoop(store, console.bus, agents, Endpoints(store, console.bus, agents).update)
+    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(removal.run())]
     try:
         yield
     finally:

@@ -20,6 +20,7 @@ from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.domain.placement import resharding as domain
 from shardboard.domain.placement import slots
 from shardboard.reconcilers import loop as loops
+from shardboard.reconcilers.databases.endpoints import Endpoints
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.reconcilers.placement import resharding as reshard
 from shardboard.reconcilers.placement import resharding_steps as reshard_steps
@@ -70,7 +71,8 @@ async def running(
 ) -> AsyncIterator[None]:
     store, agents = store or console.store, agents or console.agents
     loop = ActionLoop(store, console.bus, {ActionName.RESHARD_BDB: reshard.Reshard(store, agents)}, instance)
-    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(RemovalLoop(store, console.bus, agents).run())]
+    removal = RemovalLoop(store, console.bus, agents, Endpoints(store, console.bus, agents).update)
+    tasks = [asyncio.create_task(loop.run()), asyncio.create_task(removal.run())]
     try:
         yield
     finally:
