@@ -12,7 +12,7 @@ RUN npm run build
 FROM rust:1.94-slim-trixie@sha256:cf09adf8c3ebaba10779e5c23ff7fe4df4cccdab8a91f199b0c142c53fef3e1a AS proxy
 WORKDIR /opt/shardboard/engine
 COPY engine ./
-RUN cargo build --release --locked --package proxy --package load --package tier
+RUN cargo build --release --locked --package proxy --package load --package mover --package tier
 
 FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285 AS engine
 COPY scripts/build-engine /usr/local/sbin/
@@ -38,7 +38,7 @@ COPY --from=page /opt/shardboard/frontend/dist frontend/dist
 COPY --from=engine /opt/engine/bin /usr/local/bin
 COPY --from=proxy /opt/shardboard/engine/target/release/libshardboard_tier.so /usr/local/lib/shardboard/
 COPY --from=proxy /opt/shardboard/engine/target/release/shardboard-proxy /opt/shardboard/engine/target/release/shardboard-load \
-  /usr/local/bin/
+  /opt/shardboard/engine/target/release/shardboard-mover /usr/local/bin/
 COPY migrations migrations
 COPY scripts/container-entrypoint /usr/local/bin/
 ENV PATH=/opt/shardboard/.venv/bin:$PATH PYTHONUNBUFFERED=1 SHARDBOARD_STATE_DIR=/var/lib/shardboard

@@ -39,7 +39,7 @@ demo: setup ## Run a console, three agents and a database with traffic; Ctrl-C s
 	@exec $(bin)/shardboard demo
 
 .PHONY: wheel
-wheel: setup ## Build one file for `pip install` with web UI, proxy, load generator and flash module, in dist/
+wheel: setup ## Build one file for `pip install` with web UI, proxy, load generator, mover and flash module, in dist/
 	@$(bin)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
 
@@ -82,7 +82,7 @@ help-quarantine: ## List the tests that fail at random for unknown reasons
 	@grep --recursive --line-number --after-context 1 "mark.quarantine(" backend/tests --include '*.py' || echo "None."
 
 .PHONY: test-engine
-test-engine: proxy ## Test proxy, load generator and flash module with real Valkey processes
+test-engine: proxy ## Test proxy, load generator, mover and flash module with real Valkey processes
 	@$(if $(ALL),export SHARDBOARD_THOROUGH=1;) $(cargo) test --release --locked --no-fail-fast --lib --bins --tests $(timed) -- --test-threads 6 -Z unstable-options --report-time
 
 .PHONY: simulate

@@ -14,6 +14,7 @@ RESOURCES = {
     "frontend/dist": "page",
     "engine/target/release/shardboard-proxy": "programs/shardboard-proxy",
     "engine/target/release/shardboard-load": "programs/shardboard-load",
+    "engine/target/release/shardboard-mover": "programs/shardboard-mover",
     "engine/target/release/libshardboard_tier.so": "programs/libshardboard_tier.so",
 }
 

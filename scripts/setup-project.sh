@@ -1,4 +1,4 @@
-# Contents of the checkout: Python environment, npm packages, the built web UI, proxy and load generator. Sourced by scripts/setup.
+# Contents of the checkout: Python environment, npm packages, the built web UI, proxy, load generator and mover. Sourced by scripts/setup.
 
 # Registries fail temporarily: repeat each request, unless the environment sets the number of retries.
 export PIP_RETRIES=${PIP_RETRIES:-10} CARGO_NET_RETRY=${CARGO_NET_RETRY:-10}
@@ -100,7 +100,7 @@ build_page() {
 
 proxy_sources() {
   printf '%s\n' engine/Cargo.toml engine/Cargo.lock
-  find engine/proxy engine/load engine/net engine/resp engine/tier -path '*/tests' -prune -o -type f -print | sort
+  find engine/proxy engine/load engine/mover engine/net engine/resp engine/tier -path '*/tests' -prune -o -type f -print | sort
 }
 
 build_proxy() {
@@ -108,12 +108,12 @@ build_proxy() {
   mapfile -t sources < <(proxy_sources)
   hash=$(hash_of "${sources[@]}")
   if [[ -x engine/target/release/shardboard-proxy && -x engine/target/release/shardboard-load \
-    && -f engine/target/release/libshardboard_tier.so ]] && is_current engine/target/stamp-proxy "$hash"; then return 0; fi
+    && -x engine/target/release/shardboard-mover && -f engine/target/release/libshardboard_tier.so ]] && is_current engine/target/stamp-proxy "$hash"; then return 0; fi
   require_rust
   if [[ $tests == yes ]]; then take_crates; fi
-  step "Building the endpoint proxy, the load generator and the flash module" \
+  step "Building the endpoint proxy, the load generator, the mover and the flash module" \
     cargo build --manifest-path engine/Cargo.toml --target-dir engine/target --release --locked \
-    --package proxy --package load --package tier
+    --package proxy --package load --package mover --package tier
   printf '%s' "$hash" >engine/target/stamp-proxy
 }
 

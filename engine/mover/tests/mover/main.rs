@@ -1,0 +1,10 @@
+//! Tests of the program with real servers, and of the parser with damaged files.
+
+mod damaged;
+mod dataset;
+mod file;
+mod foreign;
+mod lab;
+mod restore;
+mod round_trip;
+mod snapshot;
