@@ -16,6 +16,7 @@ from shardboard.agent.benchmarks.load_generators import LoadGenerators
 from shardboard.agent.cluster.agent_priority import raise_priority
 from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, CertificateRenewal
 from shardboard.agent.cluster.join import enrol, stay_enrolled
+from shardboard.agent.data.transfers import Transfers
 from shardboard.agent.databases import admin_password, flash, shard_certificates
 from shardboard.agent.databases.command_results import run_for_result
 from shardboard.agent.databases.peer_firewall import PeerFirewall
@@ -68,6 +69,7 @@ from shardboard.contract import (
     TrustedCas,
 )
 from shardboard.contract.protocol import downgrade_line
+from shardboard.contract.transfers import StartTransfer, TransferReferences
 from shardboard.kit import gc_tuning, log_buffer
 from shardboard.net import http_server
 from shardboard.valkey.probe import responds
@@ -83,6 +85,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     rate = ProbeRate()
     proxy = ProxyProcess(settings, supervisor.engine_id, rate)
     loads = LoadGenerators(settings)
+    transfers = Transfers(settings, supervisor, priorities.lower_new)
     renewal.add_server(proxy.reload_certificate)
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy, rate, settings.address)
     drills = Drills(supervisor, sampler, proxy, settings.address)
@@ -91,8 +94,15 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
         await loads.adopt()
+        await transfers.adopt()
         await supervisor.adopt()
-        loops = (sampler.run(), proxy.run(), priorities.run(supervisor.shards), rate.run(proxy.reapply), firewall.run())
+        loops = (
+            sampler.run(),
+            proxy.run(),
+            priorities.run(supervisor.shards, transfers.pids),
+            rate.run(proxy.reapply),
+            firewall.run(),
+        )
         tasks = [asyncio.create_task(loop) for loop in loops]
         gc_tuning.freeze_objects()
         yield
@@ -101,6 +111,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
             task.cancel()
         if settings.park:
             await loads.park()
+            await transfers.park()
             await proxy.park()
             await supervisor.park()
 
@@ -142,6 +153,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
             Route("/samples", samples),
             *_shard_routes(supervisor),
             *_load_routes(loads),
+            *_transfer_routes(transfers),
         ],
         middleware=[Middleware(OutageSimulator, drills=drills), Middleware(ProtocolMiddleware)],
         lifespan=life,
@@ -197,6 +209,15 @@ def _load_routes(loads: LoadGenerators) -> list[Route]:
         post_route("/loads/stop", LoadReference, loads.stop),
         post_route("/loads/reports", LoadReference, loads.reports),
         post_route("/loads/remove", LoadReference, loads.remove),
+    ]
+
+
+def _transfer_routes(transfers: Transfers) -> list[Route]:
+    return [
+        post_route("/transfers/start", StartTransfer, transfers.start),
+        post_route("/transfers/states", TransferReferences, transfers.states),
+        post_route("/transfers/stop", TransferReferences, transfers.stop),
+        post_route("/transfers/remove", TransferReferences, transfers.remove),
     ]
 
 

@@ -5,6 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+DEFAULT_BACKUP_ROOTS = "/media:/mnt:/srv:/var/backups"
+
+
+def _backup_roots() -> tuple[Path, ...]:
+    """Return the absolute paths of `SHARDBOARD_BACKUP_ROOTS`, separated by colons. Empty: none."""
+    roots = map(Path, os.environ.get("SHARDBOARD_BACKUP_ROOTS", DEFAULT_BACKUP_ROOTS).split(os.pathsep))
+    return tuple(root for root in roots if root.is_absolute())
+
 
 @dataclass(frozen=True)
 class AgentSettings:
@@ -33,6 +41,8 @@ class AgentSettings:
     """Name or path of the engine binary; see `engine.engine_path` for how a name is resolved."""
     proxy: str = ""
     """Name or path of the proxy binary. Empty: use the installed one."""
+    backup_roots: tuple[Path, ...] = field(default_factory=_backup_roots)
+    """Folders below which storage locations of type `mount_point` are allowed."""
 
     def read_token(self) -> str | None:
         """Return the join token, from its current file content if a file is configured."""

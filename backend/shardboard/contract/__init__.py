@@ -23,6 +23,10 @@ compatibility between releases.
 | POST /loads/stop | LoadReference | LoadState |
 | POST /loads/reports | LoadReference | LoadReports |
 | POST /loads/remove | LoadReference | LoadState |
+| POST /transfers/start | StartTransfer | TransferState |
+| POST /transfers/states | TransferReferences | list[TransferState] |
+| POST /transfers/stop | TransferReferences | list[TransferState] |
+| POST /transfers/remove | TransferReferences | list[TransferState]: `absent` |
 | POST /probe | list[ProbeTarget] | list[bool] |
 | POST /logs | ReadLogs | NodeLogs |
 | POST /certificate/request | | CertificateRequest: the agent has created a new key |

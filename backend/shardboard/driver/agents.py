@@ -54,6 +54,7 @@ from shardboard.contract import (
 from shardboard.contract.base import Message
 from shardboard.driver import line_stream, replies
 from shardboard.driver.agent_budgets import AgentBudgets
+from shardboard.driver.data.transfers import TransferCalls
 from shardboard.driver.interfaces import NodeRef, ServedCertificate
 from shardboard.driver.pools import PoolByHost
 from shardboard.driver.replies import ReplyShape
@@ -84,7 +85,7 @@ _COMMANDS = TypeAdapter(list[ShardCommand])
 _TARGETS = TypeAdapter(list[ProbeTarget])
 
 
-class HttpAgents:
+class HttpAgents(TransferCalls):
     """Implements `ports.Agents`."""
 
     def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:

@@ -37,6 +37,7 @@ from shardboard.contract import (
 )
 from shardboard.domain.access.acl_rules import RESERVED
 from shardboard.domain.placement.shard_role import ShardRole
+from shardboard.driver.data.fake_transfers import FakeTransfers
 from shardboard.driver.interfaces import NodeRef, ServedCertificate
 from shardboard.errors import AgentOutdated, AgentRefused, AgentUnreachable
 from shardboard.kit.addresses import host_port
@@ -59,10 +60,11 @@ FACTS = NodeFacts(
 )
 
 
-class FakeAgents:
+class FakeAgents(FakeTransfers):
     """Shards start immediately and are in sync. `unreachable` and `refuse` cause failures; `calls` records requests."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.running: dict[int, dict[int, ShardSpec]] = defaultdict(dict)
         """Specs by node and shard uid."""
         self.engine_users: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)

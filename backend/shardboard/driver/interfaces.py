@@ -49,6 +49,7 @@ from shardboard.contract import (
     canary,
     max_line_bytes,
 )
+from shardboard.contract.transfers import StartTransfer, TransferState
 from shardboard.domain.alerting.mails import MailServer
 
 __all__ = [
@@ -92,6 +93,8 @@ __all__ = [
     "SlotCounts",
     "SlotsMoved",
     "StartLoad",
+    "StartTransfer",
+    "TransferState",
     "canary",
     "max_line_bytes",
 ]
@@ -254,6 +257,22 @@ class Agents(Protocol):
     async def load_reports(self, node: NodeRef, load: str) -> LoadReports: ...
 
     async def remove_load(self, node: NodeRef, load: str) -> LoadState: ...
+
+    async def start_transfer(self, node: NodeRef, request: StartTransfer) -> TransferState:
+        """Start a transfer on the node. A repeated request does not start another one. `absent` with an error: it was refused."""
+        ...
+
+    async def transfer_states(self, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
+        """Return the states in the order of `ids`."""
+        ...
+
+    async def stop_transfers(self, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
+        """Ask transfers to end. They end soon afterwards with the error code `stopped`, and leave no incomplete file."""
+        ...
+
+    async def remove_transfers(self, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
+        """Kill transfers that still run, and delete their results. Unknown ids are ignored."""
+        ...
 
     def samples(
         self, node: NodeRef, after: int, boot: str, max_line: Callable[[], int]

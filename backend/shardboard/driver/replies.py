@@ -34,9 +34,10 @@ from shardboard.contract import (
     SlotsMoved,
 )
 from shardboard.contract.base import MAX_SHARDS
+from shardboard.contract.transfers import MAX_TRANSFERS, TransferState
 
 MAX_REPLY_BYTES, MAX_FILE_BYTES = 16 << 20, 64 << 20
-"""Limits for responses, and for responses that contain logs or the output of load generators."""
+"""Limits for responses, and for responses that contain logs, files, or the output of load generators."""
 MAX_RESULTS = 16_384
 """Maximum number of commands in one request."""
 LARGE_BYTES = 256 << 10
@@ -123,7 +124,10 @@ COMMAND_COUNTS = ReplyShape[CommandCounts](CommandCounts)
 LOAD_STATE = ReplyShape[LoadState](LoadState)
 LOAD_LINES = ReplyShape[LoadLines](LoadLines, MAX_FILE_BYTES)
 LOAD_REPORTS = ReplyShape[LoadReports](LoadReports, MAX_FILE_BYTES)
+TRANSFER_STATE = ReplyShape[TransferState](TransferState, MAX_FILE_BYTES)
+TRANSFER_STATES = ReplyShape[list[TransferState]](_list_of(TransferState, MAX_TRANSFERS), MAX_FILE_BYTES)
 ALL = (
     *(SAMPLE, FACTS, CERTIFICATE_REQUEST, CERTIFICATE_REPLY, LOGS, REPORTS, OUTCOMES, RESULTS, PROBE_RESULTS, PROXY),
     *(FIREWALL, DRILL_REPLY, SLOTS_MOVED, SLOT_COUNTS, COMMAND_COUNTS, LOAD_STATE, LOAD_LINES, LOAD_REPORTS),
+    *(TRANSFER_STATE, TRANSFER_STATES),
 )

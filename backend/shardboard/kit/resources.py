@@ -15,7 +15,7 @@ _IS_CHECKOUT = not _INSIDE.is_dir()
 MIGRATIONS = _CHECKOUT / "migrations" if _IS_CHECKOUT else _INSIDE / "migrations"
 WEB_UI = _CHECKOUT / "frontend" / "dist" if _IS_CHECKOUT else _INSIDE / "page"
 PROGRAMS = _CHECKOUT / "engine" / "target" / "release" if _IS_CHECKOUT else _INSIDE / "programs"
-"""Endpoint proxy, load generator and the engine module for flash."""
+"""Endpoint proxy, load generator, mover and the engine module for flash."""
 
 
 def program(name: str) -> str | None:

@@ -4,14 +4,12 @@ import asyncio
 import ssl
 import stat
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import psutil
 import pytest
-import uvicorn
 from backend.tests.support.certificates import SignedCertificate, sign
 from backend.tests.support.real_shards import (
     PASSWORD,
@@ -20,17 +18,14 @@ from backend.tests.support.real_shards import (
     kill_engines,
     standalone_shard,
     start_request,
-    unused_loopback_address,
     wait_until,
     without_pulses,
 )
+from backend.tests.support.running_agent import ADDRESS, running_agent
 
 from shardboard.agent import logs
-from shardboard.agent.app import create_app
 from shardboard.agent.cluster import key_generation
-from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, CertificateRenewal
 from shardboard.agent.databases.engine import engine_version
-from shardboard.agent.settings import AgentSettings
 from shardboard.contract import (
     ChangePassword,
     Drill,
@@ -44,51 +39,17 @@ from shardboard.contract import (
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.interfaces import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
-from shardboard.net.connection_limits import TimeoutProtocol
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.console_ca_files import new_signer
-from shardboard.pki.tls import PEER_DAYS, serial_of
+from shardboard.pki.tls import serial_of
 from shardboard.settings import Settings
 
-ADDRESS = unused_loopback_address()
 ENGINE_IDS = {uid: f"{uid:040x}" for uid in (1, 9)}
-
-
-@asynccontextmanager
-async def running_agent(root: Path, authority: ConsoleCa, *, park: bool = False) -> AsyncIterator[NodeRef]:
-    """Run an agent with a certificate from this CA. Its shards keep running when it stops."""
-    settings = AgentSettings(address=ADDRESS, state_dir=root, park=park)
-    identity = identity_of(root, authority)
-    port = AgentPort(identity)
-    config = uvicorn.Config(
-        create_app(settings, CertificateRenewal(identity, port)),
-        host=ADDRESS,
-        http=TimeoutProtocol,
-        port=0,
-        log_level="warning",
-        timeout_graceful_shutdown=1,
-        ssl_context_factory=lambda *_: port.context,
-    )
-    server = uvicorn.Server(config)
-    task = asyncio.create_task(server.serve())
-    try:
-        await wait_until(lambda: server.started)
-        yield NodeRef(1, ADDRESS, server.servers[0].sockets[0].getsockname()[1])
-    finally:
-        server.should_exit = True
-        await task
 
 
 def not_yet_valid_ca() -> SignedCertificate:
     """Return a CA certificate that is not valid yet."""
     return sign("early", names=(), usage=None, valid_from=timedelta(hours=1))
-
-
-def identity_of(root: Path, authority: ConsoleCa, days: int = PEER_DAYS) -> AgentIdentity:
-    key, csr = key_generation.generate()
-    identity = AgentIdentity.in_state_dir(root, node_uid=1, addr=ADDRESS, port=0, console="")
-    identity.save(root, authority.sign_agent(csr, ADDRESS, days), key, authority.ca_pem)
-    return identity
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from backend.tests.agent.test_app import ADDRESS, identity_of
 from backend.tests.collectors.samples import BOOT
 from backend.tests.contract import previous_contract as before
 from backend.tests.contract import protocol_2
 from backend.tests.support.real_shards import standalone_shard, start_request, wait_until, without_pulses
+from backend.tests.support.running_agent import ADDRESS, identity_of
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -11,6 +12,8 @@ from backend.tests.support.app_factory import app_for
 
 from shardboard.console import Console
 from shardboard.state.alerting import events
+from shardboard.state.data.backups import Backup
+from shardboard.state.data.restores import Restore
 from shardboard.state.databases.bdbs import Bdb
 
 PASSWORD = "correct horse"
@@ -21,7 +24,7 @@ SECRET = "zebra"
 
 @pytest.fixture
 async def databases(client: httpx.AsyncClient, console: Console, nodes: Any) -> None:
-    """Two similar databases, each with a benchmark run and two events."""
+    """Two similar databases, each with a benchmark run, a backup, a restore and two events."""
     for uid, name in ((OWN, "shop"), (FOREIGN, SECRET)):
         body = {
             "name": name,
@@ -38,8 +41,45 @@ async def databases(client: httpx.AsyncClient, console: Console, nodes: Any) -> 
             events.record(
                 session, "alarm_bdb_size", f"{name} is large.", bdb_uid=uid, severity="WARNING", details={"open": True}
             )
+            session.add(_backup(uid, name))
+            session.add(_restore(uid, name))
         run = {"name": f"run of {name}", "bdb_uid": uid, "workload": {"test_time": 10}}
         assert (await client.post("/v1/benchmarks", json=run)).status_code == 200
+
+
+def _backup(uid: int, name: str) -> Backup:
+    return Backup(
+        bdb_uid=uid,
+        bdb_name=name,
+        location_name=name,
+        path=name,
+        kind="backup",
+        trigger="manual",
+        status="succeeded",
+        created_at=datetime.now(UTC),
+        finished_at=datetime.now(UTC),
+        shards_count=2,
+        slots={"0": "0-16383"},
+        bdb={},
+        originator=name,
+        action_uid="",
+    )
+
+
+def _restore(uid: int, name: str) -> Restore:
+    return Restore(
+        bdb_uid=uid,
+        bdb_name=name,
+        kind="restore",
+        source=name,
+        sources=[],
+        mode="replace",
+        status="succeeded",
+        created_at=datetime.now(UTC),
+        finished_at=datetime.now(UTC),
+        originator=name,
+        action_uid="",
+    )
 
 
 async def create_role(client: httpx.AsyncClient, management: str = "db_member", uids: list[int] | None = None) -> int:

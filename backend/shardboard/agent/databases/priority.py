@@ -1,8 +1,8 @@
 """Lowers the CPU priority of processes that copy data, so that they do not slow down processes that serve clients.
 
 While a shard's data is saved, sent or loaded, the process that does this only runs when no other process of the agent's service or
-container needs the CPU. Two kinds of processes copy: forks of an engine, and replicas that load the data of their primary and serve
-no clients at that time.
+container needs the CPU. Three kinds of processes copy: forks of an engine, replicas that load the data of their primary and serve
+no clients at that time, and transfers with their child processes.
 
 They get the scheduling policy SCHED_IDLE (sched(7)), so that processes that serve clients preempt them immediately. A process that
 starves, because the machine has no CPU time left for it, gets the normal policy again: a copy that never completes protects no
@@ -15,7 +15,8 @@ import asyncio
 import logging
 import os
 import resource
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import EPERM
 from pathlib import Path
@@ -60,6 +61,7 @@ class ShardPriorities:
 
     def __init__(self) -> None:
         self._shards: Mapping[int, LocalShard] = {}
+        self._copies: Callable[[], Iterable[int]] = tuple
         self._lowered: dict[int, LoweredProcess] = {}
         """By pid."""
         self._starved: dict[int, psutil.Process] = {}
@@ -70,9 +72,9 @@ class ShardPriorities:
         """Uids of shards that have logged more since their last check."""
         self._inotify: Inotify | None = None
 
-    async def run(self, shards: Mapping[int, LocalShard]) -> None:
-        """Watch the current content of `shards` until cancelled."""
-        self._shards = shards
+    async def run(self, shards: Mapping[int, LocalShard], copies: Callable[[], Iterable[int]] = tuple) -> None:
+        """Watch the current content of `shards` until cancelled. `copies` returns the pids of processes that only copy."""
+        self._shards, self._copies = shards, copies
         try:
             self._inotify = _inotify()
         except OSError as error:
@@ -105,6 +107,11 @@ class ShardPriorities:
             log.warning("priority: watching the log of shard %s failed: %s", shard.record.spec.uid, error)
         self._schedule_check(shard)
 
+    def lower_new(self, pid: int) -> None:
+        """Lower a process that only copies, before it starts threads and child processes, which inherit this."""
+        if self._inotify is not None:
+            self._lower(pid)
+
     async def _listen(self, inotify: Inotify) -> None:
         while True:
             event: Event | None = await inotify.get()
@@ -133,6 +140,9 @@ class ShardPriorities:
         for pid, process in list(self._starved.items()):
             if not process.is_running():
                 del self._starved[pid]
+        for pid in self._copies():
+            for process_id in (pid, *_children(pid)):
+                self._lower(process_id)
         unpolled = self._again - set(self._polls)
         self._again -= unpolled
         for uid, shard in list(self._shards.items()):
@@ -204,7 +214,7 @@ class ShardPriorities:
             if not can_restore_priority(pid):
                 return  # started by an agent with fewer privileges
             process, (run_time, wait_time) = psutil.Process(pid), _schedstat(pid)
-            os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+            _set_policy(pid, os.SCHED_IDLE)
         except (OSError, psutil.Error):
             return  # it has ended
         self._lowered[pid] = LoweredProcess(process, run_time, wait_time, asyncio.get_running_loop().time())
@@ -213,11 +223,9 @@ class ShardPriorities:
         self._lowered.pop(pid, None)
         try:
             if _is_lowered(pid):
-                os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+                _set_policy(pid, os.SCHED_OTHER)
         except PermissionError:
             log.error("priority: process %d stays at low priority because the agent is not permitted to raise it", pid)
-        except OSError:
-            pass  # it has ended
 
 
 def can_restore_priority(pid: int) -> bool:
@@ -254,16 +262,38 @@ def _is_lowered(pid: int) -> bool:
         return False  # it has ended
 
 
+def _threads(pid: int) -> list[int]:
+    with suppress(OSError):  # it has ended
+        return [int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir()]
+    return []
+
+
+def _set_policy(pid: int, policy: int) -> None:
+    """Set the policy of all threads, each of which has its own."""
+    for thread in _threads(pid):
+        with suppress(ProcessLookupError):
+            os.sched_setscheduler(thread, policy, os.sched_param(0))
+
+
 def _children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []  # it has ended
+    """Return the child processes that any thread has started."""
+    children = []
+    for thread in _threads(pid):
+        with suppress(OSError):  # it has ended
+            children += Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
+    return [int(child) for child in children]
 
 
 def _schedstat(pid: int) -> tuple[int, int]:
-    run_time, wait_time, _ = Path(f"/proc/{pid}/schedstat").read_text().split()
-    return int(run_time), int(wait_time)
+    """Return the sums over all threads. Raises FileNotFoundError if the process has ended."""
+    ran, waited = 0, 0
+    for thread in _threads(pid):
+        with suppress(ProcessLookupError, FileNotFoundError):
+            run_time, wait_time, _ = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
+            ran, waited = ran + int(run_time), waited + int(wait_time)
+    if not Path(f"/proc/{pid}").exists():
+        raise FileNotFoundError(pid)
+    return ran, waited
 
 
 def _copies(info: Mapping[str, str]) -> bool:

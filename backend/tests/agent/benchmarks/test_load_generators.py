@@ -76,23 +76,23 @@ async def test_load_keeps_running_when_the_agent_restarts(loads: LoadGenerators,
 async def test_password_is_not_in_the_arguments(loads: LoadGenerators) -> None:
     await loads.start(load_request(1000, password="correct-horse"))
     await read(loads)
-    process = loads._processes[ID]
+    process = loads._processes.running()[ID]
     assert "correct-horse" not in " ".join(process.cmdline())
     await loads.stop(LoadReference(id=ID))
     await read_to_end(loads)
     assert json.loads((await loads.reports(LoadReference(id=ID))).memtier_json) == {"password": "correct-horse"}
-    for file in (loads._root / ID).iterdir():
+    for file in (loads._processes.root / ID).iterdir():
         assert file.name == "report.json" or b"correct-horse" not in file.read_bytes()
 
 
 async def test_remove_ends_the_process_and_deletes_its_files(loads: LoadGenerators) -> None:
     await loads.start(load_request(1000))
-    process = loads._processes[ID]
+    process = loads._processes.running()[ID]
     assert (await loads.remove(LoadReference(id=ID))).state == "absent"
     assert not psutil.pid_exists(process.pid)
     assert (await loads.remove(LoadReference(id=ID))).state == "absent"
     assert (await read(loads)).state == "absent"
-    assert list(loads._root.iterdir()) == []
+    assert list(loads._processes.root.iterdir()) == []
 
 
 async def test_error_output_is_reported_after_the_end(loads: LoadGenerators, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_missing_binary_is_reported(loads: LoadGenerators, monkeypatch: py
     monkeypatch.setattr("shardboard.agent.benchmarks.load_generators.find", lambda: None)
     state = await loads.start(load_request(1))
     assert (state.state, "is not installed on node 127.0.0.1" in state.error) == ("absent", True)
-    assert list(loads._root.iterdir()) == []
+    assert list(loads._processes.root.iterdir()) == []
 
 
 def memtier_request(seconds: int, *more: str, password: str = "") -> StartLoad:
@@ -135,23 +135,23 @@ async def test_memtier_benchmark_uses_the_same_protocol(loads: LoadGenerators, s
 async def test_remove_ends_memtier_benchmark_and_its_wrapper(loads: LoadGenerators) -> None:
     await loads.start(memtier_request(1000))
     await read(loads)
-    outer = loads._processes[ID]
+    outer = loads._processes.running()[ID]
     (inner,) = outer.children()
     outer.kill()
     await loads.remove(LoadReference(id=ID))
     assert not inner.is_running() or inner.status() == psutil.STATUS_ZOMBIE
-    assert list(loads._root.iterdir()) == []
+    assert list(loads._processes.root.iterdir()) == []
 
 
 async def test_missing_memtier_benchmark_is_reported(loads: LoadGenerators, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     state = await loads.start(memtier_request(1))
     assert (state.state, "memtier_benchmark is not on the PATH" in state.error) == ("absent", True)
-    assert list(loads._root.iterdir()) == []
+    assert list(loads._processes.root.iterdir()) == []
 
 
 async def test_incomplete_line_is_not_returned(loads: LoadGenerators) -> None:
-    directory = loads._root / ID
+    directory = loads._processes.root / ID
     directory.mkdir()
     (directory / "lines.ndjson").write_bytes(b'{"a":1}\n{"b"')
     assert (await read(loads)).lines == ['{"a":1}']

@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from backend.tests.agent.test_app import identity_of
+from backend.tests.support.running_agent import identity_of
 
 from shardboard.agent.cluster import key_generation
 from shardboard.agent.cluster.identity import AgentPort, CertificateRenewal, EnrolError, load

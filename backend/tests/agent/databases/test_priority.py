@@ -5,6 +5,8 @@ Engines, forks and scheduling policies are real. Only the CPU time of a starved 
 
 import asyncio
 import os
+import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -131,6 +133,53 @@ async def test_agent_shutdown_restores_priorities(tmp_path: Path) -> None:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert not is_lowered(fork)
+
+
+async def test_transfers_and_their_child_processes_are_lowered() -> None:
+    command = ["sh", "-c", "sleep 600 & wait"]
+    with psutil.Popen(command, start_new_session=True) as transfer:
+        task = asyncio.create_task(ShardPriorities().run({}, lambda: [transfer.pid]))
+        try:
+            [child] = await wait_until(transfer.children)
+            await wait_until(lambda: is_lowered(transfer.pid) and is_lowered(child.pid))
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert not is_lowered(transfer.pid)
+            assert not is_lowered(child.pid)
+        finally:
+            os.killpg(transfer.pid, signal.SIGKILL)
+
+
+async def test_all_threads_and_their_child_processes_are_lowered() -> None:
+    program = "import subprocess, threading; threading.Thread(target=subprocess.run, args=[['sleep', '600']]).start()"
+    with psutil.Popen([sys.executable, "-c", program], start_new_session=True) as transfer:
+        task = asyncio.create_task(ShardPriorities().run({}, lambda: [transfer.pid]))
+        try:
+            [child] = await wait_until(transfer.children)
+            threads = [thread.id for thread in transfer.threads()]
+            assert len(threads) == 2
+            await wait_until(lambda: all(is_lowered(each) for each in (*threads, child.pid)))
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert not any(is_lowered(each) for each in (*threads, child.pid))
+        finally:
+            os.killpg(transfer.pid, signal.SIGKILL)
+
+
+async def test_new_process_is_lowered_at_once_if_priorities_are_managed(priorities: ShardPriorities) -> None:
+    with psutil.Popen(["sleep", "600"]) as transfer:
+        try:
+            priorities.lower_new(transfer.pid)
+            assert not is_lowered(transfer.pid)
+            task = asyncio.create_task(priorities.run({}))
+            await asyncio.sleep(0)
+            priorities.lower_new(transfer.pid)
+            assert is_lowered(transfer.pid)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert not is_lowered(transfer.pid)
+        finally:
+            transfer.kill()
 
 
 async def test_priority_of_a_starved_process_is_restored(

@@ -15,7 +15,6 @@ from typing import Any
 
 import psutil
 import pytest
-from backend.tests.agent.test_app import identity_of
 from backend.tests.support.real_shards import (
     LocalNodes,
     has_exited,
@@ -24,6 +23,7 @@ from backend.tests.support.real_shards import (
     start_request,
     wait_until,
 )
+from backend.tests.support.running_agent import identity_of
 
 from shardboard.agent.databases.proxy import ProxyProcess
 from shardboard.contract import ProxyDatabase, ProxyReading, ProxyReport, ProxyShard, ProxyState, ReadCommands, ShardTls

@@ -1,0 +1,1 @@
+"""Transfers of data between shards of this node and locations."""

@@ -1,0 +1,237 @@
+"""Messages about transfers: processes on a node that copy data between its shards and a location, or work on files of a location.
+
+A transfer is started once, survives the agent, and keeps its result until it is removed. It only touches shards of the node
+on which it runs.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from shardboard.contract.base import Count, Hex40, Hex64, Message, Name, Reply, Text
+from shardboard.contract.locations import Location
+
+TransferId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+Path = Annotated[str, Field(min_length=1, max_length=1_024, pattern=r"^[^/\x00-\x1f][^\x00-\x1f]*$")]
+"""Path of a file below the location, without `..`; parts are separated by `/`."""
+SlotRanges = Annotated[list[tuple[int, int]], Field(max_length=16_384)]
+"""First and last slot of each range."""
+MAX_TRANSFERS = 1_000
+"""Per request."""
+MAX_FILE_CHARACTERS = 2**24
+"""Size of a file that is written or read as text: a manifest."""
+MAX_RESULT_FIELDS = 100
+MAX_NAMES = 10_000
+"""Types, function libraries or reasons in a result."""
+
+
+class Snapshot(Message):
+    """Writes a snapshot of one shard to a file. Nothing is visible under its name before it is complete.
+
+    Result: `SnapshotResult`.
+    """
+
+    kind: Literal["snapshot"] = "snapshot"
+    location: Location
+    path: Path
+    shard_uid: int
+    engine_id: Hex40
+    slots: SlotRanges
+    """Keys of other slots are left out. All slots outside cluster mode."""
+    compression: Literal["zstd", "gzip"] = "zstd"
+    max_bytes_per_second: int | None = Field(default=None, ge=1)
+    """Of uncompressed data."""
+
+
+class RestoreTarget(Message):
+    """A primary of this node that receives keys."""
+
+    shard_uid: int
+    engine_id: Hex40
+    slots: SlotRanges
+
+
+class RestoreFile(Message):
+    """A file to restore from: RDB, uncompressed, or compressed with zstd or gzip."""
+
+    path: Path
+    sha256: Hex64 | None = None
+    """Of the stored file; None if unknown, for files that were not written by Shardboard."""
+
+
+class Restore(Message):
+    """Writes keys of files to primaries of this node. Existing keys are replaced; keys of slots of other primaries are left out.
+
+    Result: `RestoreResult`.
+    """
+
+    kind: Literal["restore"] = "restore"
+    location: Location
+    files: list[RestoreFile] = Field(min_length=1)
+    targets: list[RestoreTarget] = Field(min_length=1)
+    """Of one database."""
+    key_patterns: list[str] = Field(default=[])
+    """Glob patterns; only matching keys are restored. Empty: all keys."""
+
+
+class Inspect(Message):
+    """Reads files without restoring them. Result: `InspectResult`."""
+
+    kind: Literal["inspect"] = "inspect"
+    location: Location
+    files: list[RestoreFile] = Field(min_length=1)
+
+
+class CheckFiles(Message):
+    """Reads the beginning of files that a restore needs, before it deletes keys. Fails if one is not readable or not an RDB file,
+    or if the node has no mover. Result: `{}`.
+    """
+
+    kind: Literal["check_files"] = "check_files"
+    location: Location
+    paths: list[Path] = Field(min_length=1)
+
+
+class WriteFile(Message):
+    """Writes a text file. Result: `{}`."""
+
+    kind: Literal["write_file"] = "write_file"
+    location: Location
+    path: Path
+    text: Annotated[str, Field(max_length=MAX_FILE_CHARACTERS)]
+    expected: dict[str, int] = Field(default={})
+    """Paths and sizes of files in the same folder. Fails if one is missing, because this node has mounted another folder."""
+
+
+class ReadFile(Message):
+    """Reads a text file. Result: `{"text": …}`."""
+
+    kind: Literal["read_file"] = "read_file"
+    location: Location
+    path: Path
+
+
+class ListFiles(Message):
+    """Lists files below a folder. Result: `{"files": [{"path", "bytes", "modified"}], "truncated": bool}`."""
+
+    kind: Literal["list_files"] = "list_files"
+    location: Location
+    folder: Annotated[str, Field(max_length=1_024)] = ""
+
+
+class DeleteFiles(Message):
+    """Deletes these files in this order; files that do not exist are ignored. Result: `{}`."""
+
+    kind: Literal["delete_files"] = "delete_files"
+    location: Location
+    paths: list[Path]
+
+
+class CheckLocation(Message):
+    """Writes, reads, lists and deletes a small file; of a URL, reads the beginning. Result: `{"checks": [{"name", "ok", "error",
+    "error_code"}]}`; the first failure ends it.
+    """
+
+    kind: Literal["check_location"] = "check_location"
+    location: Location
+
+
+Transfer = Annotated[
+    Snapshot | Restore | Inspect | CheckFiles | WriteFile | ReadFile | ListFiles | DeleteFiles | CheckLocation,
+    Field(discriminator="kind"),
+]
+
+
+class StartTransfer(Message):
+    """Starts a transfer. A known id is not started again."""
+
+    id: TransferId
+    transfer: Transfer
+
+
+class TransferReferences(Message):
+    """Selects transfers by id."""
+
+    ids: list[TransferId] = Field(max_length=MAX_TRANSFERS)
+
+
+class TransferProgress(Reply):
+    """Progress of a running transfer."""
+
+    bytes: Count = 0
+    """Compressed, as in the location."""
+    raw_bytes: Count = 0
+    keys: Count = 0
+
+
+ErrorCode = Literal[
+    "no-permission",
+    "wrong-file-path",
+    "download-error",
+    "upload-error",
+    "file-corrupted",
+    "out-of-memory",
+    "shard-unavailable",
+    "stopped",
+    "general-error",
+]
+"""The first two, `download-error`, `file-corrupted`, `out-of-memory` and `general-error` are codes of the Redis Enterprise REST
+API."""
+
+
+class TransferState(Reply):
+    """`absent`: the transfer is unknown. `ended`: either `result` or `error` is set."""
+
+    id: TransferId
+    state: Literal["running", "ended", "absent"]
+    progress: TransferProgress = TransferProgress()
+    result: Annotated[dict[str, Any], Field(max_length=MAX_RESULT_FIELDS)] | None = None
+    error: Text = ""
+    """For users: what failed and why."""
+    error_code: ErrorCode | Name = ""
+
+
+class SlotContents(Reply):
+    """Keys of one slot. Equal contents have equal digests, regardless of encoding and order; expiry times are included."""
+
+    slot: Annotated[int, Field(ge=0, le=16_383)]
+    keys: Count
+    digest: Name
+    """16 hexadecimal digits: sum of the digests of its keys."""
+
+
+class SnapshotResult(Reply):
+    """Result of a snapshot or, summed over files, of an inspection; bytes as serialized."""
+
+    bytes: Count
+    raw_bytes: Count
+    sha256: Hex64
+    keys: Count
+    expires: Count
+    rdb_version: Annotated[int, Field(ge=0, le=9_999)]
+    types: dict[Name, Count] = Field(default={}, max_length=MAX_NAMES)
+    """Number of keys by type: string, list, set, zset, hash, stream, module."""
+    functions: list[Name] = Field(default=[], max_length=MAX_NAMES)
+    """Names of function libraries."""
+    slots: list[SlotContents] = Field(default=[], max_length=16_384)
+    analysis: dict[str, Any] = Field(default={}, max_length=MAX_RESULT_FIELDS)
+    """Bytes by type and prefix, expiry times, largest keys."""
+    replication_id: Name = ""
+    replication_offset: Count = 0
+
+
+class RestoreResult(Reply):
+    """Result of a restore: numbers of keys."""
+
+    restored: Count
+    expired: Count
+    """Keys that had expired when they were read."""
+    skipped: Count
+    """Keys of slots of other primaries, and keys that match no pattern."""
+    unsupported: dict[Name, Count] = Field(default={}, max_length=MAX_NAMES)
+    """Keys that the engine cannot load, by reason."""
+    bytes: Count
+    raw_bytes: Count
+    functions: list[Name] = Field(default=[], max_length=MAX_NAMES)
+    slots: list[SlotContents] = Field(default=[], max_length=16_384)
+    """Of the restored keys."""

@@ -1,0 +1,1 @@
+"""Transfers of data between shards and storage locations."""

@@ -1,0 +1,1 @@
+"""The program that runs one transfer: it copies data between shards of its node and a location."""

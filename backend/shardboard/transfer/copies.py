@@ -1,0 +1,166 @@
+"""Snapshots, restores and inspections: bytes between a store and the mover."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from shardboard.contract.transfers import Inspect, Restore, RestoreFile, Snapshot, TransferProgress
+from shardboard.transfer.errors import STOPPED, TransferError
+from shardboard.transfer.movers import Mover
+from shardboard.transfer.specification import Specification
+from shardboard.transfer.stores.store import Store
+from shardboard.transfer.sums import sum_results
+
+TARGETS = "targets.json"
+ReportProgress = Callable[[TransferProgress], None]
+
+
+class Copy:
+    """Runs the movers of one transfer, one after another. `stop` is called from another thread."""
+
+    def __init__(self, specification: Specification, store: Store, report: ReportProgress) -> None:
+        self._specification = specification
+        self._store = store
+        self._report = report
+        self._done = TransferProgress()
+        """Of the files that are complete."""
+        self._mover: Mover | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._mover is not None:
+            self._mover.kill()
+
+    def snapshot(self, transfer: Snapshot) -> dict[str, Any]:
+        """Return the fields of SnapshotResult."""
+        access = self._specification.shards[transfer.shard_uid]
+        arguments = [
+            "snapshot",
+            f"--socket={access.socket}",
+            f"--user={access.user}",
+            f"--slots={','.join(f'{first}-{last}' for first, last in transfer.slots)}",
+            f"--compression={transfer.compression}",
+        ]
+        if transfer.max_bytes_per_second is not None:
+            arguments.append(f"--max-bytes-per-second={transfer.max_bytes_per_second}")
+        with self._run(arguments, access.password) as mover:
+            output = _Output(mover, self._check_stopped)
+            try:
+                self._store.write(transfer.path, output.parts())
+            except Exception as error:
+                raise output.error or error from error
+            return output.result
+
+    def restore(self, transfer: Restore) -> dict[str, Any]:
+        """Return the fields of RestoreResult, summed over the files."""
+        shards = self._specification.shards
+        targets = [
+            {"socket": str(shards[target.shard_uid].socket), "slots": target.slots} for target in transfer.targets
+        ]
+        Path(TARGETS).write_text(json.dumps(targets))
+        access = shards[transfer.targets[0].shard_uid]
+        patterns = [f"--pattern={pattern}" for pattern in transfer.key_patterns]
+        return self._read_all(
+            transfer, ["restore", f"--targets={TARGETS}", f"--user={access.user}", *patterns], access.password
+        )
+
+    def inspect(self, transfer: Inspect) -> dict[str, Any]:
+        """Return the fields of SnapshotResult, summed over the files."""
+        return self._read_all(transfer, ["inspect"], "")
+
+    def _read_all(self, transfer: Restore | Inspect, arguments: list[str], password: str) -> dict[str, Any]:
+        results = []
+        for file in transfer.files:
+            with self._run(arguments, password) as mover:
+                results.append(self._read_one(file, mover))
+            self._done = _plus(self._done, results[-1])
+        return sum_results(results)
+
+    def _read_one(self, file: RestoreFile, mover: Mover) -> dict[str, Any]:
+        """Pass a file to the mover. A wrong checksum is only detected at the end, when its keys have been restored."""
+        sha256, count = hashlib.sha256(), 0
+        for part in self._store.read(file.path):
+            self._check_stopped()
+            sha256.update(part)
+            count += len(part)
+            if not mover.feed(part):
+                _finish(mover, file.path)
+                raise TransferError("file-corrupted", f"{file.path} contains data after the end of its keys.")
+        self._check_stopped()
+        if file.sha256 not in (None, sha256.hexdigest()):
+            message = f"The content of {file.path} has changed: its SHA-256 checksum differs from that in the manifest."
+            raise TransferError("file-corrupted", message)
+        return {**_finish(mover, file.path), "bytes": count, "sha256": sha256.hexdigest()}
+
+    @contextlib.contextmanager
+    def _run(self, arguments: list[str], password: str) -> Iterator[Mover]:
+        self._check_stopped()
+        with Mover(
+            self._specification.mover, arguments, password, self._on_progress, reads_input=arguments[0] != "snapshot"
+        ) as mover:
+            self._mover = mover
+            try:
+                yield mover
+            except TransferError:
+                self._check_stopped()
+                raise
+            finally:
+                self._mover = None
+
+    def _on_progress(self, line: Mapping[str, Any]) -> None:
+        self._report(_plus(self._done, line))
+
+    def _check_stopped(self) -> None:
+        if self._stopped:
+            raise TransferError("stopped", STOPPED)
+
+
+class _Output:
+    """The output of a mover as the content of a file, which ends only if the mover succeeded."""
+
+    def __init__(self, mover: Mover, check_stopped: Callable[[], None]) -> None:
+        self._mover = mover
+        self._check_stopped = check_stopped
+        self.result: dict[str, Any] = {}
+        self.error: TransferError | None = None
+        """Why `parts` raised. Stores can wrap it."""
+
+    def parts(self) -> Iterator[bytes]:
+        try:
+            yield from self._parts()
+        except TransferError as error:
+            self.error = error
+            raise
+
+    def _parts(self) -> Iterator[bytes]:
+        sha256, count = hashlib.sha256(), 0
+        for part in self._mover.output():
+            self._check_stopped()
+            sha256.update(part)
+            count += len(part)
+            yield part
+        self._check_stopped()
+        end = self._mover.finish()
+        if end.get("bytes") != count:
+            message = f"{count} bytes of the snapshot were received, but the mover wrote {end.get('bytes')}."
+            raise TransferError("general-error", message)
+        self.result = {**end, "sha256": sha256.hexdigest()}
+
+
+def _finish(mover: Mover, path: str) -> dict[str, Any]:
+    try:
+        return mover.finish()
+    except TransferError as error:
+        raise TransferError(error.code, f"{path}: {error}") from error
+
+
+def _plus(done: TransferProgress, more: Mapping[str, Any]) -> TransferProgress:
+    return TransferProgress(
+        bytes=done.bytes + more.get("bytes", 0),
+        raw_bytes=done.raw_bytes + more.get("raw_bytes", 0),
+        keys=done.keys + more.get("keys", more.get("restored", 0)),
+    )

@@ -1,0 +1,73 @@
+"""Runs a transfer: chooses the function of its kind."""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+from shardboard.contract.locations import Url
+from shardboard.contract.transfers import (
+    CheckFiles,
+    CheckLocation,
+    DeleteFiles,
+    Inspect,
+    ListFiles,
+    ReadFile,
+    Restore,
+    Snapshot,
+    TransferProgress,
+    WriteFile,
+)
+from shardboard.transfer import files
+from shardboard.transfer.copies import Copy
+from shardboard.transfer.errors import TransferError
+from shardboard.transfer.locations import open_store
+from shardboard.transfer.specification import Specification
+from shardboard.transfer.stores.store import Store
+
+
+class Job:
+    """One transfer. `stop` is called from another thread."""
+
+    def __init__(self, specification: Specification, report: Callable[[TransferProgress], None]) -> None:
+        self._specification = specification
+        self._report = report
+        self._copy: Copy | None = None
+
+    def run(self) -> dict[str, Any]:
+        """Return the result. Raises TransferError."""
+        if isinstance(self._specification.transfer, CheckLocation):
+            is_url = isinstance(self._specification.transfer.location, Url)
+            return files.check_location(lambda: open_store(self._specification), only_read=is_url)
+        with closing(open_store(self._specification)) as store:
+            return self._run_with(store)
+
+    def stop(self) -> None:
+        if self._copy is not None:
+            self._copy.stop()
+
+    def _run_with(self, store: Store) -> dict[str, Any]:
+        self._copy = copy = Copy(self._specification, store, self._report)
+        match self._specification.transfer:
+            case Snapshot() as transfer:
+                return copy.snapshot(transfer)
+            case Restore() as transfer:
+                return copy.restore(transfer)
+            case Inspect() as transfer:
+                return copy.inspect(transfer)
+            case CheckFiles() as transfer:
+                files.check_files(store, transfer.paths)
+                return {}
+            case WriteFile() as transfer:
+                files.check_sizes(store, transfer.path.rpartition("/")[0], transfer.expected)
+                store.write(transfer.path, iter([transfer.text.encode()]))
+                return {}
+            case ReadFile(location=Url()):  # only imports read URLs, so that their content is not returned
+                raise TransferError("general-error", "A URL is a source of imports. Its content cannot be returned.")
+            case ReadFile() as transfer:
+                return {"text": files.read_text(store, transfer.path)}
+            case ListFiles() as transfer:
+                return files.list_files(store, transfer.folder)
+            case DeleteFiles() as transfer:
+                store.delete(transfer.paths)
+                return {}
+        raise ValueError(self._specification.transfer.kind)

@@ -1,0 +1,1 @@
+"""Access to locations: one module per protocol, with the interface of `store.py`."""
