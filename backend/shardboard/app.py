@@ -15,7 +15,7 @@ import uvicorn
 from fastapi import Depends, FastAPI
 
 from shardboard import __version__
-from shardboard.api import access, alerting, benchmarks, cluster, databases, failures, metrics, placement, stream
+from shardboard.api import access, alerting, benchmarks, cluster, data, databases, failures, metrics, placement, stream
 from shardboard.api.http import audit_middleware, error_handlers, options
 from shardboard.api.http.host_names import with_host_check
 from shardboard.api.http.idempotency import check_key_support, install_replays
@@ -40,12 +40,13 @@ from shardboard.pki.console_ca import ConsoleCa
 from shardboard.reconcilers import registry as reconcilers
 from shardboard.services.access.authorization import first_start
 from shardboard.services.cluster import encryption
+from shardboard.services.loop_requests import LoopRequests
 from shardboard.settings import Settings
 from shardboard.state.alerting import events
 from shardboard.state.cluster import agent_certificates
 from shardboard.store.db import Store
 
-AREAS = (access, alerting, benchmarks, cluster, databases, failures, metrics, placement, stream)
+AREAS = (access, alerting, benchmarks, cluster, data, databases, failures, metrics, placement, stream)
 """Packages of endpoints. Each lists its routers in `ROUTERS`."""
 
 
@@ -126,7 +127,9 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         *await collectors.prepare_loops(
             store, bus, agents, live, console.notifier, lambda: console.certificate.expiries
         ),
-        *await reconcilers.prepare_loops(store, bus, agents, console.ca, console.trust, live.last_offset, console.id),
+        *await reconcilers.prepare_loops(
+            store, bus, agents, console.ca, console.trust, live.last_offset, LoopRequests(), console.id
+        ),
         Loop("return free memory", gc_tuning.return_free_memory),
         Loop("renew the console's certificate", console.certificate.run),
         Loop("send events to browsers", Feed(console).run),

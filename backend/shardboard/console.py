@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from shardboard.collectors.alerting.delivery import DeliveryClient
 from shardboard.collectors.alerting.notifier import Notifier
 from shardboard.collectors.cluster.logs import NodeLogReader
+from shardboard.collectors.data.location_access import LocationAccess
+from shardboard.collectors.data.request_transfers import RequestTransfers
 from shardboard.collectors.databases.engine_diagnostics import ShardQueryCache
 from shardboard.collectors.metrics.command_stats import CommandCountCache
 from shardboard.collectors.metrics.hot_slots import HotSlotCache
@@ -49,6 +51,7 @@ class Console:
     command_count_cache: CommandCountCache = field(init=False)
     ram_curve_cache: RamCurveCache = field(init=False)
     shard_query_cache: ShardQueryCache = field(init=False)
+    locations: LocationAccess = field(init=False)
     node_logs: NodeLogReader = field(init=False)
     bundle_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Limits support bundles to one at a time: each uses disk space and load on all agents."""
@@ -63,6 +66,7 @@ class Console:
         self.hot_slot_cache = HotSlotCache(self.store, self.agents)
         self.command_count_cache = CommandCountCache(self.store, self.agents)
         self.shard_query_cache = ShardQueryCache(self.store, self.agents)
+        self.locations = LocationAccess(RequestTransfers(self.store, self.agents))
         self.node_logs = NodeLogReader(self.store, self.agents)
         self.ram_curve_cache = RamCurveCache(
             self.store, self.agents, lambda bdb, shard: self.live.latest(f"flash_shards:{bdb}", str(shard))

@@ -22,6 +22,7 @@ from shardboard.lifecycle.supervision import Loop
 from shardboard.reconcilers import registry as reconcilers
 from shardboard.reconcilers.databases.endpoints import Endpoints
 from shardboard.reconcilers.loop import Stepper
+from shardboard.services.loop_requests import LoopRequests
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
@@ -34,7 +35,7 @@ async def prepared_loops(console: Console) -> list[Loop]:
     return [
         *await collectors.prepare_loops(store, bus, agents, console.live, console.notifier, dict),
         *await reconcilers.prepare_loops(
-            store, bus, agents, console.ca, console.trust, console.live.last_offset, console.id
+            store, bus, agents, console.ca, console.trust, console.live.last_offset, LoopRequests(), console.id
         ),
     ]
 
@@ -76,7 +77,9 @@ async def test_loops_without_which_databases_do_not_fail_over_are_vital(console:
 
 
 def test_each_stepper_is_registered(console: Console) -> None:
-    steppers = reconcilers.steppers(console.store, console.agents, cast(Endpoints, None), console.live.last_offset)
+    steppers = reconcilers.steppers(
+        console.store, console.agents, cast(Endpoints, None), console.live.last_offset, LoopRequests()
+    )
     defined = {
         value
         for module in modules(reconcilers_package)
@@ -88,5 +91,7 @@ def test_each_stepper_is_registered(console: Console) -> None:
 
 
 def test_actions_that_move_primary_roles_have_a_stepper(console: Console) -> None:
-    steppers = reconcilers.steppers(console.store, console.agents, cast(Endpoints, None), console.live.last_offset)
+    steppers = reconcilers.steppers(
+        console.store, console.agents, cast(Endpoints, None), console.live.last_offset, LoopRequests()
+    )
     assert steppers.keys() >= {*SWITCHOVER_ACTIONS, ActionName.FAILOVER}

@@ -1,4 +1,5 @@
-"""`shardboard demo`: a console, three agents, one database and steady traffic, set up through the regular interfaces.
+"""`shardboard demo`: a console, three agents, one database with scheduled backups and steady traffic, set up through the regular
+interfaces.
 
 All files are below the state directory. Ctrl-C saves the shards and stops what the demo started; the next start continues from the
 same state. `--clean` deletes everything.
@@ -22,11 +23,13 @@ from shardboard.agent.benchmarks import load_generators
 from shardboard.agent.databases import flash
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.databases.shard_status import ShardLink, ShardStatus
+from shardboard.kit import resources
 from shardboard.local import demo_traffic
 from shardboard.local.cluster import LocalCluster, LocalError, ok
 from shardboard.local.lifeline import lifeline
 from shardboard.local.process_supervisor import ProcessSupervisor
 from shardboard.settings import Settings
+from shardboard.transfer.specification import MOVER
 
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
@@ -79,6 +82,21 @@ RUN: dict[str, Any] = {
     "sla": {"average_ms": 5, "p99_ms": 50},
     "overwrite": True,  # its keys have distinct names and expire
 }
+BACKUP_SECONDS = 90
+"""Until the first backup of the database. By then, it contains data, and the example run has usually ended."""
+BACKUP_INTERVAL = 3_600
+
+
+def backup_settings(location_uid: int, now: float) -> dict[str, Any]:
+    """Return the fields of the database for hourly backups, each of which is verified."""
+    return {
+        "backup": True,
+        "backup_location_uid": location_uid,
+        "backup_interval": BACKUP_INTERVAL,
+        "backup_interval_offset": int(now + BACKUP_SECONDS) % BACKUP_INTERVAL,
+        "backup_schedule": {"verify": True},
+        "backup_retention": {"count": 5},
+    }
 
 
 class Demo:
@@ -88,6 +106,7 @@ class Demo:
         self._settings = settings
         self._directory = settings.state_dir.resolve()
         self._login_file = self._directory / "demo-login.json"
+        self._backups = self._directory / "backups"
         self._user, self._password = self._credentials()
         self._cluster = LocalCluster(
             self._directory,
@@ -96,6 +115,7 @@ class Demo:
             https_port=settings.https_port,
             http_port=settings.http_port,
             addresses=ADDRESSES,
+            environment={"SHARDBOARD_BACKUP_ROOTS": str(self._backups)},
             memory=psutil.virtual_memory().total // len(ADDRESSES),
             flash=FLASH_SIZE if flash.find_module() is not None else None,
             park=True,
@@ -118,6 +138,7 @@ class Demo:
                 endpoints = self._database(DATABASE)
             demo_traffic.start(self._cluster, "traffic", endpoints)
             self._start_example_run()
+            self._schedule_backups()
             if self._cluster.flash:
                 with _step("bringing up the database demo-flash (2 primaries, 2 replicas, on flash)"):
                     endpoints = self._database(ON_FLASH)
@@ -160,7 +181,7 @@ class Demo:
         if not self._cluster.clean():
             print(f"No demo found in {self._directory}.")
             return 0
-        for name in ("agents", "logs", "tls", "demo-login.json", "processes.json", "instance"):
+        for name in ("agents", "backups", "logs", "tls", "demo-login.json", "processes.json", "instance"):
             path = self._directory / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         for path in self._directory.glob("console.db*"):
@@ -211,8 +232,22 @@ class Demo:
         api = self._cluster.api
         if load_generators.find() is None or ok(api.get("/v1/benchmarks", params={"limit": 1})):
             return
-        uid = next(bdb["uid"] for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == DATABASE["name"])
-        ok(api.post("/v1/benchmarks", json={**RUN, "bdb_uid": uid}))
+        ok(api.post("/v1/benchmarks", json={**RUN, "bdb_uid": self._uid()}))
+
+    def _schedule_backups(self) -> None:
+        """Add a folder of this machine as location and schedule backups of the database, once."""
+        api = self._cluster.api
+        self._backups.mkdir(mode=0o700, exist_ok=True)
+        if resources.program(MOVER) is None or ok(api.get("/v1/backup_locations")):
+            return
+        location = {"type": "mount_point", "path": str(self._backups)}
+        uid = ok(api.post("/v1/backup_locations", json={"name": "Folder of the demo", "location": location}))["uid"]
+        ok(api.put(f"/v1/bdbs/{self._uid()}", json=backup_settings(uid, time.time())))
+
+    def _uid(self) -> int:
+        """Return the uid of the database."""
+        bdbs = ok(self._cluster.api.get("/v1/bdbs"))
+        return int(next(bdb["uid"] for bdb in bdbs if bdb["name"] == DATABASE["name"]))
 
     def _print_welcome(self) -> None:
         lines = [

@@ -12,6 +12,14 @@ from shardboard.reconcilers.cluster.agent_certificates import AgentCertificatesL
 from shardboard.reconcilers.cluster.console_ca import ConsoleCaLoop
 from shardboard.reconcilers.cluster.peer_firewall import PeerFirewallLoop
 from shardboard.reconcilers.cluster.trust_distribution import TrustDistribution
+from shardboard.reconcilers.data import backups, restores
+from shardboard.reconcilers.data.backup_retention import BackupRetentionLoop
+from shardboard.reconcilers.data.backup_schedules import BackupScheduleLoop
+from shardboard.reconcilers.data.cleanup import DataCleanupLoop
+from shardboard.reconcilers.data.requests import DataRequests
+from shardboard.reconcilers.data.scheduled_verifications import ScheduledVerificationLoop
+from shardboard.reconcilers.data.temporary_databases import TemporaryDatabaseLoop
+from shardboard.reconcilers.data.verifications import VerifyBackup
 from shardboard.reconcilers.databases import bdbs
 from shardboard.reconcilers.databases.endpoints import Endpoints
 from shardboard.reconcilers.databases.repair import RepairDatabase
@@ -37,11 +45,15 @@ from shardboard.reconcilers.placement.switch_back import SwitchBackLoop
 from shardboard.store.db import Store
 
 
-def steppers(store: Store, agents: Agents, endpoints: Endpoints, last_offset: LastOffset) -> dict[str, Stepper]:
+def steppers(
+    store: Store, agents: Agents, endpoints: Endpoints, last_offset: LastOffset, requests: DataRequests
+) -> dict[str, Stepper]:
     """Return the steppers of all actions, by the name of the action."""
     return {
         **bdbs.steppers(store, agents, endpoints),
         **node_actions.steppers(store, agents),
+        ActionName.BACKUP_BDB: backups.BackupBdb(store, agents),
+        ActionName.RESTORE_BDB: restores.RestoreBdb(store, agents),
         ActionName.BENCHMARK: benchmark_runs.RunBenchmark(store, agents),
         ActionName.DRILL: drills.DrillStepper(store, agents),
         ActionName.FAILOVER: failover.Failover(store, agents, last_offset),
@@ -56,6 +68,7 @@ def steppers(store: Store, agents: Agents, endpoints: Endpoints, last_offset: La
         ActionName.RESTART_SHARDS: shard_restart.Restart(store, agents),
         ActionName.DEMOTE_STALE_PRIMARIES: stale_primaries.DemoteStalePrimaries(store, agents),
         ActionName.SWITCH_BACK: moves.MoveShards(store, agents),
+        ActionName.VERIFY_BACKUP: VerifyBackup(store, agents, requests),
     }
 
 
@@ -66,6 +79,7 @@ async def prepare_loops(
     ca: ConsoleCa,
     trust: TrustDistribution,
     last_offset: LastOffset,
+    requests: DataRequests,
     console_id: str,
 ) -> list[Loop]:
     """Read the shards of all nodes and return the loops of all reconcilers, in the order in which they start.
@@ -75,7 +89,7 @@ async def prepare_loops(
     inventory = InventoryLoop(store, bus, agents)
     await inventory.read_at_startup()
     endpoints = Endpoints(store, bus, agents)
-    actions = ActionLoop(store, bus, steppers(store, agents, endpoints, last_offset), console_id)
+    actions = ActionLoop(store, bus, steppers(store, agents, endpoints, last_offset, requests), console_id)
     agent_certificates = AgentCertificatesLoop(store, bus, agents, ca)
     return [
         Loop("schedule failovers", failover.FailoverLoop(store, bus).run, vital=True),
@@ -96,6 +110,11 @@ async def prepare_loops(
         Loop("demote stale primaries", stale_primaries.StalePrimaryLoop(store, bus).run),
         Loop("rebuild lost replicas", replica_ha.ReplicaHaLoop(store, bus).run),
         Loop("switch back to primaries", SwitchBackLoop(store, bus).run),
-        Loop("remove shards", RemovalLoop(store, bus, agents).run),
+        Loop("start scheduled backups", BackupScheduleLoop(store, bus, requests).run),
+        Loop("delete old backups", BackupRetentionLoop(store, bus, requests).run),
+        Loop("schedule verifications of backups", ScheduledVerificationLoop(store, bus).run),
+        Loop("delete temporary databases", TemporaryDatabaseLoop(store, bus, requests).run),
+        Loop("remove shards", RemovalLoop(store, bus, agents, endpoints.update).run),
+        Loop("remove transfers and files of backups", DataCleanupLoop(store, bus, agents).run),
         Loop("compare shards with the store", inventory.run),
     ]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, Field, RootModel
 from pydantic.fields import FieldInfo
@@ -111,15 +111,28 @@ def _printable(name: str) -> str:
 
 
 def _walk(annotation: Any, value: Any, path: tuple[str, ...]) -> Iterator[_Found]:
-    for member in _members(annotation):
+    members = list(_members(annotation))
+    is_union = sum(isinstance(member, type) and issubclass(member, BaseModel) for member in members) > 1
+    for member in members:
         if isinstance(value, dict) and isinstance(member, type) and issubclass(member, BaseModel):
-            yield from _walk_model(member, value, path)
+            if not is_union or _is_selected(member, value):
+                yield from _walk_model(member, value, path)
         elif isinstance(value, dict) and get_origin(member) is dict:
             for name, item in value.items():
                 yield from _walk(get_args(member)[1], item, (*path, name))
         elif isinstance(value, list) and get_origin(member) is list:
             for index, item in enumerate(value):
                 yield from _walk(get_args(member)[0], item, (*path, str(index)))
+
+
+def _is_selected(model: type[BaseModel], value: dict[str, Any]) -> bool:
+    """Return whether a model can be the alternative that a value is meant for: its constant fields, such as `type`, are equal."""
+    constants = (
+        (name, get_args(each))
+        for name, each in _declared(model).items()
+        if get_origin(each) is Literal and name in value
+    )
+    return all(value[name] in allowed for name, allowed in constants if len(allowed) == 1)
 
 
 def _walk_model(model: type[BaseModel], value: dict[str, Any], path: tuple[str, ...]) -> Iterator[_Found]:

@@ -12,6 +12,7 @@ from shardboard.state.access import (
 from shardboard.state.alerting import events, webhooks
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.cluster import actions, agent_certificates, cluster, idempotent_replies, join_tokens, nodes
+from shardboard.state.data import backup_schedules, backups, locations, restores, transfers
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.failures import outages
 from shardboard.state.metrics import latency, metric_history
@@ -21,6 +22,8 @@ __all__ = [
     "actions",
     "agent_certificates",
     "audit",
+    "backup_schedules",
+    "backups",
     "bdbs",
     "benchmark_runs",
     "cluster",
@@ -29,15 +32,18 @@ __all__ = [
     "join_tokens",
     "latency",
     "ldap_mappings",
+    "locations",
     "login_failures",
     "metric_history",
     "nodes",
     "outages",
     "placement_snapshots",
+    "restores",
     "roles_and_acls",
     "service_tokens",
     "sessions",
     "shards",
+    "transfers",
     "users",
     "webhooks",
 ]

@@ -9,6 +9,7 @@ from backend.tests.support.previous_actions import with_former_keys
 from pydantic import ValidationError
 
 from shardboard.actions.bdb_parameters import AdminPasswordParameters, ReshardParameters, UpdateParameters
+from shardboard.actions.data_parameters import BackupParameters, RestoreParameters
 from shardboard.actions.failure_parameters import (
     DrillParameters,
     FailoverParameters,
@@ -27,6 +28,7 @@ from shardboard.actions.move_parameters import (
     SwitchBackParameters,
 )
 from shardboard.actions.parameters import Cancellable, Parameters, Retried, Unreachable, write
+from shardboard.actions.verifications import VerificationParameters
 from shardboard.domain.cluster.node_status import NodeDuty
 from shardboard.domain.placement.full_sync_limit import Transfer
 from shardboard.domain.placement.moves import Move
@@ -154,6 +156,12 @@ PREVIOUS: list[tuple[dict[str, Any], Parameters]] = [
     ({"full_syncs": [[4, 2, 1]]}, FullSyncParameters(full_syncs=(Transfer(4, 2, 1),))),
     ({"cancellable": True}, Cancellable(cancellable=True)),
     ({"unreachable_since": NOON_TEXT}, Unreachable(unreachable_since=NOON)),
+    ({"cancellable": True, "backup_uid": 3}, BackupParameters(cancellable=True, backup_uid=3)),
+    ({"cancellable": True, "restore_uid": 4}, RestoreParameters(cancellable=True, restore_uid=4)),
+    (
+        {"cancellable": True, "bdb_uid": 5, "restore_uid": 4},
+        VerificationParameters(cancellable=True, bdb_uid=5, restore_uid=4),
+    ),
 ]
 
 

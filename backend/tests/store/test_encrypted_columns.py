@@ -55,6 +55,9 @@ def test_encrypted_columns_are_bound_to_their_names() -> None:
     }
     assert {name: kind.column for name, kind in types_by_column.items()} == {name: name for name in types_by_column}  # type: ignore[attr-defined]
     assert {
+        "backup_locations.location",
+        "backups.location",
+        "restores.sources",
         "bdbs.admin_password",
         "bdbs.next_admin_password",
         "bdbs.shard_certificates",
@@ -77,6 +80,8 @@ async def test_copy_of_the_store_reveals_no_secrets(
 ) -> None:
     hook = {"name": "chat", "url": "https://hooks.example.org/of-the-chat", "secret": "for-signing"}
     assert (await client.post("/v1/webhooks", json=hook)).status_code == 200
+    bucket = {"type": "s3", "bucket_name": "b", "secret_access_key": "of-the-backups"}
+    assert (await client.post("/v1/backup_locations", json={"name": "b", "location": bucket})).status_code == 200
     await active_database.create_active_database(console, agents)
     location = {"type": "s3", "bucket_name": "b", "access_key_id": "AKIAEXAMPLE", "secret_access_key": "of-the-bucket"}
     async with console.store.begin() as session:
@@ -90,6 +95,7 @@ async def test_copy_of_the_store_reveals_no_secrets(
         user.totp_secret = "GEZDGNBVGY3TQOJQ"
     async with console.store.read() as session:
         secrets = await support_bundle.secrets(session)
+    assert "of-the-backups" in secrets
     secrets |= {"of-its-clients", "of-the-bucket", "the-next-one", "of-its-shards", "GEZDGNBVGY3TQOJQ", "for-signing"}
     assert len(secrets) >= 9
     copied = await everything(console.store)

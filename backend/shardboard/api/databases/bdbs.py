@@ -16,6 +16,7 @@ from shardboard.api.http.lookups import get_bdb_or_404
 from shardboard.api.http.parameters import DryRun, Uid, is_flag_set
 from shardboard.console import Console
 from shardboard.errors import NotFound
+from shardboard.queries.data import last_operations
 from shardboard.schemas.databases import bdbs as schema
 from shardboard.schemas.databases.bdb_fields import SECRETS
 from shardboard.schemas.databases.bdb_requests import BdbCreate, BdbUpdate
@@ -154,13 +155,20 @@ async def render_bdbs(session: ReadSession, rows: Sequence[Bdb], *, secrets: boo
     shards_by_bdb = _by_bdb(
         await (shards.list_for_bdb(session, rows[0].uid) if len(rows) == 1 else shards.list_all(session))
     )
+    operations = await last_operations.fields_by_bdb(session, [bdb.uid for bdb in rows])
     rendered_bdbs = []
     for bdb in rows:
         action = await actions.by_uid(session, bdb.action_uid) if bdb.action_uid else None
         progress = action.progress if action else None
         rendered_bdbs.append(
             schema.render(
-                bdb, shards_by_bdb.get(bdb.uid, []), machines, cluster_row, progress=progress, secrets=secrets
+                bdb,
+                shards_by_bdb.get(bdb.uid, []),
+                machines,
+                cluster_row,
+                progress=progress,
+                secrets=secrets,
+                operations=operations[bdb.uid],
             )
         )
     return rendered_bdbs

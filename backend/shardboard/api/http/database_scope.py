@@ -14,6 +14,7 @@ from shardboard.api.http.dependencies import ConsoleDep, CurrentLogin, Principal
 from shardboard.api.http.parameters import Uid
 from shardboard.services.access.authorization import EDITORS, LOG_VIEWERS, VIEWERS
 from shardboard.state.benchmarks import benchmark_runs
+from shardboard.state.data import backups, restores
 from shardboard.state.databases import shards
 
 FindDatabase = Callable[[AsyncSession, int], Awaitable[int | None]]
@@ -56,18 +57,31 @@ async def database_of_run(session: AsyncSession, uid: int) -> int | None:
     return run.bdb_uid if run is not None else None
 
 
+async def database_of_backup(session: AsyncSession, uid: int) -> int | None:
+    backup = await backups.by_uid(session, uid)
+    return backup.bdb_uid if backup is not None else None
+
+
+async def database_of_restore(session: AsyncSession, uid: int) -> int | None:
+    restore = await restores.by_uid(session, uid)
+    return restore.bdb_uid if restore is not None else None
+
+
 AnyViewer = Annotated[Principal, require_role(VIEWERS)]
 """For handlers that return no data of databases, or filter it with `can_access_database`."""
 AnyLogViewer = Annotated[Principal, require_role(LOG_VIEWERS)]
 AnyEditor = Annotated[Principal, require_role(EDITORS)]
 """For handlers that check the access to databases themselves."""
 BdbViewer = Annotated[Principal, require_role(VIEWERS, database_of_bdb)]
-"""The path parameter `uid` is a database. For `Shard…` it is a shard, and for `Run…` a benchmark run."""
+"""The path parameter `uid` is a database. For `Shard…` it is a shard, for `Run…` a benchmark run, and so on."""
 BdbEditor = Annotated[Principal, require_role(EDITORS, database_of_bdb)]
 ShardViewer = Annotated[Principal, require_role(VIEWERS, database_of_shard)]
 ShardEditor = Annotated[Principal, require_role(EDITORS, database_of_shard)]
 RunViewer = Annotated[Principal, require_role(VIEWERS, database_of_run)]
 RunEditor = Annotated[Principal, require_role(EDITORS, database_of_run)]
+BackupViewer = Annotated[Principal, require_role(VIEWERS, database_of_backup)]
+BackupEditor = Annotated[Principal, require_role(EDITORS, database_of_backup)]
+RestoreViewer = Annotated[Principal, require_role(VIEWERS, database_of_restore)]
 
 
 async def require_access_to_each(

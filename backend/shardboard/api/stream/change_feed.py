@@ -12,6 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.api.benchmarks import benchmark_runs as benchmarks_api
 from shardboard.api.cluster import cluster as cluster_api
 from shardboard.api.cluster import nodes as nodes_api
+from shardboard.api.data import backups as backups_api
+from shardboard.api.data import restores as restores_api
 from shardboard.api.databases import bdbs as bdbs_api
 from shardboard.api.databases import shards as shards_api
 from shardboard.console import Console
@@ -22,6 +24,7 @@ from shardboard.services.cluster.actions import affected_databases
 from shardboard.state.alerting import events
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.cluster import actions, cluster, nodes
+from shardboard.state.data import backups, restores
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.failures import outages
 from shardboard.store.transient_errors import describe_error, is_transient
@@ -34,7 +37,7 @@ BATCH_SECONDS = 0.05
 RETRY_SECONDS = 1.0
 """Time until changes that could not be read are retried."""
 
-PUBLICATION_ORDER = ("shard", "node", "action", "bdb", "benchmark", "cluster", "outage", "event")
+PUBLICATION_ORDER = ("shard", "node", "action", "bdb", "benchmark", "backup", "restore", "cluster", "outage", "event")
 """Kinds of objects, in the order of publication. Shards come before their database: a reader may render between two frames and must
 not see an active database whose shards do not exist yet."""
 
@@ -125,6 +128,16 @@ class Feed:
         rendered = await benchmarks_api.render_runs(session, runs)
         items |= {
             ("benchmark", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(runs, rendered, strict=True)
+        }
+        saved = await backups.list_by_uids(session, uids_by_kind["backup"]) if uids_by_kind["backup"] else []
+        rendered = await backups_api.render_backups(session, saved)
+        items |= {
+            ("backup", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(saved, rendered, strict=True)
+        }
+        loads = await restores.list_by_uids(session, uids_by_kind["restore"]) if uids_by_kind["restore"] else []
+        rendered = await restores_api.render_restores(session, loads)
+        items |= {
+            ("restore", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(loads, rendered, strict=True)
         }
         for uid in uids_by_kind["action"]:
             if (action := await actions.by_uid(session, uid)) is not None:

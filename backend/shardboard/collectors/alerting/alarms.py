@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from shardboard.collectors import observations
+from shardboard.collectors.data.backup_alarms import read_backup_alarms
 from shardboard.collectors.metrics.live_metrics import LiveMetrics
 from shardboard.collectors.pulse import Pulses
 from shardboard.domain.alerting import alarms, alert_settings, flash_alarms, threshold_alarms
@@ -99,7 +100,7 @@ class AlarmCollector:
                 if (
                     changes.overflowed
                     or clock() - read_at >= READ_SECONDS
-                    or changed & {"shard", "bdb", "node", "cluster"}
+                    or changed & {"shard", "bdb", "node", "cluster", "backup"}
                 ):
                     changes.overflowed = False
                     await self.read_store()
@@ -142,7 +143,8 @@ class AlarmCollector:
                     )
                 )
             flash: dict[int, int] = {}
-            for bdb in await bdbs.list_all(session):
+            databases = await bdbs.list_all(session)
+            for bdb in databases:
                 if bdb.on_flash:
                     flash[bdb.uid] = bdb.shard_memory.flash or 0
                 if bdb.status not in IN_SERVICE:
@@ -184,6 +186,7 @@ class AlarmCollector:
                 self._certificates([node.uid for node in machines]),
                 datetime.now(UTC),
             )
+            stored_state.structure += await read_backup_alarms(session, databases, datetime.now(UTC))
         self._known = stored_state
 
     def _certificates(self, node_uids: Sequence[int]) -> list[Certificate]:

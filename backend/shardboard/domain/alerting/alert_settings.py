@@ -88,15 +88,16 @@ BDB_DEFAULTS: dict[str, dict[str, Any]] = {
     "bdb_high_throughput": {"enabled": False, "threshold": "100000"},
     "bdb_low_throughput": {"enabled": False, "threshold": "1"},
     "bdb_high_latency": {"enabled": False, "threshold": "3000"},
+    "bdb_backup_delayed": {"enabled": True, "threshold": "60"},
+    "bdb_backup_size_changed": {"enabled": True, "threshold": "3"},
 }
 """Alerts of a database. Thresholds: percent of its memory limit, requests per second (twice), average latency at its endpoint in
-microseconds."""
+microseconds, minutes after a backup was due, factor between the sizes of two backups."""
 
 BDB = ObjectRule({name: _threshold_rule(_PERCENT if name == "bdb_size" else _NUMBER) for name in BDB_DEFAULTS})
 
 UNSUPPORTED_BDB_ALERTS = frozenset(
     {
-        "bdb_backup_delayed",
         "bdb_crdt_src_high_syncer_lag",
         "bdb_crdt_src_syncer_connection_error",
         "bdb_crdt_src_syncer_general_error",

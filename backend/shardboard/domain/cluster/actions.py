@@ -10,6 +10,12 @@ class ActionName(StrEnum):
     DELETE_BDB = "SMDeleteBDB"
     UPDATE_BDB = "SMUpdateBDB"
     FLUSH_BDB = "SMFlushBDB"
+    BACKUP_BDB = "SMBackupBDB"
+    """Also exports."""
+    RESTORE_BDB = "SMRestoreBDB"
+    """Also imports."""
+    VERIFY_BACKUP = "SMVerifyBackup"
+    """Restores a backup into a temporary database."""
     UPGRADE_BDB = "SMUpgradeBDB"
     RESHARD_BDB = "SMReshardBDB"
     RESET_ADMIN_PASSWORD = "SMResetAdminPassword"  # noqa: S105 - the name of an action

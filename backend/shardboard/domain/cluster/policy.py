@@ -64,6 +64,7 @@ class Policy:
     max_redis_forks: int = setting(0, IntegerRule(0, 1000))
     max_saved_events_per_type: int = setting(5000, IntegerRule(0, 10_000_000))
     max_simultaneous_backups: int = setting(4, IntegerRule(0, 1000))
+    """Snapshots and restores on each node at the same time; 0 = unlimited. At most 16 run in the cluster."""
     max_slave_full_syncs: int = setting(0, IntegerRule(0, 1000))
     """0 = unlimited."""
     metrics_auth: bool = setting(True, FlagRule())

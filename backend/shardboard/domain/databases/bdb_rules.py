@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from shardboard.domain.databases import disabled_commands, flash, hashing, io_threads
+from shardboard.domain.databases import backup_rules, disabled_commands, flash, hashing, io_threads
 from shardboard.domain.rules import ValidationError
 
 PORT_FIRST, PORT_LAST = 10000, 19999
@@ -328,14 +328,6 @@ def _limits(spec: BdbFields) -> ValidationError | None:
     return None
 
 
-def _backup(spec: BdbFields) -> ValidationError | None:
-    if spec["backup"] and not spec["backup_interval"]:
-        return _invalid(
-            "missing_backup_interval", "A scheduled backup requires backup_interval, in seconds.", "backup_interval"
-        )
-    return None
-
-
 def _enums(spec: BdbFields) -> ValidationError | None:
     return (
         _one_of(spec, "eviction_policy", EVICTION_POLICIES, "eviction_policy_violation")
@@ -373,10 +365,8 @@ _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
     ("sync_sources", [], _NO, "Replicating from another database (Replica Of) is not"),
     ("replica_sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
     ("sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
-    ("dataset_import_sources", [], _NO, "Importing data is not"),
     ("acl", [], "redis_acl_unsupported", "Database access by ACL list is not"),
     ("shards_blueprint", [], "bad_shards_blueprint", "Placing shards with a blueprint is not"),
-    ("backup", False, _NO, "Scheduled backups are not"),
 )
 
 _RULES = (
@@ -390,7 +380,9 @@ _RULES = (
     _enums,
     _oss_cluster,
     _persistence,
-    _backup,
+    backup_rules.check_schedule,
+    backup_rules.check_location,
+    backup_rules.check_retention,
     _unsupported,
     _tags,
     _version,

@@ -14,10 +14,11 @@ class BdbStatus(StrEnum):
     DELETE_PENDING = "delete-pending"
     CREATION_FAILED = "creation-failed"
     IMPORT_PENDING = "import-pending"
+    """It serves requests while keys are restored or imported into it."""
     RECOVERY = "recovery"
 
 
-NEVER_SET = (BdbStatus.IMPORT_PENDING, BdbStatus.RECOVERY)
+NEVER_SET = (BdbStatus.RECOVERY,)
 """Statuses of the REST reference that Shardboard does not use."""
-IN_SERVICE = (BdbStatus.ACTIVE, BdbStatus.CHANGE_PENDING)
+IN_SERVICE = (BdbStatus.ACTIVE, BdbStatus.CHANGE_PENDING, BdbStatus.IMPORT_PENDING)
 """Statuses of databases whose shards have been started and are not being removed."""

@@ -15,8 +15,9 @@ from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
 from shardboard.reconcilers import load_database
 from shardboard.reconcilers.databases import admin_password, endpoints
-from shardboard.reconcilers.databases.bdb_changes import Update, failure_message, failures_by_shard, reset_status
+from shardboard.reconcilers.databases.bdb_changes import Update, failure_message, reset_status
 from shardboard.reconcilers.databases.endpoints import Endpoints
+from shardboard.reconcilers.databases.flush import delete_all_keys
 from shardboard.reconcilers.databases.traffic import ChangeTraffic
 from shardboard.reconcilers.loop import UNREACHABLE_TIMEOUT, Outcome, Stepper
 from shardboard.reconcilers.placement.shard_removal import remove_undesired
@@ -168,12 +169,8 @@ class Flush:
         database = await load_database.database(self._store, action.object_uid)
         if database is None:
             return Outcome(failed="The database no longer exists.")
-        primary_pairs = {shard.pair for shard in database.primaries}
-        if missing_pairs := sorted({shard.pair for shard in database.shards} - primary_pairs):
-            # A replica that is promoted later would restore its keys.
-            return Outcome(unreachable=f"pair {missing_pairs[0]} has no available primary", retry_in=0.5)
-        reasons = failures_by_shard(await valkey_cluster.command(self._agents, database.primaries, "FLUSHALL", "ASYNC"))
-        return Outcome(unreachable=failure_message(reasons), retry_in=0.5) if reasons else Outcome(finished=True)
+        reason = await delete_all_keys(self._agents, database)
+        return Outcome(unreachable=reason, retry_in=0.5) if reason else Outcome(finished=True)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         bdb = await bdbs.by_uid(session, action.object_uid)

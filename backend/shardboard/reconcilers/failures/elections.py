@@ -77,7 +77,7 @@ async def _unrequested_elections(
     for bdb in await bdbs.list_all(session):
         if bdb.sharding and bdb.status == BdbStatus.ACTIVE:
             pairs = elected(roles_by_bdb[bdb.uid])
-            if pairs and not await actions.list_open_for_bdb(session, bdb.uid):
+            if pairs and not await actions.list_changing_bdb(session, bdb.uid):
                 elections.append((bdb, pairs))
     return elections
 

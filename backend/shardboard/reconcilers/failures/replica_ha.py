@@ -49,7 +49,7 @@ class ReplicaHaLoop(PollingLoop):
 
 async def _schedule(session: AsyncSession, view: ClusterView, board: Layout, bdb_uid: int, node: int) -> None:
     bdb = view.databases[bdb_uid]
-    if bdb.status != BdbStatus.ACTIVE or await actions.list_open_for_bdb(session, bdb_uid):
+    if bdb.status != BdbStatus.ACTIVE or await actions.list_changing_bdb(session, bdb_uid):
         return
     plan = drain.rebuild(board, node, bdb_uid)
     if plan.staying:

@@ -55,7 +55,7 @@ class ReplicaRecoveryLoop(PollingLoop):
             ]
             if bdb is None or any(map(_is_blocking, earlier_actions)):
                 continue
-            if bdb.status != BdbStatus.ACTIVE and not any(map(_moves_slots, earlier_actions)):
+            if bdb.status != BdbStatus.ACTIVE and not any(map(_allows_recovery, earlier_actions)):
                 continue
             queue.enqueue(
                 session,
@@ -151,14 +151,17 @@ class RecoverReplicas:
         )
 
 
-def _moves_slots(action: Action) -> bool:
-    """Return whether the action is a running reshard. It takes long, and recovering replicas do not disturb it."""
-    return action.current_name == ActionName.RESHARD_BDB and action.status in OPEN_STATUSES
+_LONG_ACTIONS = frozenset({ActionName.RESHARD_BDB, ActionName.BACKUP_BDB, ActionName.RESTORE_BDB})
+
+
+def _allows_recovery(action: Action) -> bool:
+    """Return whether the action is running, takes long, and is not disturbed by the recovery of replicas."""
+    return action.current_name in _LONG_ACTIONS and action.status in OPEN_STATUSES
 
 
 def _is_blocking(action: Action) -> bool:
     """Return whether the action prevents a recovery: another running action, or a recovery that has just failed."""
-    if _moves_slots(action):
+    if _allows_recovery(action):
         return False
     failed = (
         action.finished_at

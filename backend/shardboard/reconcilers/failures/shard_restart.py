@@ -50,7 +50,7 @@ class RestartLoop(PollingLoop):
 
     async def act(self, session: AsyncSession) -> None:
         for bdb, dead in await _due(session):
-            if await actions.list_open_for_bdb(session, bdb.uid):
+            if await actions.list_changing_bdb(session, bdb.uid):
                 continue
             if not should_retry(
                 await actions.list_attempts_for_bdb(session, bdb.uid, ActionName.RESTART_SHARDS),

@@ -40,7 +40,7 @@ class StalePrimaryLoop(PollingLoop):
 
     async def act(self, session: AsyncSession) -> None:
         for bdb_uid, uids in (await _stale_by_bdb(session)).items():
-            if not await actions.list_open_for_bdb(session, bdb_uid):
+            if not await actions.list_changing_bdb(session, bdb_uid):
                 queue.enqueue(
                     session,
                     ActionName.DEMOTE_STALE_PRIMARIES,

@@ -5,6 +5,8 @@ The type of a default is the type of the field. Requests with a value of another
 
 from typing import Any
 
+from shardboard.domain.databases import backup_rules
+
 ENGINE_VERSION = "7.2.4"
 """Redis version that the engine, Valkey, is compatible with in commands and protocol."""
 
@@ -100,6 +102,8 @@ IMPLEMENTED: dict[str, Any] = {
     "max_connections": 0,
     "slave_ha": False,
     "slave_ha_priority": 0,
+    **backup_rules.DEFAULTS,
+    "dataset_import_sources": [],
 }
 """Fields that the console implements or validates."""
 
@@ -107,13 +111,10 @@ UNSUPPORTED: dict[str, Any] = {
     "ssl": False,
     "authentication_ssl_client_certs": [],
     "module_list": [],
-    "backup": False,
-    "backup_interval": 86400,
     "replica_sources": [],
     "replica_sync": "disabled",
     "sync_sources": [],
     "sync": "disabled",
-    "dataset_import_sources": [],
     "roles_permissions": [],
     "acl": [],
     "rack_aware": False,
@@ -130,9 +131,6 @@ STORED_WITHOUT_EFFECT: dict[str, Any] = {
     "enforce_client_authentication": "enabled",
     "bigstore_version": 1,
     "bigstore_max_ram_ratio": 10,
-    "backup_interval_offset": 0,
-    "backup_location": {},
-    "backup_history": 0,
     "replica_read_only": False,
     "email_alerts": False,
     "activedefrag": "no",
@@ -231,15 +229,6 @@ CONSTANT_FIELDS: dict[str, Any] = {
     "dns_address_master": "",
     "authentication_admin_pass": "",
     "background_op": [{"status": "idle"}],
-    "backup_status": "",
-    "backup_progress": 0,
-    "backup_failure_reason": "",
-    "export_status": "",
-    "export_progress": 0,
-    "export_failure_reason": "",
-    "import_status": "",
-    "import_progress": 0,
-    "import_failure_reason": "",
     "traffic_manually_disabled": False,
     "internal": False,
 }

@@ -6,9 +6,11 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
+from shardboard.domain.data import schedules
 from shardboard.domain.databases import bdb_rules, io_threads
 from shardboard.schemas import json_limits
 from shardboard.schemas.databases import bdb_fields
+from shardboard.schemas.databases.backup_settings import BackupRetention, BackupSchedule
 from shardboard.schemas.unknown_fields import known_fields
 
 _FIELD_NAME = re.compile(r"[a-z][a-zA-Z0-9_]{0,63}")
@@ -127,6 +129,32 @@ class BdbUpdate(RequestModel):
         json_schema_extra=_THREADS,
     )
     tags: list[Tag] = Field(default=[], description="At most 30 tags.")
+    backup: bool = Field(default=False, description="Whether backups are made on a schedule.")
+    backup_interval: int = Field(
+        default=86400,
+        description="Seconds between scheduled backups, counted from 1970-01-01 00:00 UTC. Without effect if `backup_schedule` has "
+        "a cron expression.",
+        json_schema_extra={"minimum": 0, "maximum": schedules.MAX_INTERVAL},
+    )
+    backup_interval_offset: int = Field(
+        default=0, description="Seconds after the start of each interval; less than `backup_interval`."
+    )
+    backup_schedule: BackupSchedule = Field(
+        default=BackupSchedule(), description="Cron expression instead of `backup_interval`, and options (extension)."
+    )
+    backup_location: dict[str, Any] = Field(
+        default={},
+        description="Location of scheduled backups. Replies contain it without secrets; secrets that an update omits are kept.",
+    )
+    backup_location_uid: int = Field(
+        default=0, description="Uid of a stored location, instead of `backup_location`; 0 = none (extension)."
+    )
+    backup_history: int = Field(
+        default=0, description="Number of backups to keep; 0 = no limit. Same as `count` of `backup_retention`."
+    )
+    backup_retention: BackupRetention = Field(
+        default=BackupRetention(), description="Rules for the deletion of old backups (extension)."
+    )
     avoid_nodes: list[str] = Field(default=[], description="Uids of nodes that must not get a shard.")
     use_nodes: list[str] = Field(default=[], description="Uids of nodes that can get a shard; empty = all.")
 
@@ -159,6 +187,7 @@ class BdbUpdate(RequestModel):
     def writable_fields(self) -> dict[str, Any]:
         """Return the writable fields that the request contains, as plain values."""
         values = self.model_dump(exclude_unset=True)
+        values |= {name: getattr(self, name).model_dump() for name in _COMPLETE_FIELDS & values.keys()}
         return {name: value for name, value in values.items() if name not in bdb_fields.READ_ONLY}
 
     def unknown_fields(self) -> list[str]:
@@ -187,6 +216,9 @@ def _resolve_aliases(body: dict[str, Any]) -> dict[str, Any]:
             raise _field_error(alias, f"is another name of {name} and must have the same value")
     return without_aliases
 
+
+_COMPLETE_FIELDS = frozenset({"backup_schedule", "backup_retention"})
+"""Objects that are stored with all members."""
 
 _TYPE_NAMES: dict[type, str] = {
     bool: "true or false",

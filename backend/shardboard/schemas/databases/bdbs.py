@@ -7,11 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from shardboard.domain.cluster.node_status import NodeHealth
+from shardboard.domain.data.status_fields import status_fields
 from shardboard.domain.databases.bdb_status import NEVER_SET, BdbStatus
 from shardboard.domain.databases.shard_status import ShardStatus, is_ready
 from shardboard.domain.databases.store_mismatch import describe, plan_repair
 from shardboard.domain.placement.shard_role import ShardRole
+from shardboard.schemas.data.locations import without_secrets
 from shardboard.schemas.databases import bdb_fields
+from shardboard.schemas.databases.backup_settings import BackupRetention, BackupSchedule
 from shardboard.schemas.databases.bdb_requests import (
     AofPolicy,
     EvictionPolicy,
@@ -127,6 +130,30 @@ class Bdb(BaseModel):
     )
     traffic_manually_disabled: bool = Field(description="Whether `stop_traffic` has closed the endpoints.")
     io_threads: int = Field(description="Threads of each shard that read requests and write replies; 1 = off.")
+    backup: bool = Field(description="Whether backups are made on a schedule.")
+    backup_interval: int
+    backup_interval_offset: int
+    backup_schedule: BackupSchedule
+    backup_location: dict[str, Any] = Field(
+        description="Location of scheduled backups without secrets; empty for users who cannot edit the database."
+    )
+    backup_location_uid: int
+    backup_history: int
+    backup_retention: BackupRetention
+    backup_status: str = Field(
+        description="Status of the last backup; empty: none. The same for exports, and imports and restores.",
+        json_schema_extra={"enum": ["", "exporting", "succeeded", "failed"]},
+    )
+    backup_progress: float = Field(description="0-100")
+    backup_failure_reason: str
+    last_backup_time: OptionalStr = Field(description="End of the last successful backup; missing: never.")
+    export_status: str = Field(json_schema_extra={"enum": ["", "exporting", "succeeded", "failed"]})
+    export_progress: float
+    export_failure_reason: str
+    last_export_time: OptionalStr
+    import_status: str = Field(json_schema_extra={"enum": ["", "importing", "succeeded", "failed"]})
+    import_progress: float
+    import_failure_reason: str
     tags: list[Tag]
     redis_version: str
     version: str
@@ -137,6 +164,9 @@ class Bdb(BaseModel):
     ] = Field(description="Estimated cost, in a dry run that changes shards_count (extension).")
 
 
+NO_OPERATIONS = {
+    name: value for kind in ("backup", "export", "import") for name, value in status_fields(kind, None).items()
+}
 _NOT_RETURNED = bdb_fields.ALIASES.keys() | bdb_fields.HIDDEN
 _REPLACED_FIELDS = dict.fromkeys(bdb_fields.HIDDEN, "authentication_redis_pass")
 
@@ -149,11 +179,15 @@ def render(
     *,
     progress: float | None = None,
     secrets: bool = False,
+    operations: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Render all fields. `progress` is the progress of the running action. `secrets` includes passwords."""
+    """Render all fields. `progress` is the progress of the running action. `secrets` includes passwords. `operations` are the
+    fields about the last backup, export and import; None if there were none."""
     config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config}
     passwords = bdb.passwords
     config = {name: value for name, value in config.items() if name not in _NOT_RETURNED}
+    config["backup_location"] = without_secrets(config["backup_location"])
+    config["dataset_import_sources"] = [without_secrets(each) for each in config["dataset_import_sources"]]
     if not secrets:
         config |= bdb_fields.SECRETS
     return {
@@ -177,6 +211,7 @@ def render(
         "authentication": bool(passwords),
         "passwords_count": len(passwords),
         **bdb_fields.CONSTANT_FIELDS,
+        **(operations if operations is not None else NO_OPERATIONS),
         **config,
         "created_time": iso(bdb.created_at),
         "last_changed_time": iso(bdb.changed_at),

@@ -12,6 +12,7 @@ from shardboard.state.alerting import events
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
+from shardboard.state.data import backups
 
 
 async def list_visible(session: AsyncSession, principal: Principal) -> Sequence[Action]:
@@ -21,10 +22,13 @@ async def list_visible(session: AsyncSession, principal: Principal) -> Sequence[
     runs = await benchmark_runs.page(session, bdb_uids=principal.bdbs, limit=actions.MAX_LISTED)
     uids_by_kind = {"bdb": principal.bdbs, "benchmark": {run.uid for run in runs}}
     visible = [each for kind, uids in uids_by_kind.items() for each in await actions.list_recent(session, kind, uids)]
-    moves = [
-        each for each in await actions.list_recent(session, "node") if await is_visible_to(session, each, principal)
+    others = [
+        each
+        for kind in ("node", "backup")
+        for each in await actions.list_recent(session, kind)
+        if await is_visible_to(session, each, principal)
     ]
-    return sorted([*visible, *moves], key=lambda action: action.created_at, reverse=True)[: actions.MAX_LISTED]
+    return sorted([*visible, *others], key=lambda action: action.created_at, reverse=True)[: actions.MAX_LISTED]
 
 
 async def is_visible_to(session: AsyncSession, action: Action, principal: Principal) -> bool:
@@ -37,6 +41,9 @@ async def affected_databases(session: AsyncSession, action: Action) -> frozenset
     if action.object_type == "benchmark":
         run = await benchmark_runs.by_uid(session, action.object_uid)
         return frozenset({run.bdb_uid} if run is not None else ())
+    if action.object_type == "backup":
+        backup = await backups.by_uid(session, action.object_uid)
+        return frozenset({backup.bdb_uid} if backup is not None else ())
     if action.object_type == "bdb":
         return frozenset({action.object_uid})
     return frozenset(move.bdb for move in action.moves)

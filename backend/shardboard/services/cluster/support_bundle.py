@@ -1,6 +1,7 @@
 """Contents of a support bundle from the store, and the secrets that it must not contain."""
 
 import asyncio
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -9,10 +10,14 @@ from shardboard.domain import redaction
 from shardboard.domain.cluster import support_bundle
 from shardboard.domain.metrics import endpoint_metrics
 from shardboard.queries.metrics import metric_history as history
+from shardboard.schemas.data.locations import secrets_in
 from shardboard.services.access.authorization import Principal
 from shardboard.state.alerting import events
 from shardboard.state.alerting.webhooks import Webhook
 from shardboard.state.cluster import cluster, nodes
+from shardboard.state.data.backups import Backup
+from shardboard.state.data.locations import BackupLocation
+from shardboard.state.data.restores import Restore
 from shardboard.state.databases import bdbs, shards
 
 PERIOD_SECONDS = 3600
@@ -37,7 +42,17 @@ async def secrets(session: AsyncSession) -> set[str]:
         *(secret for row in rows for secret in redaction.secrets_of({**row.config, "tags": []})),
         # The URL of a webhook often is enough to post to it.
         *(text for hook in hooks for text in (hook.secret, hook.url)),
+        *(secret for location in await _locations(session) for secret in secrets_in(location)),
     }
+
+
+async def _locations(session: AsyncSession) -> list[dict[str, Any]]:
+    """Return all storage locations that the store contains, with their credentials."""
+    named = (await session.execute(select(BackupLocation.location))).scalars()
+    exports = (await session.execute(select(Backup.location).where(Backup.location.is_not(None)))).scalars()
+    imports = (await session.execute(select(Restore.sources))).scalars()
+    sources = (source["location"] for each in imports for source in each)
+    return [location for location in (*named, *exports, *sources) if location]
 
 
 async def metrics(session: AsyncSession, topic: str, bdb_uid: int | None, now: int) -> str:

@@ -10,6 +10,8 @@ from shardboard.domain.databases import bdb_rules, io_threads
 from shardboard.errors import NotAcceptable
 from shardboard.schemas.databases import bdb_fields
 from shardboard.services.access import roles_and_acls
+from shardboard.services.access.authorization import Principal
+from shardboard.services.data import locations
 from shardboard.services.databases.bdb_creation import hosts_with_shard_counts, raise_validation_error
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.cluster import Cluster
@@ -39,6 +41,14 @@ CHANGEABLE = frozenset(
         "shards_placement",
         "slave_ha",
         "slave_ha_priority",
+        "backup",
+        "backup_interval",
+        "backup_interval_offset",
+        "backup_schedule",
+        "backup_location",
+        "backup_location_uid",
+        "backup_history",
+        "backup_retention",
     }
 )
 CHANGEABLE_WITH_SHARDS_COUNT = frozenset(
@@ -53,11 +63,13 @@ async def validated_changes(
     bdb: Bdb,
     payload: Mapping[str, Any],
     cluster: Cluster,
+    principal: Principal,
     *,
     allow_duplicate_name: bool = False,
 ) -> dict[str, Any]:
     """Return the fields that differ from the current values, after all checks. Clients may send unchanged fields as well."""
     current = _present(bdb)
+    payload = await locations.check_scheduled(session, payload, current["backup_location"], principal)
     if "io_threads" in payload and payload["io_threads"] != current["io_threads"]:
         payload = {**payload, "io_threads": await _threads(session, bdb, payload["io_threads"])}
     changed = _changed_fields(bdb, current, payload)
@@ -66,7 +78,9 @@ async def validated_changes(
         _require_sharding(bdb, changed)
     if "bigstore" in changed:
         kind = "on flash" if desired["bigstore"] else "in RAM"
-        message = f"bigstore of an existing database cannot be changed: create one {kind}, and copy the data to it."
+        message = (
+            f"bigstore of an existing database cannot be changed: create one {kind}, and restore a backup into it."
+        )
         raise NotAcceptable("not_supported", message, field="bigstore")
     raise_validation_error(bdb_rules.check_fields(desired))
     if changed.get("replication"):
@@ -134,7 +148,7 @@ def _require_sharding(bdb: Bdb, changed: Mapping[str, Any]) -> None:
         return
     message = (
         f"Database {bdb.name} is not sharded, and its clients may not support sharding: create a sharded database and "
-        "copy the data there."
+        "restore a backup into it."
     )
     raise NotAcceptable("invalid_sharding", message, field="shards_count")
 

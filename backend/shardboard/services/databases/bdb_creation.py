@@ -29,6 +29,8 @@ from shardboard.pki.shard_certificates import ShardCertificates
 from shardboard.schemas.cluster.cluster import reserved_ports
 from shardboard.schemas.databases import bdb_fields
 from shardboard.services.access import roles_and_acls
+from shardboard.services.access.authorization import Principal
+from shardboard.services.data import locations
 from shardboard.state.access import roles_and_acls as roles
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.cluster import Cluster
@@ -56,10 +58,20 @@ def raise_validation_error(error: ValidationError | None) -> None:
 
 
 async def plan_creation(
-    session: AsyncSession, payload: Mapping[str, Any], cluster: Cluster, *, allow_duplicate_name: bool = False
+    session: AsyncSession,
+    payload: Mapping[str, Any],
+    cluster: Cluster,
+    principal: Principal,
+    *,
+    allow_duplicate_name: bool = False,
+    may_overbook: bool = True,
 ) -> NewDatabase:
-    """Validate the requested database and choose uids, ports and nodes. Raises the error of the first rule that it violates."""
+    """Validate the requested database and choose uids, ports and nodes. Raises the error of the first rule that it violates.
+
+    With `may_overbook`, its nodes need not have enough free memory if the policy allows this.
+    """
     policy = cluster.rules
+    payload = await locations.check_scheduled(session, payload, {}, principal)
     desired = with_defaults(payload, policy)
     raise_validation_error(bdb_rules.check_fields(desired))
     databases, machines = await bdbs.list_all(session), await nodes.list_all(session)
@@ -86,7 +98,7 @@ async def plan_creation(
     if port is None:
         raise NotAcceptable("port_unavailable", "All ports for databases are in use.", field="port")
     capacities = node_capacities(eligible, occupying, databases)
-    plan = _place(capacities, desired, overbooking=policy.shards_overbooking)
+    plan = _place(capacities, desired, overbooking=policy.shards_overbooking and may_overbook)
     node_uids = [shard.node_uid for shard in occupying] + [shard.node_uid for shard in plan]
     hosts = hosts_with_shard_counts(machines, node_uids, {shard.node_uid for shard in plan})
     desired["io_threads"] = desired["io_threads"] or io_threads.default_threads(hosts)
@@ -95,8 +107,8 @@ async def plan_creation(
     bdb = _row(desired, desired.get("uid") or bdb_rules.free_uid(cluster.next_bdb_uid, reserved_uids), port)
     shares = {pair: slots.render((each,)) for pair, each in enumerate(slots.split(bdb.shards_count))}
     rows = new_shards.new_shard_rows(plan, bdb.uid, cluster.next_shard_uid, occupying, machines, shares)
-    locations = [proxy_policy.ShardLocation(row.node_uid, row.pair, row.role == ShardRole.PRIMARY) for row in rows]
-    bdb.endpoint_nodes = proxy_policy.bind(desired["proxy_policy"], [], locations, [node.uid for node in machines])
+    places = [proxy_policy.ShardLocation(row.node_uid, row.pair, row.role == ShardRole.PRIMARY) for row in rows]
+    bdb.endpoint_nodes = proxy_policy.bind(desired["proxy_policy"], [], places, [node.uid for node in machines])
     bdb.endpoint_retiring = {}
     return NewDatabase(bdb, rows, [*_warnings(desired, payload, machines), *_overbooked(capacities, rows, bdb)])
 
@@ -124,7 +136,7 @@ def with_defaults(payload: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     if desired["bigstore"] and not desired["bigstore_ram_size"]:
         processes = desired["shards_count"] * bdb_rules.copies(desired)
         desired["bigstore_ram_size"] = flash.default_ram(desired["memory_size"], max(1, processes))
-    if desired["backup"] and "backup_interval" not in payload:
+    if desired["backup"] and "backup_interval" not in payload and not desired["backup_schedule"]["cron"]:
         desired["backup_interval"] = 0
     if not desired.get("uid"):
         desired.pop("uid", None)

@@ -44,11 +44,17 @@ async def create(
     *,
     dry_run: bool = False,
     allow_duplicate_name: bool = False,
+    may_overbook: bool = True,
 ) -> tuple[Bdb, Sequence[Shard]]:
-    """Create a database and its shards in status `pending`. With `dry_run` the rows do not belong to a session."""
+    """Create a database and its shards in status `pending`. With `dry_run` the rows do not belong to a session.
+
+    With `may_overbook`, its nodes need not have enough free memory if the policy allows this.
+    """
     # Locked, so that two concurrent creations do not choose the same uids, ports and names.
     cluster = await cluster_state.load_for_update(session)
-    new = await bdb_creation.plan_creation(session, payload, cluster, allow_duplicate_name=allow_duplicate_name)
+    new = await bdb_creation.plan_creation(
+        session, payload, cluster, principal, allow_duplicate_name=allow_duplicate_name, may_overbook=may_overbook
+    )
     if dry_run:
         return new.bdb, new.shards
     bdb = new.bdb
@@ -85,7 +91,9 @@ async def update(
     """
     cluster = await cluster_state.load_for_update(session)
     bdb = await queue.load_idle_bdb(session, uid)
-    changed = await validated_changes(session, bdb, payload, cluster, allow_duplicate_name=allow_duplicate_name)
+    changed = await validated_changes(
+        session, bdb, payload, cluster, principal, allow_duplicate_name=allow_duplicate_name
+    )
     if "shards_count" not in changed:  # new shards start with all current settings
         changed = incomplete_changes(bdb) | changed
     if not changed:
@@ -109,7 +117,7 @@ async def revamp(
     """
     cluster = await cluster_state.load_for_update(session)
     bdb = await queue.load_idle_bdb(session, uid)
-    changed = await validated_changes(session, bdb, payload, cluster)
+    changed = await validated_changes(session, bdb, payload, cluster, principal)
     plan = await resharding.plan(session, bdb, changed, avoid)
     blueprint = plan.blueprint(await shards.list_for_bdb(session, uid))
     needs_resharding = "shards_count" in changed or (not changed and plan.moved_slots > 0)

@@ -115,6 +115,12 @@ async def list_open_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Act
     return (await session.execute(query)).scalars().all()
 
 
+async def list_changing_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Action]:
+    """Return queued and running actions on a database that change it, newest first: repairs need not wait for a backup, which only
+    reads and can take hours."""
+    return [each for each in await list_open_for_bdb(session, bdb_uid) if each.current_name != ActionName.BACKUP_BDB]
+
+
 async def list_attempts_for_bdb(session: AsyncSession, bdb_uid: int, name: ActionName) -> Sequence[Action]:
     """Return the newest actions of this name on a database, newest first: as many as the retry decision needs."""
     query = (

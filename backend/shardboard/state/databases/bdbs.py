@@ -60,6 +60,8 @@ class Bdb(Base):
     store_mismatch: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
     """Differences between its stored shards and those that agents report (`domain.databases.store_mismatch.StoreMismatch`)."""
     action_uid: Mapped[str | None]
+    verification_action_uid: Mapped[str | None] = mapped_column(default=None)
+    """Action that verifies a backup with this temporary database; it is deleted when the action ends. None for other databases."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
@@ -126,6 +128,11 @@ def names_in_use(databases: Iterable[Bdb]) -> set[str]:
 
 async def by_uid(session: AsyncSession, uid: int) -> Bdb | None:
     return await session.get(Bdb, uid)
+
+
+async def list_temporary(session: AsyncSession) -> Sequence[Bdb]:
+    """Return the temporary databases of verifications of backups."""
+    return (await session.execute(select(Bdb).where(Bdb.verification_action_uid.is_not(None)))).scalars().all()
 
 
 async def with_status(session: AsyncSession, status: BdbStatus) -> set[int]:

@@ -39,6 +39,8 @@ reasons.
   [fewer permissions](guide/users.md#some-databases-only). `backend/tests/api/http/test_database_scope.py` checks them for each
   request.
 * Database passwords and backup locations are shown only to users who can change them.
+* Only administrators can send locations of object stores without credentials, which are opened with those of the node. All editors
+  can use stored locations.
 * `refresh_jwt` requires a token, and `bootstrap/join` and `bootstrap/join_conflict` require a join token.
 * `/metrics` requires no login if the policy `metrics_auth` is off.
 

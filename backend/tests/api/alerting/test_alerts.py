@@ -18,7 +18,7 @@ from shardboard.schemas.alerting.alerts import Alert
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import shards
 
-DISABLED = {"bdb_backup_delayed": {"enabled": False, "threshold": "1"}}
+DISABLED = {"bdb_high_syncer_lag": {"enabled": False, "threshold": "1"}}
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,11 @@ async def test_database_alerts_are_configured_raised_and_ended(
     assert set(before) == set(BDB_DEFAULTS)
     for each in before.values():
         Alert.model_validate(each, strict=True)
-        assert (each["enabled"], each["state"], each["change_value"]) == (False, False, {"state": False})
+        assert (each["state"], each["change_value"]) == (False, {"state": False})
+    assert {name for name, each in before.items() if each["enabled"]} == {
+        "bdb_backup_delayed",
+        "bdb_backup_size_changed",
+    }
     await evaluate(collector, monkeypatch, 0, used_memory=9.5e8)
     assert await fetch(client, "/bdbs/alerts/1") == before, "the alert is disabled"
     alert_settings = {"bdb_size": {"enabled": True, "threshold": "90"}, **DISABLED}
@@ -111,7 +115,7 @@ async def test_concurrent_updates_are_all_kept(client: httpx.AsyncClient) -> Non
         ({"bdb_size": True}, 400),
         ([], 400),
         ({"bdb_of_tomorrow": {"enabled": True}}, 406),
-        ({"bdb_backup_delayed": {"enabled": True, "threshold": "1"}}, 406),
+        ({"bdb_high_syncer_lag": {"enabled": True, "threshold": "1"}}, 406),
     ],
 )
 async def test_invalid_settings_are_refused_without_changes(client: httpx.AsyncClient, body: Any, status: int) -> None:

@@ -166,7 +166,7 @@ async def test_unsharded_database_cannot_be_resharded(client: httpx.AsyncClient,
     for path in ("/v1/bdbs/1", "/v1/bdbs/1/actions/revamp"):
         reply = await client.put(path, json={"shards_count": 2})
         assert refusal(reply) == (406, "invalid_sharding")
-        assert "create a sharded database and copy the data there" in reply.json()["description"]
+        assert "create a sharded database and restore a backup into it" in reply.json()["description"]
 
 
 async def test_shard_limit_of_nodes_is_respected(client: httpx.AsyncClient, console: Console, shop: None) -> None:

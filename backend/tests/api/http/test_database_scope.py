@@ -61,6 +61,8 @@ async def related_uids(console: Console, bdb_uid: int) -> dict[str, str]:
             "/shards/": str((await shards.list_for_bdb(session, bdb_uid))[0].uid),
             "/endpoints/": f"{bdb_uid}:1:1",
             "/benchmarks/": str(bdb_uid),
+            "/backups/": str(bdb_uid),
+            "/restores/": str(bdb_uid),
             "{action_uid}": action,
         }
 

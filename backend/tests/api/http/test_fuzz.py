@@ -21,8 +21,8 @@ pytestmark = pytest.mark.usefixtures("nodes")
 SEED = 16
 CHECK_EVERY = 50
 """Number of refused requests between two checks of the store."""
-UNCHECKED_TABLES = {"audit_lines", "audit_chain", "events", "login_failures"}
-"""Tables in which a refusal may be recorded."""
+UNCHECKED_TABLES = {"audit_lines", "audit_chain", "events", "login_failures", "transfers"}
+"""Tables in which a refusal, or the failed test of a location, may be recorded."""
 ODD: list[Any] = [
     *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63) - 1, 10**400, 0.5, -0.0, 1e308, 5e-324),
     *(

@@ -16,6 +16,7 @@ ITEMS: list[dict[str, Any]] = [
 ]
 OTHER_LISTS = {
     "/v1/audit",
+    "/v1/backups",
     "/v1/bdbs/stats",
     "/v1/bdbs/{uid}/address_changes",
     "/v1/benchmarks",
@@ -29,6 +30,7 @@ OTHER_LISTS = {
     "/v1/nodes/{uid}/address_changes",
     "/v1/nodes/{uid}/host",
     "/v1/nodes/{uid}/snapshots",
+    "/v1/restores",
     "/v1/shards/stats",
     "/v1/suffixes",
     "/v1/timeline",

@@ -6,12 +6,15 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
+from backend.tests.support.database_scope import OWN, databases
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.api.stream import change_feed
 from shardboard.console import Console
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.failures.outages import Outage
+
+__all__ = ["databases"]
 
 
 @pytest.mark.parametrize("kinds", [("bdb", "shard", "node"), ("node", "bdb", "shard")])
@@ -68,6 +71,21 @@ async def test_outage_is_sent_so_that_readers_fetch_incidents(console: Console) 
         [(_, frame)] = messages.drain()
     outage = json.loads(frame.text.partition(b"data: ")[2])
     assert outage == {"kind": "outage", "uid": 1, "object": {"uid": 1, "bdb_uid": 7, "node_uid": 2}}
+
+
+@pytest.mark.usefixtures("databases")
+async def test_backups_and_restores_are_sent_to_readers_of_their_database(console: Console) -> None:
+    with console.bus.listen("object") as messages:
+        await change_feed.Feed(console)._publish([("restore", OWN), ("backup", OWN), ("backup", 999)])
+        frames = [frame for _, frame in messages.drain()]
+    sent = [(frame.kind, frame.bdb_uids, frame.is_gone) for frame in frames]
+    assert sent == [
+        ("backup", frozenset({OWN}), False),
+        ("backup", frozenset(), True),
+        ("restore", frozenset({OWN}), False),
+    ]
+    backup = json.loads(frames[0].text.partition(b"data: ")[2])["object"]
+    assert (backup["bdb_name"], backup["status"]) == ("shop", "succeeded")
 
 
 @pytest.mark.parametrize("error", [ConnectionRefusedError("no store"), RuntimeError("a bug")])

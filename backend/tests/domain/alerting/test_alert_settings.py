@@ -5,10 +5,11 @@ from shardboard.domain.alerting.alert_settings import OFF, AlertSetting
 from shardboard.domain.cluster.cluster_settings import ClusterSettings
 
 
-def test_alerts_of_a_database_are_off_by_default() -> None:
+def test_only_alerts_about_backups_of_a_database_are_on_by_default() -> None:
     settings = alert_settings.settings_for_bdb({})
     assert set(settings) == set(alert_settings.BDB_DEFAULTS)
-    assert not any(setting.enabled for setting in settings.values())
+    enabled = {name for name, setting in settings.items() if setting.enabled}
+    assert enabled == {"bdb_backup_delayed", "bdb_backup_size_changed"}
     assert alert_settings.settings_for_bdb({"bdb_size": {"enabled": True, "threshold": "92.5"}})[
         "bdb_size"
     ] == AlertSetting(enabled=True, threshold=92.5)

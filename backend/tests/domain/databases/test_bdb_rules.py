@@ -126,7 +126,7 @@ def test_valid_databases_are_accepted(spec: dict[str, Any]) -> None:
         ({"version": "99.9"}, "invalid_version"),
         ({"version": "7.2.4", "redis_version": "7.4"}, "invalid_version"),
         ({"backup": True}, "missing_backup_interval"),
-        ({"backup": True, "backup_interval": 3600}, "not_supported"),
+        ({"backup": True, "backup_interval": 3600}, "missing_backup_location"),
         ({"type": "memcached"}, "not_supported"),
         ({"bigstore": True, "memory_size": 0}, "missing_memory_size"),
         ({"bigstore": True, "bigstore_ram_size": GIB // 10}, "bad_request"),

@@ -1,0 +1,88 @@
+"""Endpoints of restores."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import Query
+from fastapi.responses import JSONResponse
+
+from shardboard.actions import queue
+from shardboard.api.http.api_router import ApiRouter
+from shardboard.api.http.database_scope import AnyViewer, BdbEditor, RestoreViewer, database_of_backup
+from shardboard.api.http.dependencies import ReadSession, WriteSession
+from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.parameters import Uid
+from shardboard.domain.data.statuses import RestoreMode
+from shardboard.schemas.data import restores as schema
+from shardboard.services.data import restores as service
+from shardboard.state.cluster import actions
+from shardboard.state.data import restores, transfers
+from shardboard.state.data.restores import Restore
+
+router = ApiRouter(prefix="/v1", tags=["backups"])
+
+MAX_PAGE = 200
+
+
+@router.get("/restores", response_model=list[schema.Restore], responses=error_responses())
+async def list_restores(
+    viewer: AnyViewer,
+    session: ReadSession,
+    bdb_uid: Annotated[
+        int | None, Query(ge=0, le=2**31 - 1, description="Return only restores into this database.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = MAX_PAGE,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+) -> JSONResponse:
+    """Return restores and imports, newest first."""
+    if bdb_uid is not None:
+        viewer.require_database_access(bdb_uid)
+    bdb_uids = viewer.bdbs if bdb_uid is None else {bdb_uid}
+    rows = await restores.page(session, bdb_uids=bdb_uids, limit=limit, offset=offset)
+    return JSONResponse(await render_restores(session, rows))
+
+
+@router.get("/restores/{uid}", response_model=schema.Restore, responses=error_responses(404))
+async def get_restore(_viewer: RestoreViewer, session: ReadSession, uid: Uid) -> JSONResponse:
+    """Return a restore or an import."""
+    return JSONResponse((await render_restores(session, [await service.get_restore(session, uid)]))[0])
+
+
+@router.post(
+    "/bdbs/{uid}/actions/restore",
+    summary="Restore database",
+    response_model=schema.StartedRestore,
+    responses=error_responses(404, 406, 409),
+)
+async def restore_bdb(editor: BdbEditor, session: WriteSession, uid: Uid, body: schema.RestoreRequest) -> JSONResponse:
+    """Restore a backup into a database, which can be another one than the backup was taken from, with another number of shards.
+
+    The database keeps serving clients. Required role: `admin`, `cluster_member` or `db_member`.
+    """
+    if editor.bdbs is not None:
+        editor.require_database_access(await database_of_backup(session, body.backup_uid))
+    bdb = await queue.load_idle_bdb(session, uid)
+    row = await service.request_restore(
+        session,
+        bdb,
+        body.backup_uid,
+        mode=RestoreMode(body.mode),
+        key_patterns=body.key_patterns,
+        originator=editor.username,
+    )
+    return JSONResponse({"action_uid": row.action_uid, "restore_uid": row.uid})
+
+
+async def render_restores(session: ReadSession, rows: Sequence[Restore]) -> list[dict[str, Any]]:
+    """Return restores in the format of the API and the event stream."""
+    if not rows:
+        return []
+    transfers_by_restore: dict[int, list[Any]] = {row.uid: [] for row in rows}
+    for transfer in await transfers.list_for_restores(session, list(transfers_by_restore)):
+        transfers_by_restore[transfer.restore_uid or 0].append(transfer)
+    rendered = []
+    for row in rows:
+        action = await actions.by_uid(session, row.action_uid) if row.finished_at is None else None
+        progress = 100.0 if row.finished_at is not None else action.progress if action is not None else 0.0
+        rendered.append(schema.render(row, transfers_by_restore[row.uid], progress))
+    return rendered

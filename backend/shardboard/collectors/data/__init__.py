@@ -1,0 +1,1 @@
+"""Results of transfers that a request waits for."""

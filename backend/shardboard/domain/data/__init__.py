@@ -1,0 +1,1 @@
+"""Decisions about backups, restores and imports: plans, manifests, names of files."""

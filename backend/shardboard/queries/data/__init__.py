@@ -1,0 +1,1 @@
+"""Reads about backups, exports and imports."""

@@ -1,0 +1,89 @@
+"""Rows that a step of a restore needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.contract.transfers import RestoreFile
+from shardboard.domain.data import restore_plan
+from shardboard.domain.data.statuses import TransferKind
+from shardboard.domain.databases.shard_status import ShardStatus
+from shardboard.domain.placement import slots
+from shardboard.domain.placement.shard_role import ShardRole
+from shardboard.reconcilers.data.locations import location_of
+from shardboard.state.cluster import nodes
+from shardboard.state.cluster.nodes import Node
+from shardboard.state.data import transfers
+from shardboard.state.data.restores import Restore
+from shardboard.state.data.transfers import Transfer
+from shardboard.state.databases import bdbs, shards
+from shardboard.state.databases.bdbs import Bdb
+from shardboard.state.databases.shards import Shard
+
+EVERY_SLOT = ((0, slots.SLOTS - 1),)
+
+
+@dataclass(frozen=True)
+class RestoreContext:
+    """Rows that a step needs."""
+
+    row: Restore
+    bdb: Bdb | None
+    transfers: Sequence[Transfer]
+    shards: Sequence[Shard]
+    nodes: Sequence[Node]
+    locations: Sequence[dict[str, Any] | None]
+    """Of each source."""
+
+    @property
+    def checks(self) -> list[Transfer]:
+        return [each for each in self.transfers if each.kind == TransferKind.CHECK_FILES]
+
+    @property
+    def writes(self) -> list[Transfer]:
+        return [each for each in self.transfers if each.kind == TransferKind.RESTORE]
+
+    @property
+    def running(self) -> list[Transfer]:
+        return [each for each in self.writes if each.finished_at is None]
+
+    @property
+    def primaries(self) -> list[Shard]:
+        return [
+            row
+            for row in self.shards
+            if row.current_role == ShardRole.PRIMARY and row.observed_status != ShardStatus.DOWN
+        ]
+
+    @property
+    def missing_pairs(self) -> list[int]:
+        """Replication pairs without an available primary."""
+        return sorted({row.pair for row in self.shards} - {row.pair for row in self.primaries})
+
+    def slots_of(self, shard: Shard) -> slots.Ranges:
+        return slots.parse(shard.slots) if self.bdb is not None and self.bdb.sharding else EVERY_SLOT
+
+    def files(self, source: int, targets: Sequence[Shard]) -> list[RestoreFile]:
+        """Return the files of a source that can contain keys of these primaries."""
+        return [
+            RestoreFile(path=each["path"], sha256=each["sha256"])
+            for each in self.row.sources[source]["files"]
+            if any(
+                restore_plan.overlaps(slots.parse(each["slots"]) or EVERY_SLOT, self.slots_of(shard))
+                for shard in targets
+            )
+        ]
+
+
+async def load_context(session: AsyncSession, row: Restore) -> RestoreContext:
+    """Return all rows that concern a restore."""
+    return RestoreContext(
+        row=row,
+        bdb=await bdbs.by_uid(session, row.bdb_uid),
+        transfers=await transfers.list_for_restores(session, [row.uid]),
+        shards=await shards.list_for_bdb(session, row.bdb_uid),
+        nodes=await nodes.list_all(session),
+        locations=[await location_of(session, each["location_uid"], each["location"]) for each in row.sources],
+    )

@@ -1,0 +1,1 @@
+"""Models of storage locations, backups, restores and imports."""

@@ -1,0 +1,43 @@
+"""Models of the schedules of backups."""
+
+from datetime import datetime
+from typing import Any, Protocol
+
+from pydantic import BaseModel, Field
+
+from shardboard.schemas.timestamps import iso
+
+
+class BackupScheduleState(BaseModel):
+    """State of the schedule of a database. The settings are fields of the database."""
+
+    bdb_uid: int
+    bdb_name: str
+    schedule: str = Field(description="Interval, or cron expression with its time zone, as text.")
+    next_at: str | None = Field(description="Next due time.")
+    waiting_for: str = Field(description="Why a backup that is due has not been started yet; otherwise empty.")
+    last_backup_at: str | None = Field(
+        description="Start of the newest successful backup: changes since then are in no backup. Null if there is none."
+    )
+
+
+class ScheduleRow(Protocol):
+    @property
+    def bdb_uid(self) -> int: ...
+    @property
+    def schedule(self) -> str: ...
+    @property
+    def next_at(self) -> datetime | None: ...
+    @property
+    def waiting_for(self) -> str: ...
+
+
+def render(row: ScheduleRow, bdb_name: str, last_backup_at: datetime | None) -> dict[str, Any]:
+    return {
+        "bdb_uid": row.bdb_uid,
+        "bdb_name": bdb_name,
+        "schedule": row.schedule,
+        "next_at": iso(row.next_at) if row.next_at else None,
+        "waiting_for": row.waiting_for,
+        "last_backup_at": iso(last_backup_at) if last_backup_at else None,
+    }

@@ -1,0 +1,135 @@
+"""Models of storage locations of backups."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, get_args
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.contract.locations import SECRET_FIELDS, Location
+from shardboard.schemas.data.requests import DataRequest, OptionalUid
+from shardboard.schemas.timestamps import iso
+
+TYPES = tuple(each.model_fields["type"].default for each in get_args(get_args(Location)[0]))
+URL_FIELDS = ("url", "sftp_url", "proxy_url", "endpoint")
+"""Fields whose passwords are never returned."""
+NAME = Field(min_length=1, max_length=120, description="Unique name, 1-120 characters.")
+
+
+class NewLocation(DataRequest):
+    """A location that databases can use for their backups."""
+
+    name: str = NAME
+    location: Location
+
+
+class LocationUpdate(DataRequest):
+    """Omitted fields keep their values. Secrets that `location` does not contain keep their values if its type is the same."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=120)
+    location: Location | None = None
+
+
+class LocationTest(DataRequest):
+    """A location that is not stored."""
+
+    location: Location
+    node_uid: OptionalUid = Field(description="Node that tests the location; missing: any connected node.")
+
+
+class LocationSettings(BaseModel):
+    """Fields of the location, without secrets. Users who are not administrators only see the type."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(json_schema_extra={"enum": list(TYPES)})
+
+
+class BackupLocation(BaseModel):
+    """A named storage location."""
+
+    uid: int
+    name: str
+    location: LocationSettings
+    created_at: str
+    used_by: list[int] = Field(description="Uids of the databases whose scheduled backups use it.")
+
+
+class LocationCheck(BaseModel):
+    name: str = Field(description="`write`, `read`, `list` or `delete`.")
+    ok: bool
+    error: str = Field(description="Why it failed; otherwise empty.")
+    error_code: str = ""
+
+
+class LocationChecks(BaseModel):
+    """Results of a test of a location, in order. The first failure ends it."""
+
+    node_uid: int = Field(description="Node that tested the location.")
+    checks: list[LocationCheck]
+
+
+class InvalidBackup(BaseModel):
+    path: str
+    error: str
+
+
+class FoundBackups(BaseModel):
+    """Result of a search for backups."""
+
+    added: list[int] = Field(description="Uids of the backups that were added.")
+    invalid: list[InvalidBackup] = Field(description="Folders whose manifest cannot be used, with the reason.")
+    has_more: bool = Field(description="Whether another request would find more.")
+
+
+class LocationRow(Protocol):
+    @property
+    def uid(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def location(self) -> Mapping[str, Any]: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+def render(row: LocationRow, used_by: Sequence[int], *, settings: bool) -> dict[str, Any]:
+    """Render a location. `settings` includes its fields except secrets."""
+    return {
+        "uid": row.uid,
+        "name": row.name,
+        "location": without_secrets(row.location) if settings else {"type": row.location["type"]},
+        "created_at": iso(row.created_at),
+        "used_by": list(used_by),
+    }
+
+
+def without_secrets(location: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a location that have a value and are not secret; URLs have no password."""
+    shown = {name: value for name, value in location.items() if value not in ("", None) and name not in SECRET_FIELDS}
+    return shown | {name: without_password(shown[name]) for name in URL_FIELDS if name in shown}
+
+
+def secrets_in(location: Mapping[str, Any]) -> set[str]:
+    """Return the secrets of a location."""
+    fields = {str(location[name]) for name in SECRET_FIELDS & location.keys() if location[name]}
+    return fields | {password for name in URL_FIELDS if (password := _password(str(location.get(name, ""))))}
+
+
+def _password(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return url
+
+
+def without_password(url: str) -> str:
+    """Return a URL without its password, and without its query, which can contain a signature."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    _, _, host = parts.netloc.rpartition("@")
+    user = (parts.username or "") + "@" if parts.username else ""
+    return urlunsplit(parts._replace(netloc=user + host, query="", fragment=""))

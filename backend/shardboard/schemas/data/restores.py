@@ -1,0 +1,167 @@
+"""Models of restores and imports in the format of replies and the event stream."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shardboard.domain.data.statuses import RestoreKind, RestoreMode, RestoreStatus, TransferKind
+from shardboard.schemas.data.backups import TRANSFER_STATUSES, TransferRow
+from shardboard.schemas.data.requests import DataRequest
+from shardboard.schemas.timestamps import iso
+
+MAX_PATTERNS = 100
+KeyPattern = Annotated[str, Field(min_length=1, max_length=1_024)]
+
+
+class RestoreRequest(DataRequest):
+    backup_uid: int = Field(ge=1, le=2**31 - 1)
+    mode: Literal["replace", "merge"] = Field(
+        default="replace",
+        description="`replace` deletes all keys of the database first. `merge` replaces keys that both have and keeps the others.",
+    )
+    key_patterns: list[KeyPattern] = Field(
+        default=[],
+        max_length=MAX_PATTERNS,
+        description="Glob patterns. Only matching keys are restored; empty: all keys.",
+    )
+
+
+class StartedRestore(BaseModel):
+    action_uid: str
+    restore_uid: int
+
+
+class RestoreProgress(BaseModel):
+    """Part of a restore that one node performs."""
+
+    node_uid: int
+    status: Literal["running", "succeeded", "failed"]
+    bytes: int = Field(description="Read from the location.")
+    keys: int
+    error: str
+
+
+class Restore(BaseModel):
+    """A restore of a backup, or an import of files."""
+
+    model_config = ConfigDict(extra="allow")
+
+    uid: int
+    bdb_uid: int
+    bdb_name: str
+    kind: str = Field(json_schema_extra={"enum": list(RestoreKind)})
+    backup_uid: int | None = Field(description="Null for imports.")
+    source: str = Field(description="Description of the source.")
+    mode: str = Field(json_schema_extra={"enum": list(RestoreMode)})
+    key_patterns: list[str]
+    status: str = Field(json_schema_extra={"enum": list(RestoreStatus)})
+    detail: str = Field(description="Message, for example why it failed; otherwise empty.")
+    progress: float = Field(description="0-100")
+    created_at: str
+    finished_at: str | None
+    erased: bool = Field(description="Whether the keys of the database were deleted.")
+    expected_keys: int | None = Field(description="Number of keys of the source; null if unknown.")
+    bytes: int
+    raw_bytes: int
+    restored: int = Field(description="Number of restored keys.")
+    expired: int = Field(description="Number of keys that had expired.")
+    skipped: int = Field(description="Number of keys that match no pattern.")
+    unsupported: dict[str, int] = Field(description="Number of keys that the engine cannot load, by reason.")
+    mismatched_slots: int | None = Field(
+        description="Number of slots whose restored keys differ from the manifest; null if they were not compared."
+    )
+    nodes: list[RestoreProgress]
+    action_uid: str
+    originator: str
+
+
+class RestoreRow(Protocol):
+    @property
+    def uid(self) -> int: ...
+    @property
+    def bdb_uid(self) -> int: ...
+    @property
+    def bdb_name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def backup_uid(self) -> int | None: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def mode(self) -> str: ...
+    @property
+    def key_patterns(self) -> list[str]: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def erased_at(self) -> datetime | None: ...
+    @property
+    def finished_at(self) -> datetime | None: ...
+    @property
+    def expected_keys(self) -> int | None: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def raw_bytes(self) -> int: ...
+    @property
+    def restored(self) -> int: ...
+    @property
+    def expired(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def unsupported(self) -> dict[str, int]: ...
+    @property
+    def mismatched_slots(self) -> int | None: ...
+    @property
+    def action_uid(self) -> str: ...
+    @property
+    def originator(self) -> str: ...
+
+
+def render(row: RestoreRow, transfers: Sequence[TransferRow], progress: float) -> dict[str, Any]:
+    """Render a restore with its transfers, oldest first. `progress` is that of its action."""
+    return {
+        "uid": row.uid,
+        "bdb_uid": row.bdb_uid,
+        "bdb_name": row.bdb_name,
+        "kind": row.kind,
+        "backup_uid": row.backup_uid,
+        "source": row.source,
+        "mode": row.mode,
+        "key_patterns": row.key_patterns,
+        "status": row.status,
+        "detail": row.detail,
+        "progress": progress,
+        "created_at": iso(row.created_at),
+        "finished_at": iso(row.finished_at) if row.finished_at else None,
+        "erased": row.erased_at is not None,
+        "expected_keys": row.expected_keys,
+        "bytes": row.bytes,
+        "raw_bytes": row.raw_bytes,
+        "restored": row.restored,
+        "expired": row.expired,
+        "skipped": row.skipped,
+        "unsupported": row.unsupported,
+        "mismatched_slots": row.mismatched_slots,
+        "nodes": [
+            {
+                "node_uid": each.node_uid,
+                "status": TRANSFER_STATUSES[each.status],
+                "bytes": each.bytes,
+                "keys": each.keys,
+                "error": each.error,
+            }
+            for each in transfers
+            if each.kind == TransferKind.RESTORE
+        ],
+        "action_uid": row.action_uid,
+        "originator": row.originator,
+    }

@@ -1,0 +1,1 @@
+"""Requests for backups, restores and imports, and their storage locations."""

@@ -1,0 +1,88 @@
+"""Requests that loops make in place of users (`reconcilers/data/requests.py`)."""
+
+import secrets
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.actions import queue
+from shardboard.domain.access.roles import ManagementRole
+from shardboard.domain.data.statuses import BackupTrigger, RestoreMode
+from shardboard.errors import NotAcceptable
+from shardboard.schemas.databases.bdb_requests import BdbCreate
+from shardboard.services.access.authorization import Principal
+from shardboard.services.data import backups, locations, restores
+from shardboard.services.databases import bdbs
+from shardboard.state.cluster.actions import Action
+from shardboard.state.data.backups import Backup
+from shardboard.state.data.restores import Restore
+from shardboard.state.databases.bdbs import Bdb
+
+SYSTEM = Principal("system", ManagementRole.ADMIN)
+COPIED_FIELDS = frozenset(
+    {"sharding", "shard_key_regex", "hash_slots_policy", "bigstore", "data_internode_encryption", "shards_placement"}
+)
+"""Fields of a temporary database that are those of the backup's database."""
+
+
+class LoopRequests:
+    """Implements `DataRequests`."""
+
+    async def start_backup(self, session: AsyncSession, bdb: Bdb) -> Backup:
+        locked = await queue.load_idle_bdb(session, bdb.uid)
+        location = await locations.of_schedule(session, locked)
+        if location is None:
+            message = (
+                f"The schedule of database {bdb.name} has no location. Set backup_location_uid or backup_location."
+            )
+            raise NotAcceptable("missing_backup_location", message, field="backup_location_uid")
+        return await backups.request_backup(
+            session, locked, location, trigger=BackupTrigger.SCHEDULE, originator=SYSTEM.username
+        )
+
+    async def delete_backup(self, session: AsyncSession, backup: Backup) -> None:
+        await backups.delete(session, backup.uid, SYSTEM)
+
+    async def create_temporary_database(self, session: AsyncSession, backup: Backup, action: Action) -> Bdb:
+        # A verification must not take memory that other databases of the nodes may need.
+        bdb, _ = await bdbs.create(
+            session, temporary_database(backup), SYSTEM, allow_duplicate_name=True, may_overbook=False
+        )
+        bdb.verification_action_uid = action.uid
+        bdb.config = {**bdb.config, "internal": True, "traffic_manually_disabled": True}
+        return bdb
+
+    async def start_restore(self, session: AsyncSession, bdb: Bdb, backup: Backup, originator: str) -> Restore:
+        locked = await queue.load_idle_bdb(session, bdb.uid)
+        return await restores.request_restore(
+            session, locked, backup.uid, mode=RestoreMode.REPLACE, key_patterns=(), originator=originator
+        )
+
+    async def delete_database(self, session: AsyncSession, bdb: Bdb) -> None:
+        await bdbs.delete(session, bdb.uid, SYSTEM)
+
+
+def temporary_database(backup: Backup) -> dict[str, Any]:
+    """Return the request for a temporary database: with the same shape, but without replicas, persistence and evictions, and with
+    a random password. Raises NotAcceptable if a found manifest has invalid fields of the database.
+    """
+    stored = backup.bdb
+    copies = 2 if stored.get("replication") else 1
+    try:
+        request = BdbCreate.model_validate(
+            {
+                **{name: stored[name] for name in COPIED_FIELDS & stored.keys()},
+                "name": f"drill-{backup.uid}",
+                "memory_size": int(stored["memory_size"]) // copies,
+                "bigstore_ram_size": int(stored.get("bigstore_ram_size", 0)) // copies if stored.get("bigstore") else 0,
+                "shards_count": backup.shards_count,
+                "eviction_policy": "noeviction",
+                "authentication_redis_pass": secrets.token_urlsafe(32),
+            }
+        )
+    except (KeyError, TypeError, ValueError):
+        message = (
+            f"The manifest of backup {backup.uid} has no valid fields of the database. Restore it into a new database."
+        )
+        raise NotAcceptable("backup_not_usable", message) from None
+    return request.writable_fields()

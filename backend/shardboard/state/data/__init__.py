@@ -1,0 +1,1 @@
+"""Tables of storage locations, backups, restores and their transfers."""

@@ -1,0 +1,240 @@
+"""Backups and exports of databases, and their manifests."""
+
+import json
+import zlib
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, Text, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from shardboard.domain.data.statuses import BackupKind, BackupStatus
+from shardboard.store.db import Base, UtcDateTime
+from shardboard.store.encrypted_columns import EncryptedJson
+
+
+class Backup(Base):
+    """A backup is usable if its status is `succeeded`, which it gets after its manifest was written."""
+
+    __tablename__ = "backups"
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - as SQLAlchemy declares it
+    """Uids of deleted rows are not used again."""
+    __kind__ = "backup"
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    bdb_uid: Mapped[int] = mapped_column(index=True)
+    bdb_name: Mapped[str]
+    location_uid: Mapped[int | None] = mapped_column(index=True)
+    """None: the location is `location`."""
+    location_name: Mapped[str]
+    location: Mapped[dict[str, Any] | None] = mapped_column(EncryptedJson("backups.location"))
+    """A `contract.locations.Location` with its credentials, if the request contained it."""
+    path: Mapped[str]
+    """Folder of its files, below the location."""
+    kind: Mapped[str]
+    """A `BackupKind`."""
+    trigger: Mapped[str]
+    """A `BackupTrigger`."""
+    status: Mapped[str]
+    """A `BackupStatus`."""
+    detail: Mapped[str] = mapped_column(Text, default="")
+    """One sentence, for example why it failed."""
+    error_code: Mapped[str] = mapped_column(default="")
+    """Why it failed, as in `contract.transfers.ErrorCode`."""
+    is_status_reset: Mapped[bool] = mapped_column(default=False)
+    """Whether the fields of the database no longer show its result."""
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    """Size of its files; while it runs, of what has been written. The same for the next two."""
+    raw_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    keys: Mapped[int] = mapped_column(BigInteger, default=0)
+    engine_version: Mapped[str] = mapped_column(default="")
+    shards_count: Mapped[int]
+    """Number of replication pairs."""
+    slots: Mapped[dict[str, str]] = mapped_column(JSON)
+    """Slots of each pair when it was requested, in the format of `domain.placement.slots.render`."""
+    bdb: Mapped[dict[str, Any]] = mapped_column(JSON)
+    """Fields of the database without secrets, for the manifest."""
+    verified: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    """Result of the last test restore: `{"at", "ok", "detail", "seconds", "keys"}`."""
+    kept_because: Mapped[str] = mapped_column(default="")
+    """Why the retention rules keep it: names separated by commas (`domain/data/retention.py`)."""
+    kept_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """The retention rules do not delete it before this time; None: they give no time."""
+    files_to_delete: Mapped[list[str]] = mapped_column(JSON, default=list)
+    """Paths of files that must be deleted, in this order. Deleted in the background."""
+    delete_error: Mapped[str] = mapped_column(Text, default="")
+    """Why they could not be deleted in the last attempt."""
+    delete_retry_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    originator: Mapped[str]
+    action_uid: Mapped[str]
+
+
+class BackupManifest(Base):
+    """The manifest of a backup, compressed, because it has up to 16,384 slots."""
+
+    __tablename__ = "backup_manifests"
+
+    backup_uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+Index("ix_backups_status", Backup.status)
+
+
+async def page(
+    session: AsyncSession, *, bdb_uids: Collection[int] | None = None, limit: int, offset: int = 0
+) -> Sequence[Backup]:
+    """Return backups of these databases, newest first."""
+    query = select(Backup).order_by(Backup.uid.desc()).limit(limit).offset(offset)
+    if bdb_uids is not None:
+        query = query.where(Backup.bdb_uid.in_(bdb_uids))
+    return (await session.execute(query)).scalars().all()
+
+
+async def by_uid(session: AsyncSession, uid: int) -> Backup | None:
+    return await session.get(Backup, uid)
+
+
+async def list_by_uids(session: AsyncSession, uids: Collection[int]) -> Sequence[Backup]:
+    query = select(Backup).where(Backup.uid.in_(uids)).order_by(Backup.uid)
+    return (await session.execute(query)).scalars().all()
+
+
+async def list_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Backup]:
+    """Return all backups of a database, newest first."""
+    query = select(Backup).where(Backup.bdb_uid == bdb_uid).order_by(Backup.uid.desc())
+    return (await session.execute(query)).scalars().all()
+
+
+class RetainedBackup(NamedTuple):
+    """The columns of a backup that retention needs."""
+
+    uid: int
+    bdb_uid: int
+    created_at: datetime
+    status: str
+    trigger: str
+    verified: dict[str, Any] | None
+    kept_because: str
+    kept_until: datetime | None
+
+
+async def list_retained(session: AsyncSession) -> Sequence[RetainedBackup]:
+    """Return all backups that are not being deleted, except exports, which belong to the user who requested them."""
+    columns = (getattr(Backup, name) for name in RetainedBackup._fields)
+    conditions = (Backup.kind == BackupKind.BACKUP, Backup.status != BackupStatus.DELETING)
+    query = select(*columns).where(*conditions).order_by(Backup.uid)
+    return [RetainedBackup(*row) for row in (await session.execute(query)).all()]
+
+
+class FinishedBackup(NamedTuple):
+    """The columns of a backup that alarms need."""
+
+    uid: int
+    bdb_uid: int
+    created_at: datetime
+    status: str
+    detail: str
+    error_code: str
+    location_name: str
+    raw_bytes: int
+    verified: dict[str, Any] | None
+
+
+async def list_finished(session: AsyncSession, limit: int) -> dict[int, list[FinishedBackup]]:
+    """Return the newest successful and failed backups of each database, without exports, newest first, at most `limit` each."""
+    number = func.row_number().over(partition_by=Backup.bdb_uid, order_by=Backup.uid.desc()).label("number")
+    statuses = (BackupStatus.SUCCEEDED, BackupStatus.FAILED)
+    numbered = (
+        select(Backup.uid, number).where(Backup.kind == BackupKind.BACKUP, Backup.status.in_(statuses)).subquery()
+    )
+    newest_uids = select(numbered.c.uid).where(numbered.c.number <= limit)
+    columns = (getattr(Backup, name) for name in FinishedBackup._fields)
+    query = select(*columns).where(Backup.uid.in_(newest_uids)).order_by(Backup.uid.desc())
+    found: dict[int, list[FinishedBackup]] = {}
+    for row in (await session.execute(query)).all():
+        found.setdefault(row.bdb_uid, []).append(FinishedBackup(*row))
+    return found
+
+
+async def previous(session: AsyncSession, backup: Backup) -> Backup | None:
+    """Return the newest successful backup of the same database before this one."""
+    query = (
+        select(Backup)
+        .where(Backup.bdb_uid == backup.bdb_uid, Backup.status == BackupStatus.SUCCEEDED, Backup.uid < backup.uid)
+        .order_by(Backup.uid.desc())
+        .limit(1)
+    )
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def list_running(session: AsyncSession) -> Sequence[Backup]:
+    return (await session.execute(select(Backup).where(Backup.status == BackupStatus.RUNNING))).scalars().all()
+
+
+async def list_with_files_to_delete(session: AsyncSession) -> Sequence[Backup]:
+    """Return backups whose files, or some of them, must be deleted."""
+    rows = (await session.execute(select(Backup).where(Backup.status != BackupStatus.RUNNING))).scalars().all()
+    return [row for row in rows if row.files_to_delete or row.status == BackupStatus.DELETING]
+
+
+async def newest(session: AsyncSession, bdb_uids: Collection[int], kind: str) -> dict[int, Backup]:
+    """Return the newest backup of this kind by database."""
+    newest_uids = (
+        select(func.max(Backup.uid)).where(Backup.bdb_uid.in_(bdb_uids), Backup.kind == kind).group_by(Backup.bdb_uid)
+    )
+    rows = (await session.execute(select(Backup).where(Backup.uid.in_(newest_uids)))).scalars().all()
+    return {row.bdb_uid: row for row in rows}
+
+
+async def last_successes(session: AsyncSession, bdb_uids: Collection[int], kind: str) -> dict[int, datetime]:
+    """Return when the newest successful backup of this kind finished, by database."""
+    query = (
+        select(Backup.bdb_uid, func.max(Backup.finished_at))
+        .where(Backup.bdb_uid.in_(bdb_uids), Backup.kind == kind, Backup.status == BackupStatus.SUCCEEDED)
+        .group_by(Backup.bdb_uid)
+    )
+    return {uid: finished_at for uid, finished_at in (await session.execute(query)).all() if finished_at is not None}
+
+
+async def last_starts(session: AsyncSession, bdb_uids: Collection[int], kind: str) -> dict[int, datetime]:
+    """Return when the newest successful backup of this kind started, by database."""
+    query = (
+        select(Backup.bdb_uid, func.max(Backup.created_at))
+        .where(Backup.bdb_uid.in_(bdb_uids), Backup.kind == kind, Backup.status == BackupStatus.SUCCEEDED)
+        .group_by(Backup.bdb_uid)
+    )
+    return {row[0]: row[1] for row in (await session.execute(query)).all()}
+
+
+async def uids_in_location(session: AsyncSession, location_uid: int) -> Sequence[int]:
+    """Return the uids of the backups in a location."""
+    query = select(Backup.uid).where(Backup.location_uid == location_uid).order_by(Backup.uid)
+    return (await session.execute(query)).scalars().all()
+
+
+async def paths_in_location(session: AsyncSession, location_uid: int) -> set[str]:
+    """Return the folders of the backups in a location."""
+    return set((await session.execute(select(Backup.path).where(Backup.location_uid == location_uid))).scalars())
+
+
+async def save_manifest(session: AsyncSession, backup_uid: int, manifest: dict[str, Any]) -> None:
+    text = json.dumps(manifest, separators=(",", ":"))
+    await session.merge(BackupManifest(backup_uid=backup_uid, data=zlib.compress(text.encode())))
+
+
+async def manifest(session: AsyncSession, backup_uid: int) -> dict[str, Any] | None:
+    """Return the stored manifest of a backup."""
+    row = await session.get(BackupManifest, backup_uid)
+    loaded: dict[str, Any] | None = json.loads(zlib.decompress(row.data)) if row is not None else None
+    return loaded
+
+
+async def remove(session: AsyncSession, backup: Backup) -> None:
+    """Delete the row of a backup, after its files were deleted."""
+    await session.execute(delete(BackupManifest).where(BackupManifest.backup_uid == backup.uid))
+    await session.delete(backup)

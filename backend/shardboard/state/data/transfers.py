@@ -1,0 +1,111 @@
+"""Transfers of backups and restores: one row for each process that a node was requested to start."""
+
+import json
+import zlib
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, String, Text, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import Mapped, deferred, mapped_column
+
+from shardboard.domain.data.statuses import TransferKind, TransferStatus
+from shardboard.store.db import Base, UtcDateTime
+
+DATA_KINDS = (TransferKind.SNAPSHOT, TransferKind.RESTORE)
+"""Kinds that copy data of shards, whose number is limited."""
+
+
+class Transfer(Base):
+    """The row is written before the request is sent, so that every started transfer is removed from its node."""
+
+    __tablename__ = "transfers"
+
+    uid: Mapped[str] = mapped_column(String(32), primary_key=True)
+    backup_uid: Mapped[int | None] = mapped_column(index=True)
+    restore_uid: Mapped[int | None] = mapped_column(index=True)
+    """If both are None, it belongs to a request that waits for it."""
+    node_uid: Mapped[int]
+    kind: Mapped[str]
+    """A `TransferKind`."""
+    status: Mapped[str]
+    """A `TransferStatus`."""
+    pair: Mapped[int | None]
+    """Replication pair of a snapshot."""
+    shard_uids: Mapped[list[int]] = mapped_column(JSON, default=list)
+    """The shard of a snapshot, or the primaries that receive keys."""
+    source: Mapped[int] = mapped_column(default=0)
+    """Index of the source of a restore."""
+    path: Mapped[str] = mapped_column(default="")
+    """File that it writes."""
+    is_stored_on_node: Mapped[bool] = mapped_column(default=False)
+    """Whether its node has its files: from before the start request until they are removed."""
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    result_data: Mapped[bytes | None] = deferred(mapped_column("result", LargeBinary))
+    """Result, compressed; read with `results`."""
+    bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    raw_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
+    keys: Mapped[int] = mapped_column(BigInteger, default=0)
+    error: Mapped[str] = mapped_column(Text, default="")
+    error_code: Mapped[str] = mapped_column(default="")
+
+
+Index("ix_transfers_is_stored_on_node", Transfer.is_stored_on_node)
+
+
+async def list_for_backups(session: AsyncSession, uids: Collection[int]) -> Sequence[Transfer]:
+    """Return the transfers of these backups, oldest first."""
+    return await _ordered(session, Transfer.backup_uid.in_(uids))
+
+
+async def list_for_restores(session: AsyncSession, uids: Collection[int]) -> Sequence[Transfer]:
+    """Return the transfers of these restores, oldest first."""
+    return await _ordered(session, Transfer.restore_uid.in_(uids))
+
+
+async def list_stored_on_nodes(session: AsyncSession) -> Sequence[Transfer]:
+    """Return transfers whose files a node still stores, oldest first."""
+    return await _ordered(session, Transfer.is_stored_on_node)
+
+
+async def by_uid(session: AsyncSession, uid: str) -> Transfer | None:
+    return await session.get(Transfer, uid)
+
+
+async def running_by_node(session: AsyncSession) -> dict[int, int]:
+    """Return the number of transfers of data that may be running, by node."""
+    query = (
+        select(Transfer.node_uid, func.count())
+        .where(Transfer.is_stored_on_node, Transfer.finished_at.is_(None), Transfer.kind.in_(DATA_KINDS))
+        .group_by(Transfer.node_uid)
+    )
+    return {row[0]: row[1] for row in (await session.execute(query)).all()}
+
+
+def set_result(row: Transfer, result: dict[str, Any]) -> None:
+    row.status = TransferStatus.SUCCEEDED
+    row.result_data = zlib.compress(json.dumps(result, separators=(",", ":")).encode())
+
+
+async def results(session: AsyncSession, uids: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the results of transfers that have one, by uid."""
+    query = select(Transfer.uid, Transfer.result_data).where(Transfer.uid.in_(uids), Transfer.result_data.is_not(None))
+    rows = (await session.execute(query)).all()
+    return {uid: json.loads(zlib.decompress(packed)) for uid, packed in rows if packed is not None}
+
+
+def clear_results(rows: Sequence[Transfer]) -> None:
+    """Delete results that are no longer needed, because they are large."""
+    for row in rows:
+        row.result_data = None
+
+
+async def remove_for_backup(session: AsyncSession, backup_uid: int) -> None:
+    await session.execute(delete(Transfer).where(Transfer.backup_uid == backup_uid))
+
+
+async def _ordered(session: AsyncSession, condition: Any) -> Sequence[Transfer]:
+    query = select(Transfer).where(condition).order_by(Transfer.created_at, Transfer.uid)
+    return (await session.execute(query)).scalars().all()
