@@ -54,7 +54,7 @@ export async function remove(api: APIRequestContext, uid: number): Promise<void>
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
 }
 
-/** Remove everything that tests create: benchmarks, databases except `keptUid`, webhooks, service tokens, users except the first administrator, custom roles and access lists. */
+/** Remove everything that tests create: benchmarks, backups and their locations, databases except `keptUid`, webhooks, service tokens, users except the first administrator, custom roles and access lists. */
 export async function cleanUpCluster(api: APIRequestContext, keptUid: number): Promise<void> {
   const uids = async (path: string) =>
     ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
@@ -64,6 +64,7 @@ export async function cleanUpCluster(api: APIRequestContext, keptUid: number): P
     // 404: the test may have deleted it.
     await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
   }
+  await removeBackups(api);
   for (const uid of await uids('/v1/bdbs')) {
     if (uid === keptUid) continue;
     await stack.stopTraffic(uid);
@@ -81,6 +82,24 @@ export async function cleanUpCluster(api: APIRequestContext, keptUid: number): P
       if (uid > BUILT_IN) await api.delete(`/v1/${kind}/${uid}`);
     }
   }
+}
+
+async function removeBackups(api: APIRequestContext): Promise<void> {
+  const list = async () =>
+    (await (await api.get('/v1/backups')).json()) as {
+      uid: number;
+      status: string;
+      action_uid: string;
+    }[];
+  for (const { uid, status, action_uid } of await list()) {
+    if (status === 'running') await api.delete(`/v1/actions/${action_uid}`);
+    // Refused while the backup is being cancelled.
+    const deleted = async () => (await api.delete(`/v1/backups/${uid}`)).status();
+    await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
+  }
+  await expect.poll(async () => (await list()).length).toBe(0);
+  const locations = (await (await api.get('/v1/backup_locations')).json()) as { uid: number }[];
+  for (const { uid } of locations) await api.delete(`/v1/backup_locations/${uid}`);
 }
 
 async function clearPermissions(api: APIRequestContext, uid: number): Promise<void> {

@@ -38,11 +38,18 @@ class Stack:
     """The cluster under test, and on request a second console without nodes."""
 
     def __init__(self, directory: Path) -> None:
-        self._cluster = private_cluster(directory / "cluster", nodes=NODES, flash=FLASH_SIZE)
+        self._backups = directory / "backups"
+        self._cluster = private_cluster(
+            directory / "cluster",
+            nodes=NODES,
+            flash=FLASH_SIZE,
+            environment={"SHARDBOARD_BACKUP_ROOTS": str(self._backups)},
+        )
         self._empty = private_cluster(directory / "empty", nodes=0)
 
     def start(self) -> dict[str, Any]:
         """Start everything and return the information that tests need."""
+        self._backups.mkdir()
         self._cluster.start_console()
         self._cluster.start_agents()
         # The test machine can be busy.
@@ -50,7 +57,12 @@ class Stack:
         uid = ok(self._cluster.api.post("/v1/bdbs", json=DATABASE))["uid"]
         self._cluster.wait_until(lambda: self._is_healthy(uid), "the database did not become active", 120)
         self._traffic(uid, OPS_PER_SECOND)
-        return {**self._about(self._cluster), "bdb": uid, "addresses": list(self._cluster.addresses)}
+        return {
+            **self._about(self._cluster),
+            "bdb": uid,
+            "addresses": list(self._cluster.addresses),
+            "backups": str(self._backups),
+        }
 
     def stop(self) -> None:
         for cluster in (self._cluster, self._empty):

@@ -12,6 +12,8 @@ export interface StackInfo extends Console {
   /** Uid of the database with continuous traffic. */
   bdb: number;
   addresses: string[];
+  /** Folder in which all nodes may store backups. */
+  backups: string;
   control: string;
 }
 

@@ -2,7 +2,7 @@
 import { expect, type Locator, type Page } from '@playwright/test';
 import { copiedBy } from '../clipboard.ts';
 
-type DatabaseTab = 'metrics' | 'shards' | 'endpoint' | 'configuration' | 'events';
+type DatabaseTab = 'metrics' | 'shards' | 'endpoint' | 'configuration' | 'backups' | 'events';
 
 export interface PlacedShard {
   uid: string;

@@ -161,6 +161,235 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/backup_locations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Backup Locations
+         * @description Return all backup locations. Only administrators see more than their names and types; secrets are never returned.
+         */
+        get: operations["list_backup_locations_v1_backup_locations_get"];
+        put?: never;
+        /**
+         * Create Backup Location
+         * @description Add a backup location. It is not tested. Required role: `admin`.
+         */
+        post: operations["create_backup_location_v1_backup_locations_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backup_locations/actions/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test new backup location
+         * @description Write, read, list and delete a small file in a location before it is stored. Required role: `admin`.
+         */
+        post: operations["check_new_backup_location_v1_backup_locations_actions_test_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backup_locations/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Backup Location
+         * @description Return a backup location. Only administrators see more than its name and type; secrets are never returned.
+         */
+        get: operations["get_backup_location_v1_backup_locations__uid__get"];
+        /**
+         * Update Backup Location
+         * @description Change a backup location. Secrets that are not sent keep their values. Required role: `admin`.
+         */
+        put: operations["update_backup_location_v1_backup_locations__uid__put"];
+        post?: never;
+        /**
+         * Delete Backup Location
+         * @description Delete a backup location that contains no backups and that no database uses. Required role: `admin`.
+         */
+        delete: operations["delete_backup_location_v1_backup_locations__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backup_locations/{uid}/actions/find_backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find backups in location
+         * @description Add the backups in a location that the console does not know, such as those of another cluster, to the list of backups.
+         *
+         *     They can then be restored. They belong to no database, so the retention of databases does not delete them.
+         *     Required role: `admin`.
+         */
+        post: operations["find_backups_in_location_v1_backup_locations__uid__actions_find_backups_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backup_locations/{uid}/actions/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test backup location
+         * @description Write, read, list and delete a small file in a location. Required role: `admin`.
+         */
+        post: operations["check_backup_location_v1_backup_locations__uid__actions_test_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backup_schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Backup Schedules
+         * @description Return the schedules of all databases with scheduled backups.
+         *
+         *     To change a schedule, change the fields `backup`, `backup_interval` and `backup_schedule` of the database.
+         */
+        get: operations["list_backup_schedules_v1_backup_schedules_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Backups
+         * @description Return backups and exports, newest first.
+         */
+        get: operations["list_backups_v1_backups_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Backup
+         * @description Return a backup.
+         */
+        get: operations["get_backup_v1_backups__uid__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Backup
+         * @description Delete a backup and its files. The status is `deleting` until the files are deleted.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        delete: operations["delete_backup_v1_backups__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups/{uid}/actions/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify backup
+         * @description Restore a backup into a temporary database, and compare the keys with the manifest.
+         *
+         *     The temporary database is named `drill-` and the uid of the backup, and has no open port. It needs as much memory as one
+         *     copy of the data, and is deleted afterwards. `verified` of the backup contains the result. Returns 409 while it is verified.
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        post: operations["verify_backup_v1_backups__uid__actions_verify_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups/{uid}/analysis": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get analysis of backup
+         * @description Return the bytes of a backup by type, prefix of the key and time to live, and the largest keys.
+         *
+         *     It contains keys, so it requires an editor role: `admin`, `cluster_member` or `db_member`.
+         */
+        get: operations["get_backup_analysis_v1_backups__uid__analysis_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdb_groups": {
         parameters: {
             query?: never;
@@ -450,6 +679,138 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/actions/backup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Back up database
+         * @description Back up a database to a location. The database keeps serving clients.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        post: operations["back_up_bdb_v1_bdbs__uid__actions_backup_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/backup_reset_status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Reset backup status
+         * @description Clear `backup_status` and `backup_failure_reason` of a database.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        put: operations["reset_backup_status_v1_bdbs__uid__actions_backup_reset_status_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Export database
+         * @description Export a database to a location that is not stored, one file for each shard, compressed with gzip.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        post: operations["export_bdb_v1_bdbs__uid__actions_export_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/export_reset_status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Reset export status
+         * @description Clear `export_status` and `export_failure_reason` of a database.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        put: operations["reset_export_status_v1_bdbs__uid__actions_export_reset_status_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import data
+         * @description Delete all keys of a database, then import RDB files into it. Files can be compressed with gzip or zstd.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        post: operations["import_bdb_v1_bdbs__uid__actions_import_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/import_reset_status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Reset import status
+         * @description Clear `import_status` and `import_failure_reason` of a database.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        put: operations["reset_import_status_v1_bdbs__uid__actions_import_reset_status_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/actions/rebalance": {
         parameters: {
             query?: never;
@@ -489,6 +850,28 @@ export interface paths {
          *     Required role: `admin`.
          */
         post: operations["repair_database_v1_bdbs__uid__actions_repair_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore database
+         * @description Restore a backup into a database, which can be another one than the backup was taken from, with another number of shards.
+         *
+         *     The database keeps serving clients. Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        post: operations["restore_bdb_v1_bdbs__uid__actions_restore_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3214,6 +3597,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/restores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Restores
+         * @description Return restores and imports, newest first.
+         */
+        get: operations["list_restores_v1_restores_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/restores/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Restore
+         * @description Return a restore or an import.
+         */
+        get: operations["get_restore_v1_restores__uid__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/roles": {
         parameters: {
             query?: never;
@@ -4379,6 +4802,31 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** AnalysisPrefix */
+        AnalysisPrefix: {
+            /**
+             * Bytes
+             * @description Serialized size without compression, not memory.
+             */
+            bytes: number;
+            /** Keys */
+            keys: number;
+            /**
+             * Prefix
+             * @description Key up to the first colon; empty: keys without a colon.
+             */
+            prefix: string;
+        };
+        /** AnalysisTotal */
+        AnalysisTotal: {
+            /**
+             * Bytes
+             * @description Serialized size without compression, not memory.
+             */
+            bytes: number;
+            /** Keys */
+            keys: number;
+        };
         /** AnnounceCaRequest */
         AnnounceCaRequest: {
             /**
@@ -4480,6 +4928,347 @@ export interface components {
             jwt: string;
         };
         /**
+         * AzureBlob
+         * @description Azure Blob Storage, with `account_key` or `sas_token`.
+         */
+        AzureBlob: {
+            /**
+             * Account Key
+             * @default
+             */
+            account_key?: string;
+            /** Account Name */
+            account_name: string;
+            /**
+             * Ca Cert
+             * @default
+             */
+            ca_cert?: string;
+            /** Container */
+            container: string;
+            /**
+             * Endpoint
+             * @default
+             */
+            endpoint?: string;
+            /**
+             * Proxy Url
+             * @default
+             */
+            proxy_url?: string;
+            /**
+             * Sas Token
+             * @default
+             */
+            sas_token?: string;
+            /**
+             * Subdir
+             * @default
+             */
+            subdir?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "abs";
+        };
+        /**
+         * Backup
+         * @description A backup or export of a database.
+         */
+        Backup: {
+            /** Action Uid */
+            action_uid: string;
+            /** Bdb Name */
+            bdb_name: string;
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Bytes
+             * @description Size of its files.
+             */
+            bytes: number;
+            /** Created At */
+            created_at: string;
+            /**
+             * Detail
+             * @description Message, for example why it failed; otherwise empty.
+             */
+            detail: string;
+            /** Engine Version */
+            engine_version: string;
+            /** Files */
+            files: components["schemas"]["BackupFile"][];
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Kept Because
+             * @description Why it is kept, separated by commas: rules of `backup_retention` of the database, `newest`, `manual`, `unfinished`, `failed`, `future` (it is dated in the future), or `no_rules`.
+             */
+            kept_because: string;
+            /**
+             * Kept Until
+             * @description The rules do not delete it before this time; null: for example because newer backups decide.
+             */
+            kept_until: string | null;
+            /** Keys */
+            keys: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "backup" | "export";
+            /** Location Name */
+            location_name: string;
+            /**
+             * Location Uid
+             * @description Null if the location was part of the request.
+             */
+            location_uid: number | null;
+            /** Originator */
+            originator: string;
+            /**
+             * Path
+             * @description Folder of its files in the location.
+             */
+            path: string;
+            /**
+             * Progress
+             * @description 0-100
+             */
+            progress: number;
+            /**
+             * Raw Bytes
+             * @description Size without compression.
+             */
+            raw_bytes: number;
+            /**
+             * Shards Count
+             * @description Number of primaries.
+             */
+            shards_count: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "succeeded" | "failed" | "cancelled" | "deleting";
+            /**
+             * Trigger
+             * @enum {string}
+             */
+            trigger: "manual" | "schedule";
+            /** Uid */
+            uid: number;
+            /** @description Result of the last test restore; null: never tested. */
+            verified: components["schemas"]["Verification"] | null;
+        };
+        /**
+         * BackupAnalysis
+         * @description Where the bytes of a backup are. Without data if the backup was not analyzed.
+         */
+        BackupAnalysis: {
+            /**
+             * Largest
+             * @description Largest keys, at most 20.
+             */
+            largest: components["schemas"]["LargeKey"][];
+            /**
+             * Lifetimes
+             * @description By time to live at the time of the backup: upper limit, `longer`, `expired` or `none`.
+             */
+            lifetimes: {
+                [key: string]: components["schemas"]["AnalysisTotal"];
+            };
+            /** @description Keys with other prefixes. */
+            other_prefixes: components["schemas"]["AnalysisTotal"];
+            /**
+             * Prefixes
+             * @description By prefix of the key, largest first, at most 100.
+             */
+            prefixes: components["schemas"]["AnalysisPrefix"][];
+            /**
+             * Types
+             * @description By type.
+             */
+            types: {
+                [key: string]: components["schemas"]["AnalysisTotal"];
+            };
+        };
+        /**
+         * BackupFile
+         * @description The file of one replication pair.
+         */
+        BackupFile: {
+            /** Bytes */
+            bytes: number;
+            /**
+             * Error
+             * @description Why the last attempt failed; otherwise empty.
+             */
+            error: string;
+            /** First Slot */
+            first_slot: number;
+            /** Keys */
+            keys: number;
+            /** Last Slot */
+            last_slot: number;
+            /** Node Uid */
+            node_uid: number | null;
+            /**
+             * Progress
+             * @description 0-100; estimated from the previous backup while it is written.
+             */
+            progress: number;
+            /** Raw Bytes */
+            raw_bytes: number;
+            /**
+             * Shard Uid
+             * @description Shard that it is taken from; null before it is chosen.
+             */
+            shard_uid: number | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "waiting" | "running" | "succeeded" | "failed";
+        };
+        /**
+         * BackupLocation
+         * @description A named storage location.
+         */
+        BackupLocation: {
+            /** Created At */
+            created_at: string;
+            location: components["schemas"]["LocationSettings"];
+            /** Name */
+            name: string;
+            /** Uid */
+            uid: number;
+            /**
+             * Used By
+             * @description Uids of the databases whose scheduled backups use it.
+             */
+            used_by: number[];
+        };
+        /** BackupRequest */
+        BackupRequest: {
+            /**
+             * Location Uid
+             * @description Location of the backup; missing: the one of the database's schedule, or the only location.
+             */
+            location_uid?: number;
+        };
+        /**
+         * BackupRetention
+         * @description Which backups are kept; others are deleted. 0: the rule is off. Without any rule, all backups are kept.
+         *
+         *     The newest successful backup is always kept.
+         */
+        BackupRetention: {
+            /**
+             * Count
+             * @description Number of newest backups.
+             * @default 0
+             */
+            count?: number;
+            /**
+             * Daily
+             * @description Days with a backup; the newest of each is kept.
+             * @default 0
+             */
+            daily?: number;
+            /**
+             * Days
+             * @description Days before the newest backup.
+             * @default 0
+             */
+            days?: number;
+            /**
+             * Include Manual
+             * @description Whether manual backups are deleted too. Otherwise they are kept until a user deletes them.
+             * @default false
+             */
+            include_manual?: boolean;
+            /**
+             * Monthly
+             * @description Months with a backup; the newest of each is kept.
+             * @default 0
+             */
+            monthly?: number;
+            /**
+             * Weekly
+             * @description Weeks with a backup, from Monday; the newest of each is kept.
+             * @default 0
+             */
+            weekly?: number;
+            /**
+             * Yearly
+             * @description Years with a backup; the newest of each is kept.
+             * @default 0
+             */
+            yearly?: number;
+        };
+        /**
+         * BackupSchedule
+         * @description When scheduled backups start. Omitted members have their defaults.
+         */
+        BackupSchedule: {
+            /**
+             * Cron
+             * @description Five fields: minute, hour, day of month, month, day of week. Empty: `backup_interval` applies.
+             * @default
+             */
+            cron?: string;
+            /**
+             * Time Zone
+             * @description Name of the time zone database, such as `Europe/Berlin`, for `cron` and the periods of `backup_retention`.
+             * @default UTC
+             */
+            time_zone?: string;
+            /**
+             * Verify
+             * @description Whether each scheduled backup is restored into a temporary database and compared.
+             * @default false
+             */
+            verify?: boolean;
+            /**
+             * Window Minutes
+             * @description Minutes after the due time in which a backup that was missed, or that found the database busy, is started. Afterwards it is skipped.
+             * @default 60
+             */
+            window_minutes?: number;
+        };
+        /**
+         * BackupScheduleState
+         * @description State of the schedule of a database. The settings are fields of the database.
+         */
+        BackupScheduleState: {
+            /** Bdb Name */
+            bdb_name: string;
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Last Backup At
+             * @description Start of the newest successful backup: changes since then are in no backup. Null if there is none.
+             */
+            last_backup_at: string | null;
+            /**
+             * Next At
+             * @description Next due time.
+             */
+            next_at: string | null;
+            /**
+             * Schedule
+             * @description Interval, or cron expression with its time zone, as text.
+             */
+            schedule: string;
+            /**
+             * Waiting For
+             * @description Why a backup that is due has not been started yet; otherwise empty.
+             */
+            waiting_for: string;
+        };
+        /**
          * Bdb
          * @description The most used fields. Replies contain all fields of the Redis Enterprise REST API.
          */
@@ -4505,6 +5294,41 @@ export interface components {
              * @description First password of the default user; the others are not returned. Empty for users who cannot edit the database.
              */
             authentication_redis_pass: string;
+            /**
+             * Backup
+             * @description Whether backups are made on a schedule.
+             */
+            backup: boolean;
+            /** Backup Failure Reason */
+            backup_failure_reason: string;
+            /** Backup History */
+            backup_history: number;
+            /** Backup Interval */
+            backup_interval: number;
+            /** Backup Interval Offset */
+            backup_interval_offset: number;
+            /**
+             * Backup Location
+             * @description Location of scheduled backups without secrets; empty for users who cannot edit the database.
+             */
+            backup_location: {
+                [key: string]: unknown;
+            };
+            /** Backup Location Uid */
+            backup_location_uid: number;
+            /**
+             * Backup Progress
+             * @description 0-100
+             */
+            backup_progress: number;
+            backup_retention: components["schemas"]["BackupRetention"];
+            backup_schedule: components["schemas"]["BackupSchedule"];
+            /**
+             * Backup Status
+             * @description Status of the last backup; empty: none. The same for exports, and imports and restores.
+             * @enum {string}
+             */
+            backup_status: "" | "exporting" | "succeeded" | "failed";
             /**
              * Bigstore
              * @description Whether the database is on flash: memory_size is the sum of RAM and flash.
@@ -4533,6 +5357,24 @@ export interface components {
              * @enum {string}
              */
             eviction_policy: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
+            /** Export Failure Reason */
+            export_failure_reason: string;
+            /** Export Progress */
+            export_progress: number;
+            /**
+             * Export Status
+             * @enum {string}
+             */
+            export_status: "" | "exporting" | "succeeded" | "failed";
+            /** Import Failure Reason */
+            import_failure_reason: string;
+            /** Import Progress */
+            import_progress: number;
+            /**
+             * Import Status
+             * @enum {string}
+             */
+            import_status: "" | "importing" | "succeeded" | "failed";
             /**
              * Incomplete Changes
              * @description Fields of an earlier change that may not have reached all shards. The next change includes them; an empty change, `{}`, retries them (extension).
@@ -4543,8 +5385,15 @@ export interface components {
              * @description Threads of each shard that read requests and write replies; 1 = off.
              */
             io_threads: number;
+            /**
+             * Last Backup Time
+             * @description End of the last successful backup; missing: never.
+             */
+            last_backup_time?: string;
             /** Last Changed Time */
             last_changed_time: string;
+            /** Last Export Time */
+            last_export_time?: string;
             /**
              * Memory Size
              * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
@@ -4632,7 +5481,7 @@ export interface components {
              * @description Status of the database.
              * @enum {string}
              */
-            status: "pending" | "active" | "active-change-pending" | "delete-pending" | "creation-failed";
+            status: "pending" | "active" | "active-change-pending" | "delete-pending" | "creation-failed" | "import-pending";
             /**
              * Status Detail
              * @description Message, for example why the creation failed; otherwise empty.
@@ -4727,6 +5576,67 @@ export interface components {
              * @default []
              */
             avoid_nodes?: string[];
+            /**
+             * Backup
+             * @description Whether backups are made on a schedule.
+             * @default false
+             */
+            backup?: boolean;
+            /**
+             * Backup History
+             * @description Number of backups to keep; 0 = no limit. Same as `count` of `backup_retention`.
+             * @default 0
+             */
+            backup_history?: number;
+            /**
+             * Backup Interval
+             * @description Seconds between scheduled backups, counted from 1970-01-01 00:00 UTC. Without effect if `backup_schedule` has a cron expression.
+             * @default 86400
+             */
+            backup_interval?: number;
+            /**
+             * Backup Interval Offset
+             * @description Seconds after the start of each interval; less than `backup_interval`.
+             * @default 0
+             */
+            backup_interval_offset?: number;
+            /**
+             * Backup Location
+             * @description Location of scheduled backups. Replies contain it without secrets; secrets that an update omits are kept.
+             * @default {}
+             */
+            backup_location?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Backup Location Uid
+             * @description Uid of a stored location, instead of `backup_location`; 0 = none (extension).
+             * @default 0
+             */
+            backup_location_uid?: number;
+            /**
+             * @description Rules for the deletion of old backups (extension).
+             * @default {
+             *       "count": 0,
+             *       "daily": 0,
+             *       "days": 0,
+             *       "include_manual": false,
+             *       "monthly": 0,
+             *       "weekly": 0,
+             *       "yearly": 0
+             *     }
+             */
+            backup_retention?: components["schemas"]["BackupRetention"];
+            /**
+             * @description Cron expression instead of `backup_interval`, and options (extension).
+             * @default {
+             *       "cron": "",
+             *       "time_zone": "UTC",
+             *       "verify": false,
+             *       "window_minutes": 60
+             *     }
+             */
+            backup_schedule?: components["schemas"]["BackupSchedule"];
             /**
              * Bigstore
              * @description Whether the database is on flash: rarely used values are moved from RAM to flash. Cannot be changed.
@@ -4880,6 +5790,67 @@ export interface components {
              * @default []
              */
             avoid_nodes?: string[];
+            /**
+             * Backup
+             * @description Whether backups are made on a schedule.
+             * @default false
+             */
+            backup?: boolean;
+            /**
+             * Backup History
+             * @description Number of backups to keep; 0 = no limit. Same as `count` of `backup_retention`.
+             * @default 0
+             */
+            backup_history?: number;
+            /**
+             * Backup Interval
+             * @description Seconds between scheduled backups, counted from 1970-01-01 00:00 UTC. Without effect if `backup_schedule` has a cron expression.
+             * @default 86400
+             */
+            backup_interval?: number;
+            /**
+             * Backup Interval Offset
+             * @description Seconds after the start of each interval; less than `backup_interval`.
+             * @default 0
+             */
+            backup_interval_offset?: number;
+            /**
+             * Backup Location
+             * @description Location of scheduled backups. Replies contain it without secrets; secrets that an update omits are kept.
+             * @default {}
+             */
+            backup_location?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Backup Location Uid
+             * @description Uid of a stored location, instead of `backup_location`; 0 = none (extension).
+             * @default 0
+             */
+            backup_location_uid?: number;
+            /**
+             * @description Rules for the deletion of old backups (extension).
+             * @default {
+             *       "count": 0,
+             *       "daily": 0,
+             *       "days": 0,
+             *       "include_manual": false,
+             *       "monthly": 0,
+             *       "weekly": 0,
+             *       "yearly": 0
+             *     }
+             */
+            backup_retention?: components["schemas"]["BackupRetention"];
+            /**
+             * @description Cron expression instead of `backup_interval`, and options (extension).
+             * @default {
+             *       "cron": "",
+             *       "time_zone": "UTC",
+             *       "verify": false,
+             *       "window_minutes": 60
+             *     }
+             */
+            backup_schedule?: components["schemas"]["BackupSchedule"];
             /**
              * Bigstore
              * @description Whether the database is on flash: rarely used values are moved from RAM to flash. Cannot be changed.
@@ -6047,6 +7018,26 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** ExportRequest */
+        ExportRequest: {
+            /**
+             * Email Notification
+             * @description Ignored; add a webhook for notifications.
+             * @default false
+             */
+            email_notification?: boolean;
+            /**
+             * Export Location
+             * @description Location in the format of `backup_location`: `type`, and the fields of this type.
+             * @example {
+             *       "path": "/srv/exports",
+             *       "type": "mount_point"
+             *     }
+             */
+            export_location: {
+                [key: string]: unknown;
+            };
+        };
         /** FailoverReply */
         FailoverReply: {
             /** Action Uid */
@@ -6102,6 +7093,45 @@ export interface components {
             state?: "off" | "active" | "unavailable";
         };
         /**
+         * FoundBackups
+         * @description Result of a search for backups.
+         */
+        FoundBackups: {
+            /**
+             * Added
+             * @description Uids of the backups that were added.
+             */
+            added: number[];
+            /**
+             * Has More
+             * @description Whether another request would find more.
+             */
+            has_more: boolean;
+            /**
+             * Invalid
+             * @description Folders whose manifest cannot be used, with the reason.
+             */
+            invalid: components["schemas"]["InvalidBackup"][];
+        };
+        /**
+         * Ftp
+         * @description An FTP or FTPS server.
+         */
+        Ftp: {
+            /**
+             * Ca Cert
+             * @default
+             */
+            ca_cert?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ftp";
+            /** Url */
+            url: string;
+        };
+        /**
          * Generator
          * @description State of the load generators. If they have no CPU time left, the measurements do not describe the database.
          */
@@ -6118,6 +7148,59 @@ export interface components {
              * @description Maximum delay of requests behind the schedule (open loop) in milliseconds.
              */
             schedule_lag_ms: number | null;
+        };
+        /**
+         * GoogleStorage
+         * @description Google Cloud Storage; without `private_key`, the credentials of the node's instance are used.
+         */
+        GoogleStorage: {
+            /** Bucket Name */
+            bucket_name: string;
+            /**
+             * Ca Cert
+             * @default
+             */
+            ca_cert?: string;
+            /**
+             * Client Email
+             * @default
+             */
+            client_email?: string;
+            /**
+             * Client Id
+             * @default
+             */
+            client_id?: string;
+            /**
+             * Endpoint
+             * @default
+             */
+            endpoint?: string;
+            /**
+             * Private Key
+             * @default
+             */
+            private_key?: string;
+            /**
+             * Private Key Id
+             * @default
+             */
+            private_key_id?: string;
+            /**
+             * Proxy Url
+             * @default
+             */
+            proxy_url?: string;
+            /**
+             * Subdir
+             * @default
+             */
+            subdir?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "gs";
         };
         /** GroupRole */
         GroupRole: {
@@ -6254,6 +7337,29 @@ export interface components {
              * @description Slots, highest first: by rate or, before the second poll, by total.
              */
             slots: components["schemas"]["HotSlotRow"][];
+        };
+        /** ImportRequest */
+        ImportRequest: {
+            /**
+             * Dataset Import Sources
+             * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. Empty: those of the field of the database.
+             * @default []
+             * @example [
+             *       {
+             *         "path": "/srv/exports/dump.rdb",
+             *         "type": "mount_point"
+             *       }
+             *     ]
+             */
+            dataset_import_sources?: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Email Notification
+             * @description Ignored; add a webhook for notifications.
+             * @default false
+             */
+            email_notification?: boolean;
         };
         /**
          * Incident
@@ -6584,6 +7690,13 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** InvalidBackup */
+        InvalidBackup: {
+            /** Error */
+            error: string;
+            /** Path */
+            path: string;
+        };
         /** JoinConflict */
         JoinConflict: {
             /** Addr */
@@ -6645,6 +7758,20 @@ export interface components {
              * @default 600
              */
             ttl?: number;
+        };
+        /** LargeKey */
+        LargeKey: {
+            /** Bytes */
+            bytes: number;
+            /** Elements */
+            elements: number;
+            /**
+             * Key
+             * @description At most 256 bytes.
+             */
+            key: string;
+            /** Type */
+            type: string;
         };
         /** LatencyHistory */
         LatencyHistory: {
@@ -6830,6 +7957,75 @@ export interface components {
              * @enum {string}
              */
             status: "idle" | "in_progress";
+        };
+        /** LocationCheck */
+        LocationCheck: {
+            /**
+             * Error
+             * @description Why it failed; otherwise empty.
+             */
+            error: string;
+            /**
+             * Error Code
+             * @default
+             */
+            error_code?: string;
+            /**
+             * Name
+             * @description `write`, `read`, `list` or `delete`.
+             */
+            name: string;
+            /** Ok */
+            ok: boolean;
+        };
+        /**
+         * LocationChecks
+         * @description Results of a test of a location, in order. The first failure ends it.
+         */
+        LocationChecks: {
+            /** Checks */
+            checks: components["schemas"]["LocationCheck"][];
+            /**
+             * Node Uid
+             * @description Node that tested the location.
+             */
+            node_uid: number;
+        };
+        /**
+         * LocationSettings
+         * @description Fields of the location, without secrets. Users who are not administrators only see the type.
+         */
+        LocationSettings: {
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "mount_point" | "s3" | "gs" | "abs" | "ftp" | "sftp" | "url";
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * LocationTest
+         * @description A location that is not stored.
+         */
+        LocationTest: {
+            /** Location */
+            location: components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"];
+            /**
+             * Node Uid
+             * @description Node that tests the location; missing: any connected node.
+             */
+            node_uid?: number;
+        };
+        /**
+         * LocationUpdate
+         * @description Omitted fields keep their values. Secrets that `location` does not contain keep their values if its type is the same.
+         */
+        LocationUpdate: {
+            /** Location */
+            location?: (components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"]) | null;
+            /** Name */
+            name?: string | null;
         };
         /** LoginForm */
         LoginForm: {
@@ -7040,6 +8236,19 @@ export interface components {
             target_node_uid: number;
         };
         /**
+         * MountPoint
+         * @description A folder that all nodes reach under the same path, usually a network file system.
+         */
+        MountPoint: {
+            /** Path */
+            path: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "mount_point";
+        };
+        /**
          * Move
          * @description A planned move of one shard of a replication pair. It is complete when the old shard is removed.
          */
@@ -7231,6 +8440,19 @@ export interface components {
              * @description DN of users, with %u as the username. Replaces `user_dn_query`.
              */
             user_dn_template?: string | null;
+        };
+        /**
+         * NewLocation
+         * @description A location that databases can use for their backups.
+         */
+        NewLocation: {
+            /** Location */
+            location: components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"];
+            /**
+             * Name
+             * @description Unique name, 1-120 characters.
+             */
+            name: string;
         };
         /** NewMapping */
         NewMapping: {
@@ -8379,6 +9601,148 @@ export interface components {
             dry_run?: boolean;
         };
         /**
+         * Restore
+         * @description A restore of a backup, or an import of files.
+         */
+        Restore: {
+            /** Action Uid */
+            action_uid: string;
+            /**
+             * Backup Uid
+             * @description Null for imports.
+             */
+            backup_uid: number | null;
+            /** Bdb Name */
+            bdb_name: string;
+            /** Bdb Uid */
+            bdb_uid: number;
+            /** Bytes */
+            bytes: number;
+            /** Created At */
+            created_at: string;
+            /**
+             * Detail
+             * @description Message, for example why it failed; otherwise empty.
+             */
+            detail: string;
+            /**
+             * Erased
+             * @description Whether the keys of the database were deleted.
+             */
+            erased: boolean;
+            /**
+             * Expected Keys
+             * @description Number of keys of the source; null if unknown.
+             */
+            expected_keys: number | null;
+            /**
+             * Expired
+             * @description Number of keys that had expired.
+             */
+            expired: number;
+            /** Finished At */
+            finished_at: string | null;
+            /** Key Patterns */
+            key_patterns: string[];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "restore" | "import";
+            /**
+             * Mismatched Slots
+             * @description Number of slots whose restored keys differ from the manifest; null if they were not compared.
+             */
+            mismatched_slots: number | null;
+            /**
+             * Mode
+             * @enum {string}
+             */
+            mode: "replace" | "merge";
+            /** Nodes */
+            nodes: components["schemas"]["RestoreProgress"][];
+            /** Originator */
+            originator: string;
+            /**
+             * Progress
+             * @description 0-100
+             */
+            progress: number;
+            /** Raw Bytes */
+            raw_bytes: number;
+            /**
+             * Restored
+             * @description Number of restored keys.
+             */
+            restored: number;
+            /**
+             * Skipped
+             * @description Number of keys that match no pattern.
+             */
+            skipped: number;
+            /**
+             * Source
+             * @description Description of the source.
+             */
+            source: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "succeeded" | "failed" | "cancelled";
+            /** Uid */
+            uid: number;
+            /**
+             * Unsupported
+             * @description Number of keys that the engine cannot load, by reason.
+             */
+            unsupported: {
+                [key: string]: number;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * RestoreProgress
+         * @description Part of a restore that one node performs.
+         */
+        RestoreProgress: {
+            /**
+             * Bytes
+             * @description Read from the location.
+             */
+            bytes: number;
+            /** Error */
+            error: string;
+            /** Keys */
+            keys: number;
+            /** Node Uid */
+            node_uid: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "succeeded" | "failed";
+        };
+        /** RestoreRequest */
+        RestoreRequest: {
+            /** Backup Uid */
+            backup_uid: number;
+            /**
+             * Key Patterns
+             * @description Glob patterns. Only matching keys are restored; empty: all keys.
+             * @default []
+             */
+            key_patterns?: string[];
+            /**
+             * Mode
+             * @description `replace` deletes all keys of the database first. `merge` replaces keys that both have and keeps the others.
+             * @default replace
+             * @enum {string}
+             */
+            mode?: "replace" | "merge";
+        };
+        /**
          * Result
          * @description Measurements of one repetition of one phase, summed over all load nodes.
          */
@@ -8643,6 +10007,75 @@ export interface components {
             scenario: string;
             sla: components["schemas"]["Sla"] | null;
         };
+        /**
+         * S3
+         * @description Amazon S3, or a compatible store at `endpoint`.
+         */
+        S3: {
+            /**
+             * Access Key Id
+             * @default
+             */
+            access_key_id?: string;
+            /** Bucket Name */
+            bucket_name: string;
+            /**
+             * Ca Cert
+             * @default
+             */
+            ca_cert?: string;
+            /**
+             * Endpoint
+             * @default
+             */
+            endpoint?: string;
+            /**
+             * Kms Key Id
+             * @default
+             */
+            kms_key_id?: string;
+            /**
+             * Path Style
+             * @default false
+             */
+            path_style?: boolean;
+            /**
+             * Proxy Url
+             * @default
+             */
+            proxy_url?: string;
+            /**
+             * Region Name
+             * @default
+             */
+            region_name?: string;
+            /**
+             * Secret Access Key
+             * @default
+             */
+            secret_access_key?: string;
+            /**
+             * Session Token
+             * @default
+             */
+            session_token?: string;
+            /**
+             * Sse
+             * @default
+             * @enum {string}
+             */
+            sse?: "" | "AES256" | "aws:kms";
+            /**
+             * Subdir
+             * @default
+             */
+            subdir?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "s3";
+        };
         /** Scenario */
         Scenario: {
             /** About */
@@ -8863,6 +10296,29 @@ export interface components {
             last_seen_at: string;
             /** Uid */
             uid: number;
+        };
+        /**
+         * Sftp
+         * @description An SFTP server.
+         */
+        Sftp: {
+            /**
+             * Key
+             * @default
+             */
+            key?: string;
+            /**
+             * Known Hosts
+             * @default
+             */
+            known_hosts?: string;
+            /** Sftp Url */
+            sftp_url: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "sftp";
         };
         /** Shard */
         Shard: {
@@ -9155,6 +10611,25 @@ export interface components {
             /** Name */
             name: string | null;
         };
+        /** StartedBackup */
+        StartedBackup: {
+            /** Action Uid */
+            action_uid: string;
+            /** Backup Uid */
+            backup_uid: number;
+        };
+        /** StartedRestore */
+        StartedRestore: {
+            /** Action Uid */
+            action_uid: string;
+            /** Restore Uid */
+            restore_uid: number;
+        };
+        /** StartedVerification */
+        StartedVerification: {
+            /** Action Uid */
+            action_uid: string;
+        };
         /**
          * StateMachine
          * @description An action in the format of /v1.
@@ -9356,6 +10831,29 @@ export interface components {
             redis_version?: string;
         };
         /**
+         * Url
+         * @description One file to import, at an HTTP or HTTPS URL. Read only.
+         */
+        Url: {
+            /**
+             * Ca Cert
+             * @default
+             */
+            ca_cert?: string;
+            /**
+             * Proxy Url
+             * @default
+             */
+            proxy_url?: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "url";
+            /** Url */
+            url: string;
+        };
+        /**
          * UserChanges
          * @description Omitted fields keep their values. Unimplemented fields of the Redis Enterprise REST API are accepted without effect.
          */
@@ -9454,6 +10952,22 @@ export interface components {
             kept: boolean | null;
             /** Limits */
             limits: components["schemas"]["Limit"][];
+        };
+        /**
+         * Verification
+         * @description Result of a test restore.
+         */
+        Verification: {
+            /** At */
+            at: string;
+            /** Detail */
+            detail: string;
+            /** Keys */
+            keys: number;
+            /** Ok */
+            ok: boolean;
+            /** Seconds */
+            seconds: number;
         };
         /** Webhook */
         Webhook: {
@@ -10372,6 +11886,1453 @@ export interface operations {
             };
             /** @description The role does not allow the request */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_backup_locations_v1_backup_locations_get: {
+        parameters: {
+            query?: {
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupLocation"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_backup_location_v1_backup_locations_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewLocation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupLocation"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    check_new_backup_location_v1_backup_locations_actions_test_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LocationTest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LocationChecks"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_backup_location_v1_backup_locations__uid__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupLocation"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    update_backup_location_v1_backup_locations__uid__put: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LocationUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupLocation"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_backup_location_v1_backup_locations__uid__delete: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    find_backups_in_location_v1_backup_locations__uid__actions_find_backups_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundBackups"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    check_backup_location_v1_backup_locations__uid__actions_test_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LocationChecks"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_backup_schedules_v1_backup_schedules_get: {
+        parameters: {
+            query?: {
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupScheduleState"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_backups_v1_backups_get: {
+        parameters: {
+            query?: {
+                /** @description Return only backups of this database. */
+                bdb_uid?: number | null;
+                limit?: number;
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backup"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_backup_v1_backups__uid__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backup"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_backup_v1_backups__uid__delete: {
+        parameters: {
+            query?: {
+                /** @description Only remove the backup from the list, and keep its files. */
+                keep_files?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Backup"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    verify_backup_v1_backups__uid__actions_verify_post: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedVerification"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_backup_analysis_v1_backups__uid__analysis_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupAnalysis"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12107,6 +15068,711 @@ export interface operations {
             };
         };
     };
+    back_up_bdb_v1_bdbs__uid__actions_backup_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["BackupRequest"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedBackup"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    reset_backup_status_v1_bdbs__uid__actions_backup_reset_status_put: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    export_bdb_v1_bdbs__uid__actions_export_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExportRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedBackup"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    reset_export_status_v1_bdbs__uid__actions_export_reset_status_put: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    import_bdb_v1_bdbs__uid__actions_import_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ImportRequest"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedRestore"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    reset_import_status_v1_bdbs__uid__actions_import_reset_status_put: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     rebalance_bdb_v1_bdbs__uid__actions_rebalance_put: {
         parameters: {
             query?: {
@@ -12256,6 +15922,130 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RepairReply"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    restore_bdb_v1_bdbs__uid__actions_restore_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RestoreRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedRestore"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -27141,6 +30931,188 @@ export interface operations {
             };
             /** @description The request conflicts with the current state, for example because another action is running */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_restores_v1_restores_get: {
+        parameters: {
+            query?: {
+                /** @description Return only restores into this database. */
+                bdb_uid?: number | null;
+                limit?: number;
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restore"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_restore_v1_restores__uid__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restore"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -16,6 +16,7 @@ import { LoginPage } from './routes/login';
 import { OverviewPage } from './routes/overview';
 import {
   auditSearch,
+  backupsSearch,
   compareSearch,
   databasesSearch,
   eventSearch,
@@ -30,7 +31,6 @@ import {
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   validateSearch: frameSearch,
   search: { middlewares: [retainSearchParams(['range', 'from', 'to', 'res'])] },
-  notFoundComponent: NotFoundPage,
   errorComponent: RouteError,
 });
 
@@ -120,6 +120,13 @@ const databaseConfiguration = createRoute({
   ),
 });
 
+const databaseBackups = createRoute({
+  getParentRoute: () => database,
+  path: 'backups',
+  validateSearch: backupsSearch,
+  component: lazyRouteComponent(() => import('./routes/databases/backups'), 'DatabaseBackupsTab'),
+});
+
 const databaseEvents = createRoute({
   getParentRoute: () => database,
   path: 'events',
@@ -137,6 +144,13 @@ const node = createRoute({
   getParentRoute: () => shell,
   path: 'nodes/$uid',
   component: lazyRouteComponent(() => import('./routes/node'), 'NodePage'),
+});
+
+const backups = createRoute({
+  getParentRoute: () => shell,
+  path: 'backups',
+  validateSearch: backupsSearch,
+  component: lazyRouteComponent(() => import('./routes/backups'), 'BackupsPage'),
 });
 
 const benchmarks = createRoute({
@@ -219,6 +233,9 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import('./routes/settings'), 'SettingsPage'),
 });
 
+/** All other addresses, so that the navigation stays visible. */
+const notFound = createRoute({ getParentRoute: () => shell, path: '$', component: NotFoundPage });
+
 const tree = root.addChildren([
   login,
   shell.addChildren([
@@ -232,10 +249,12 @@ const tree = root.addChildren([
       databaseShards,
       databaseEndpoint,
       databaseConfiguration,
+      databaseBackups,
       databaseEvents,
     ]),
     nodes,
     node,
+    backups,
     benchmarks,
     benchmarkNew,
     benchmarkCompare,
@@ -248,6 +267,7 @@ const tree = root.addChildren([
     audit,
     notifications,
     settings,
+    notFound,
   ]),
 ]);
 

@@ -120,6 +120,21 @@ export const timelineSearch = (raw: Raw): TimelineSearch => ({
   event: text(raw.event),
 });
 
+const BACKUP_STATUSES = ['running', 'succeeded', 'failed', 'cancelled', 'deleting'] as const;
+
+export interface BackupsSearch {
+  bdb?: number | undefined;
+  status?: (typeof BACKUP_STATUSES)[number] | undefined;
+  /** The backup whose details are shown. */
+  backup?: number | undefined;
+}
+
+export const backupsSearch = (raw: Raw): BackupsSearch => ({
+  bdb: uid(raw.bdb),
+  status: oneOf(raw.status, BACKUP_STATUSES),
+  backup: uid(raw.backup),
+});
+
 export interface AuditSearch {
   outcome?: 'done' | 'refused' | 'failed' | undefined;
   text?: string | undefined;

@@ -9,6 +9,7 @@ const PAGE_TITLES: Record<string, string> = {
   cluster: 'Overview',
   databases: 'Databases',
   nodes: 'Nodes',
+  backups: 'Backups',
   benchmarks: 'Benchmarks',
   timeline: 'Timeline',
   alarms: 'Alarms',

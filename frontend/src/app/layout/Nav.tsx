@@ -2,6 +2,7 @@
 
 import {
   IconAlertTriangle,
+  IconArchive,
   IconBell,
   IconDatabase,
   IconGauge,
@@ -25,6 +26,7 @@ const LINKS = [
   { to: '/', label: 'Overview', Icon: IconLayoutDashboard },
   { to: '/databases', label: 'Databases', Icon: IconDatabase },
   { to: '/nodes', label: 'Nodes', Icon: IconServer2 },
+  { to: '/backups', label: 'Backups', Icon: IconArchive },
   { to: '/benchmarks', label: 'Benchmarks', Icon: IconGauge },
   { to: '/timeline', label: 'Timeline', Icon: IconTimeline },
   { to: '/alarms', label: 'Alarms', Icon: IconAlertTriangle },

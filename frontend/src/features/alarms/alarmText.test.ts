@@ -49,6 +49,25 @@ describe('activeAlarm', () => {
       'demo receives more than 100,000 requests per second',
     ],
     [
+      {
+        type: 'alarm_bdb_backup_delayed',
+        bdb_uid: 1,
+        threshold: 60,
+        due_at: '2026-11-30T02:00:00+00:00',
+      },
+      'The scheduled backup of demo is delayed by more than 60 minutes. It was due at 2026-11-30 02:00 UTC',
+    ],
+    [
+      {
+        type: 'alarm_bdb_backup_size_changed',
+        bdb_uid: 1,
+        threshold: 3,
+        bytes: 1048576,
+        previous_bytes: 10485760,
+      },
+      'The size of backups of demo changed by more than a factor of 3: from 10 MiB to 1 MiB',
+    ],
+    [
       { type: 'alarm_node_memory', node_uid: 2, threshold: 92.5 },
       'The memory of node 2 is more than 92.5% full',
     ],

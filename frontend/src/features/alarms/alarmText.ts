@@ -72,6 +72,10 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
     `${name} receives fewer than ${limit(threshold)} requests per second`,
   alarm_bdb_high_latency: ({ threshold }, name) =>
     `Requests to ${name} take more than ${limit(threshold)} µs on average`,
+  alarm_bdb_backup_delayed: ({ threshold, due_at }, name) =>
+    `The scheduled backup of ${name} is delayed by more than ${limit(threshold)} minutes. It was due at ${String(due_at).slice(0, 16).replace('T', ' ')} UTC`,
+  alarm_bdb_backup_size_changed: ({ threshold, bytes, previous_bytes }, name) =>
+    `The size of backups of ${name} changed by more than a factor of ${limit(threshold)}: from ${format('bytes', Number(previous_bytes))} to ${format('bytes', Number(bytes))}`,
   alarm_node_cpu_utilization: ({ node_uid, threshold }) =>
     `The CPU usage of node ${node_uid} is above ${threshold}%`,
   alarm_node_memory: ({ node_uid, threshold }) =>

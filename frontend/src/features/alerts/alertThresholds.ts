@@ -21,6 +21,8 @@ export const DATABASE_THRESHOLDS: readonly AlertThreshold[] = [
   { name: 'bdb_high_throughput', label: 'Throughput above', unit: 'ops/s' },
   { name: 'bdb_low_throughput', label: 'Throughput below', unit: 'ops/s' },
   { name: 'bdb_high_latency', label: 'Average latency above', unit: 'µs' },
+  { name: 'bdb_backup_delayed', label: 'Backup delayed by', unit: 'minutes' },
+  { name: 'bdb_backup_size_changed', label: 'Backup size changed by a factor of', unit: '×' },
 ];
 
 export const CLUSTER_THRESHOLDS: readonly AlertThreshold[] = [

@@ -11,6 +11,8 @@ const KEYS = {
   node: ['nodes'],
   shard: ['shards'],
   action: ['actions'],
+  backup: ['backups'],
+  restore: ['restores'],
   event: ['events'],
 } as const;
 

@@ -23,7 +23,16 @@ export interface Sample {
   series: Record<string, (number | null)[]>;
 }
 
-export type ChangeKind = 'bdb' | 'node' | 'shard' | 'action' | 'event' | 'outage' | 'cluster';
+export type ChangeKind =
+  | 'bdb'
+  | 'node'
+  | 'shard'
+  | 'action'
+  | 'backup'
+  | 'restore'
+  | 'event'
+  | 'outage'
+  | 'cluster';
 
 export interface Change {
   kind: ChangeKind;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Action, Bdb, LogEvent } from '@/api/types';
+import type { Action, Backup, Bdb, LogEvent } from '@/api/types';
 import { MERGE_RULES, mergeChanges } from './mergeChanges';
 
 const bdb = (uid: number, name: string, at = '2026-01-01T00:00:00Z') =>
@@ -50,6 +50,17 @@ describe('mergeChanges', () => {
     const late = { ...done, status: 'running', progress: 50 } as Action;
     const known = [done];
     expect(mergeChanges(known, [{ id: 'x', object: late }], MERGE_RULES.action)).toBe(known);
+  });
+
+  it('never changes a finished backup back to running', () => {
+    const done = { uid: 1, finished_at: '2026-01-01T00:00:00Z', keys: 5 } as Backup;
+    const late = { ...done, finished_at: null };
+    const known = [done];
+    expect(mergeChanges(known, [{ id: '1', object: late }], MERGE_RULES.backup)).toBe(known);
+    const deleting = { ...done, status: 'deleting' } as Backup;
+    expect(mergeChanges(known, [{ id: '1', object: deleting }], MERGE_RULES.backup)).toEqual([
+      deleting,
+    ]);
   });
 
   it('prepends new events, newest first', () => {

@@ -3,7 +3,7 @@
  * identity, so React renders only differences. An older object never replaces a newer one, because
  * replies of the REST API and the stream can overtake each other.
  */
-import type { Action, Bdb, LogEvent, Node, Shard } from '@/api/types';
+import type { Action, Backup, Bdb, LogEvent, Node, Restore, Shard } from '@/api/types';
 
 export interface ListChange<T> {
   id: string;
@@ -21,6 +21,13 @@ const older = (current: string | undefined, next: string | undefined): boolean =
 
 const DONE = new Set(['completed', 'failed', 'cancelled']);
 
+interface Finishable {
+  finished_at: string | null;
+}
+
+const reopens = (current: Finishable, next: Finishable): boolean =>
+  current.finished_at !== null && next.finished_at === null;
+
 export const MERGE_RULES = {
   bdb: {
     id: (bdb: Bdb) => String(bdb.uid),
@@ -37,6 +44,14 @@ export const MERGE_RULES = {
   action: {
     id: (action: Action) => action.action_uid,
     stale: (current: Action, next: Action) => DONE.has(current.status) && !DONE.has(next.status),
+  },
+  backup: {
+    id: (backup: Backup) => String(backup.uid),
+    stale: (current: Backup, next: Backup) => reopens(current, next),
+  },
+  restore: {
+    id: (restore: Restore) => String(restore.uid),
+    stale: (current: Restore, next: Restore) => reopens(current, next),
   },
   event: {
     id: (event: LogEvent) => String(event.uid),

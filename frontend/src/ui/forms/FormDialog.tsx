@@ -7,6 +7,8 @@ interface Props<Request> {
   /** Label of the button. */
   action?: string;
   size?: string;
+  /** Whether the operation is destructive. */
+  severe?: boolean;
   /** Undefined while a required value is missing, a value is invalid, or no value differs from the stored one. */
   request: Request | undefined;
   /** Sends the request. The dialog closes when the promise resolves, and shows the error if it rejects. */

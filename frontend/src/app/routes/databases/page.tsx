@@ -12,6 +12,7 @@ const TABS = [
   { to: '/databases/$uid/shards', label: 'Shards' },
   { to: '/databases/$uid/endpoint', label: 'Endpoint' },
   { to: '/databases/$uid/configuration', label: 'Configuration' },
+  { to: '/databases/$uid/backups', label: 'Backups' },
   { to: '/databases/$uid/events', label: 'Events' },
 ] as const;
 

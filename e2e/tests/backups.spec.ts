@@ -1,0 +1,219 @@
+/** Backups in the web UI: storage locations, a backup, its restore, an import, and the deletion of backups. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import type { Page } from '@playwright/test';
+import { examine, examineInAll } from '../appearance.ts';
+import { expect, test } from '../fixtures.ts';
+import { DatabasePage } from '../pages/database.ts';
+import { Frame } from '../pages/frame.ts';
+import { type Bdb, createSmall } from '../rest.ts';
+import { stackInfo } from '../stack.ts';
+
+const NAME = 'kept';
+const LOCATION = 'nas';
+const KEYS = 500;
+
+/** Run commands at the endpoint of a database and return the replies. */
+function cli({ endpoints }: Bdb, input: string): string {
+  const { addr, port } = endpoints[0] ?? { addr: [], port: 0 };
+  return execFileSync('valkey-cli', ['-c', '-h', addr[0] ?? '', '-p', String(port)], {
+    input,
+    encoding: 'utf8',
+  }).trim();
+}
+
+const fill = (bdb: Bdb) =>
+  cli(bdb, Array.from({ length: KEYS }, (_, index) => `SET user:${index} ${index}`).join('\n'));
+
+/** Create a folder that all nodes reach. */
+function sharedFolder(): string {
+  const path = `${stackInfo().backups}/${LOCATION}`;
+  mkdirSync(path, { recursive: true });
+  return path;
+}
+
+async function addLocation(page: Page, path: string): Promise<void> {
+  await page.goto('/backups');
+  await expect(page.getByText('No locations yet')).toBeVisible();
+  await page.getByRole('button', { name: 'Add location' }).click();
+  const dialog = new Frame(page).dialog('Add location');
+  await dialog.getByLabel('Type').selectOption('S3 and compatible');
+  await dialog.getByLabel('Access key ID').fill('AKIA');
+  await expect(dialog.getByText(/^Enter both the access key ID/)).toBeVisible();
+  await examineInAll(page, 'backups-add-s3');
+  await dialog.getByLabel('Type').selectOption('Mount point');
+  await dialog.getByLabel('Name').fill(LOCATION);
+  await dialog.getByLabel('Path').fill(`${path}/missing`);
+  await dialog.getByRole('button', { name: 'Test location' }).click();
+  await expect(dialog.getByText('No such file or directory')).toBeVisible();
+  await dialog.getByLabel('Path').fill(path);
+  await dialog.getByRole('button', { name: 'Test location' }).click();
+  await expect(dialog.getByRole('list', { name: 'Checks' })).toContainText('Delete the file');
+  await examine(page, 'backups-add-location');
+  await dialog.getByRole('button', { name: 'Add location' }).click();
+  await expect(page.getByRole('table', { name: 'Locations' })).toContainText(path);
+}
+
+async function backUp(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Back up now' }).click();
+  const dialog = new Frame(page).dialog(`Back up ${NAME}`);
+  await expect(dialog.getByLabel('Location')).toContainText(LOCATION);
+  await dialog.getByRole('button', { name: 'Back up now' }).click();
+  const row = page.getByRole('table', { name: 'Backups' }).getByRole('row').nth(1);
+  await expect(row).toContainText('Succeeded');
+  await expect(row).toContainText(String(KEYS));
+}
+
+test('a backup is restored after a flush', async ({ page, api }) => {
+  const frame = new Frame(page);
+  const database = new DatabasePage(page);
+  const bdb = await createSmall(api, NAME);
+  fill(bdb);
+  await addLocation(page, sharedFolder());
+
+  await test.step('the database has a backup', async () => {
+    await database.open(bdb.uid, 'backups');
+    await expect(page.getByText('No backups yet')).toBeVisible();
+    await examineInAll(page, 'backups-none');
+    await backUp(page);
+  });
+
+  await test.step('the keys are lost', async () => {
+    await page.getByRole('button', { name: 'Database actions' }).click();
+    await page.getByRole('menuitem', { name: 'Flush' }).click();
+    const dialog = frame.dialog(`Flush ${NAME}?`);
+    await dialog.getByRole('textbox').fill(NAME);
+    await dialog.getByRole('button', { name: 'Flush database' }).click();
+    await expect.poll(() => cli(bdb, 'DBSIZE')).toBe('0');
+  });
+
+  await test.step('the restore requires the name, and returns all keys', async () => {
+    await page.getByRole('button', { name: 'Restore…' }).click();
+    const dialog = frame.dialog('Restore a backup');
+    const restore = dialog.getByRole('button', { name: 'Erase and restore' });
+    await expect(restore).toBeDisabled();
+    await dialog.getByLabel(`Type ${NAME} to confirm`).fill(NAME);
+    await examine(page, 'backups-restore', { bothThemes: true });
+    await restore.click();
+    const row = page.getByRole('table', { name: 'Restores and imports' }).getByRole('row').nth(1);
+    await expect(row).toContainText(`${KEYS} keys restored`);
+    await expect(row).toContainText('Succeeded');
+    expect(cli(bdb, 'DBSIZE')).toBe(String(KEYS));
+    expect(cli(bdb, 'GET user:7')).toBe('7');
+    await examine(page, 'backups-of-database');
+    await row.getByRole('button').click();
+    await expect(frame.dialog(/^Restore \d+/)).toContainText('All keys equal those of the backup');
+    await examineInAll(page, 'backups-restored');
+    await page.keyboard.press('Escape');
+  });
+
+  await test.step('all backups are listed with their location and files', async () => {
+    await page.getByRole('navigation', { name: 'Main' }).getByText('Backups').click();
+    const points = page.getByRole('table', { name: 'Restore points' });
+    await expect(points.getByRole('row').filter({ hasText: 'demo' })).toContainText('No backup');
+    await expect(points.getByRole('row').filter({ hasText: NAME })).toContainText('ago');
+    await examine(page, 'backups');
+    const row = page.getByRole('table', { name: 'Backups' }).getByRole('row').nth(1);
+    await row.getByRole('button', { name: 'ago' }).click();
+    const details = frame.dialog(/^Backup \d+ of kept/);
+    await expect(details.getByRole('table', { name: 'Files of the backup' })).toContainText(
+      'Complete',
+    );
+    await examine(page, 'backups-details');
+    await page.keyboard.press('Escape');
+  });
+
+  await test.step('a location is deleted after its backups', async () => {
+    const actions = page.getByRole('button', { name: `Actions for ${LOCATION}` });
+    await actions.click();
+    await expect(page.getByText(/It contains 1.backup. Delete it first/)).toBeVisible();
+    await expect(page.getByRole('menuitem', { name: 'Delete' })).toBeDisabled();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: /^Actions for backup/ }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    const dialog = frame.dialog(`Delete backup of ${NAME}?`);
+    await dialog.getByRole('textbox').fill(NAME);
+    await dialog.getByRole('button', { name: 'Delete backup' }).click();
+    await expect(page.getByText('No backups yet')).toBeVisible();
+    await actions.click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete location' }).click();
+    await expect(page.getByText('No locations yet')).toBeVisible();
+  });
+});
+
+test('files of another cluster are imported', { tag: '@slow' }, async ({ page, api }) => {
+  const frame = new Frame(page);
+  const bdb = await createSmall(api, NAME);
+  fill(bdb);
+  const path = sharedFolder();
+  const location = { type: 'mount_point', path };
+  const exported = await api.post(`/v1/bdbs/${bdb.uid}/actions/export`, {
+    data: { export_location: location },
+  });
+  expect(exported.status(), await exported.text()).toBe(200);
+  const { backup_uid } = await exported.json();
+  const backup = async () => (await api.get(`/v1/backups/${backup_uid}`)).json();
+  await expect.poll(async () => (await backup()).status).toBe('succeeded');
+  const file = `${(await backup()).path}/0-16383.rdb.gz`;
+  expect(cli(bdb, 'FLUSHALL\nSET other 1')).toBe('OK\nOK');
+
+  await page.goto(`/databases/${bdb.uid}/backups`);
+  await page.getByRole('button', { name: 'Import…' }).click();
+  const dialog = frame.dialog(`Import into ${NAME}`);
+  const next = dialog.getByRole('button', { name: 'Next' });
+  await expect(next).toBeDisabled();
+  await examineInAll(page, 'import-source');
+  await dialog.getByLabel('Source').selectOption('Mount point');
+  await dialog.getByLabel('Path').fill(path);
+  await next.click();
+  await dialog.getByLabel('Files').fill(file);
+  await examineInAll(page, 'import-files');
+  await next.click();
+  await dialog.getByLabel(`Type ${NAME} to confirm`).fill(NAME);
+  await examineInAll(page, 'import-confirm');
+  await dialog.getByRole('button', { name: 'Erase and import' }).click();
+  const row = page.getByRole('table', { name: 'Restores and imports' }).getByRole('row').nth(1);
+  await expect(row).toContainText(`${KEYS} keys restored`);
+  expect(cli(bdb, 'DBSIZE')).toBe(String(KEYS));
+});
+
+test('backups are scheduled, and a backup is verified', { tag: '@slow' }, async ({ page, api }) => {
+  const frame = new Frame(page);
+  const bdb = await createSmall(api, NAME);
+  fill(bdb);
+  const location = { type: 'mount_point', path: sharedFolder() };
+  const added = await api.post('/v1/backup_locations', { data: { name: LOCATION, location } });
+  expect(added.status(), await added.text()).toBe(200);
+
+  await page.goto(`/databases/${bdb.uid}/backups`);
+  const schedule = page.getByRole('region', { name: 'Schedule' });
+  await expect(schedule).toContainText('Off');
+  await schedule.getByRole('button', { name: 'Edit schedule' }).click();
+  const dialog = frame.dialog(`Schedule backups of ${NAME}`);
+  const save = dialog.getByRole('button', { name: 'Save' });
+  await dialog.getByRole('switch', { name: 'Back up on a schedule' }).click();
+  await expect(save).toBeDisabled();
+  await dialog.getByLabel('Location').selectOption(LOCATION);
+  await dialog.getByLabel('Newest backups').fill('7');
+  await examineInAll(page, 'backups-schedule');
+  await dialog.getByText('Cron expression', { exact: true }).click();
+  await dialog.getByRole('textbox', { name: 'Cron expression' }).fill('30 2 * * 1-5');
+  await examineInAll(page, 'backups-schedule-cron');
+  await save.click();
+  await expect(schedule).toContainText('30 2 * * 1-5 (UTC)');
+  await expect(schedule).toContainText('7 newest, and all manual ones');
+  await expect(schedule).toContainText(/Next backup\d{4}-\d\d-\d\d/);
+
+  await backUp(page);
+  const row = page.getByRole('table', { name: 'Backups' }).getByRole('row').nth(1);
+  await row.getByRole('button', { name: /^Actions for backup/ }).click();
+  await page.getByRole('menuitem', { name: 'Verify' }).click();
+  await page.getByRole('button', { name: 'Verify backup' }).click();
+  await expect(row).toContainText(/Verified .* ago|Verified just now/);
+  await examineInAll(page, 'backups-verified');
+  const dropped = await api.put(`/v1/bdbs/${bdb.uid}`, {
+    data: { backup: false, backup_location_uid: 0 },
+  });
+  expect(dropped.status(), await dropped.text()).toBe(200);
+});

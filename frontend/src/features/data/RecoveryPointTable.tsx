@@ -1,0 +1,111 @@
+/** Restore points of all databases: the age of the newest one is the data that would be lost (RPO). */
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { backupsQuery, schedulesQuery } from '@/api/data/backups';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
+import type { BackupScheduleState } from '@/api/types';
+import { format, formatExact } from '@/lib/format';
+import { Ago, Stamp } from '@/ui/Ago';
+import { Card } from '@/ui/Card';
+import { Dash } from '@/ui/Dash';
+import { Status } from '@/ui/Status';
+import { type Column, DataTable } from '@/ui/table/DataTable';
+import { type RecoveryPoints, recoveryPoints } from './backups/recoveryPoints';
+
+const NONE = 'The database has no backup';
+
+type States = readonly BackupScheduleState[] | undefined;
+
+const columnsOf = (states: States): Column<RecoveryPoints>[] => [
+  {
+    id: 'name',
+    header: 'Database',
+    sort: ({ name }) => name,
+    cell: ({ bdb_uid, name, exists }) =>
+      exists ? (
+        <Link to="/databases/$uid/backups" params={{ uid: String(bdb_uid) }}>
+          {name}
+        </Link>
+      ) : (
+        <>
+          {name} <span className="dim">(deleted)</span>
+        </>
+      ),
+  },
+  {
+    id: 'newest',
+    header: 'Newest restore point',
+    // Databases without a backup first: their data would be lost completely.
+    sort: ({ newest }) => (newest ? Date.parse(newest.created_at) : 0),
+    cell: ({ newest }) =>
+      newest ? <Ago time={newest.created_at} /> : <Status tone="attention">No backup</Status>,
+  },
+  {
+    id: 'oldest',
+    header: 'Oldest restore point',
+    sort: ({ oldest }) => (oldest ? Date.parse(oldest.created_at) : 0),
+    cell: ({ oldest }) => (oldest ? <Ago time={oldest.created_at} /> : <Dash reason={NONE} />),
+  },
+  {
+    id: 'next',
+    header: 'Next backup',
+    optional: true,
+    cell: ({ bdb_uid }) => (
+      <NextBackup state={states?.find((state) => state.bdb_uid === bdb_uid)} />
+    ),
+  },
+  {
+    id: 'count',
+    header: 'Backups',
+    align: 'right',
+    sort: ({ count }) => count,
+    descendingFirst: true,
+    cell: ({ count }) => <span className="num">{count}</span>,
+  },
+  {
+    id: 'bytes',
+    header: 'Stored',
+    align: 'right',
+    optional: true,
+    sort: ({ bytes }) => bytes,
+    descendingFirst: true,
+    cell: ({ bytes, count }) =>
+      count ? (
+        <span className="num" title={formatExact('bytes', bytes)}>
+          {format('bytes', bytes)}
+        </span>
+      ) : (
+        <Dash reason={NONE} />
+      ),
+  },
+];
+
+function NextBackup({ state }: { state: BackupScheduleState | undefined }) {
+  if (!state) return <Dash reason="Backups of the database are not scheduled" />;
+  if (state.waiting_for)
+    return (
+      <Status tone="attention" title={state.waiting_for}>
+        Waiting
+      </Status>
+    );
+  return <Stamp time={state.next_at ?? undefined} />;
+}
+
+export function RecoveryPointTable() {
+  const { data: backups } = useQuery(backupsQuery);
+  const { data: bdbs } = useQuery(shownBdbsQuery);
+  const { data: states } = useQuery(schedulesQuery);
+  const rows = backups && bdbs && recoveryPoints(backups, bdbs);
+  if (rows?.length === 0) return null;
+  return (
+    <Card flush title="Restore points">
+      <DataTable
+        label="Restore points"
+        columns={columnsOf(states)}
+        rows={rows}
+        rowKey={({ bdb_uid }) => bdb_uid}
+        initialSort={{ id: 'newest' }}
+      />
+    </Card>
+  );
+}

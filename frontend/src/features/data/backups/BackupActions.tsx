@@ -1,0 +1,133 @@
+/** Menu of a backup, and the dialogs that it opens. */
+import { ActionIcon, Menu } from '@mantine/core';
+import {
+  IconDotsVertical,
+  IconPlayerStop,
+  IconRestore,
+  IconShieldCheck,
+  IconTrash,
+} from '@tabler/icons-react';
+import { ROLE_DENIED_TEXT } from '@/api/access/session';
+import { cancelAction } from '@/api/cluster/actions';
+import { backupsQuery, deleteBackup, verifyBackup } from '@/api/data/backups';
+import type { Backup } from '@/api/types';
+import { useInvalidateAfter } from '@/api/useInvalidateAfter';
+import { Ago } from '@/ui/Ago';
+import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
+import { SubmitDialog } from '@/ui/forms/SubmitDialog';
+import { RestoreDialog } from '../restores/RestoreDialog';
+import { deleteDeniedReason, isRestorable } from './backupText';
+
+export interface BackupDialog {
+  name: 'restore' | 'verify' | 'cancel' | 'delete';
+  backup: Backup;
+}
+
+interface ActionsProps {
+  backup: Backup;
+  may: boolean;
+  onDialog: (dialog: BackupDialog) => void;
+}
+
+export function BackupActions({ backup, may, onDialog }: ActionsProps) {
+  const deleteDenied = deleteDeniedReason(backup);
+  return (
+    <Menu position="bottom-end">
+      <Menu.Target>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={`Actions for backup ${backup.uid} of ${backup.bdb_name}`}
+        >
+          <IconDotsVertical size={16} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {!may && <Menu.Label>{ROLE_DENIED_TEXT}</Menu.Label>}
+        <Menu.Item
+          leftSection={<IconRestore size={15} />}
+          disabled={!may || !isRestorable(backup)}
+          onClick={() => onDialog({ name: 'restore', backup })}
+        >
+          Restore…
+        </Menu.Item>
+        <Menu.Item
+          leftSection={<IconShieldCheck size={15} />}
+          disabled={!may || !isRestorable(backup)}
+          onClick={() => onDialog({ name: 'verify', backup })}
+        >
+          Verify…
+        </Menu.Item>
+        {backup.status === 'running' && (
+          <Menu.Item
+            leftSection={<IconPlayerStop size={15} />}
+            disabled={!may}
+            onClick={() => onDialog({ name: 'cancel', backup })}
+          >
+            Cancel…
+          </Menu.Item>
+        )}
+        <Menu.Item
+          color="var(--broken)"
+          leftSection={<IconTrash size={15} />}
+          disabled={!may || deleteDenied !== undefined}
+          title={deleteDenied ?? ''}
+          onClick={() => onDialog({ name: 'delete', backup })}
+        >
+          Delete…
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+interface DialogsProps {
+  dialog: BackupDialog | null;
+  onClose: () => void;
+}
+
+export function BackupDialogs({ dialog, onClose }: DialogsProps) {
+  const invalidateAfter = useInvalidateAfter(backupsQuery);
+  if (!dialog) return null;
+  const { name, backup } = dialog;
+  if (name === 'restore')
+    return <RestoreDialog backup={backup.uid} target={backup.bdb_uid} onClose={onClose} />;
+  if (name === 'verify')
+    return (
+      <SubmitDialog
+        title={`Verify the backup of ${backup.bdb_name}?`}
+        action="Verify backup"
+        onConfirm={() => invalidateAfter(verifyBackup(backup.uid))}
+        onClose={onClose}
+      >
+        The backup is restored into a temporary database, and its keys are compared with those of
+        the backup. This requires free memory for the data. Afterwards, the temporary database is
+        deleted.
+      </SubmitDialog>
+    );
+  if (name === 'cancel')
+    return (
+      <SubmitDialog
+        title={`Cancel the backup of ${backup.bdb_name}?`}
+        action="Cancel backup"
+        onConfirm={() => invalidateAfter(cancelAction(backup.action_uid))}
+        onClose={onClose}
+      >
+        The files that have been written so far are deleted. The database is not affected.
+      </SubmitDialog>
+    );
+  return (
+    <ConfirmByTyping
+      title={`Delete backup of ${backup.bdb_name}?`}
+      warning="The files of this backup are deleted from its location. The database cannot be restored to this point any longer. This cannot be undone."
+      name={backup.bdb_name}
+      action="Delete backup"
+      onConfirm={() => invalidateAfter(deleteBackup(backup.uid))}
+      onClose={onClose}
+    >
+      <span>
+        Created <Ago time={backup.created_at} /> in {backup.location_name}.
+      </span>
+    </ConfirmByTyping>
+  );
+}

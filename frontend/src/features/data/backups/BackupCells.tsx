@@ -1,0 +1,31 @@
+/** Duration and verification of backups, for tables and details. */
+import type { Backup } from '@/api/types';
+import { Ago, useNow } from '@/ui/Ago';
+import { Dash } from '@/ui/Dash';
+import { Status } from '@/ui/Status';
+import { durationText, verification } from './backupText';
+
+export function Duration({ of }: { of: Pick<Backup, 'created_at' | 'finished_at'> }) {
+  return of.finished_at ? (
+    <span className="num">{durationText(of, 0)}</span>
+  ) : (
+    <RunningDuration of={of} />
+  );
+}
+
+function RunningDuration({ of }: { of: Pick<Backup, 'created_at' | 'finished_at'> }) {
+  return <span className="num">{durationText(of, useNow())}</span>;
+}
+
+export function Verified({ backup }: { backup: Backup }) {
+  const result = verification(backup);
+  if (!result || !backup.verified)
+    return <Dash reason="The backup has not been restored for a test" />;
+  return (
+    <Status tone={result.tone} title={result.title}>
+      <span>
+        {result.text} <Ago time={backup.verified.at} />
+      </span>
+    </Status>
+  );
+}

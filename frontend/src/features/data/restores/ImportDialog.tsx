@@ -1,0 +1,172 @@
+/** Wizard that imports RDB files into a database: source, files, confirmation. */
+import { Alert, Button, Group, Modal, NativeSelect, Stack, Textarea } from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import { restoresQuery, startImport } from '@/api/data/restores';
+import type { Bdb } from '@/api/types';
+import { useInvalidateAfter } from '@/api/useInvalidateAfter';
+import { plural } from '@/lib/format';
+import { ConfirmationField } from '@/ui/forms/ConfirmByTyping';
+import { RequestError } from '@/ui/forms/RequestError';
+import { SubmitButton } from '@/ui/forms/SubmitButton';
+import { type Form, useForm } from '@/ui/forms/useForm';
+import { useSubmit } from '@/ui/forms/useSubmit';
+import classes from '../data.module.css';
+import { LocationFields } from '../locations/LocationFields';
+import { credentialsError } from '../locations/locationForm';
+import { IMPORT_CHOICES, type LocationTypeName, locationType } from '../locations/locationTypes';
+import {
+  filesError,
+  type ImportValues,
+  importedFiles,
+  importRequest,
+  isStepComplete,
+  isUrl,
+  NEW_IMPORT,
+  STEPS,
+  withSourceType,
+} from './importForm';
+
+interface Props {
+  bdb: Bdb;
+  onClose: () => void;
+}
+
+const LAST = STEPS.length - 1;
+
+export function ImportDialog({ bdb, onClose }: Props) {
+  const form = useForm(NEW_IMPORT);
+  const [step, setStep] = useState(0);
+  const invalidateAfter = useInvalidateAfter(restoresQuery);
+  const { submit, busy, failure, clear } = useSubmit(async () => {
+    await invalidateAfter(startImport(bdb.uid, importRequest(form.values)));
+    onClose();
+  });
+  const goTo = (next: number) => {
+    clear();
+    setStep(next);
+  };
+  const complete = isStepComplete(form.values, step, bdb.name);
+  const next = (event: FormEvent) => {
+    event.preventDefault();
+    if (!complete) return;
+    if (step < LAST) goTo(step + 1);
+    else submit();
+  };
+  return (
+    <Modal opened onClose={onClose} title={`Import into ${bdb.name}`} centered size="lg">
+      <form onSubmit={next} noValidate>
+        <Stack gap="sm">
+          <ol className={classes.steps} aria-label="Steps">
+            {STEPS.map((label, index) => (
+              <li key={label} aria-current={index === step ? 'step' : undefined}>
+                {label}
+              </li>
+            ))}
+          </ol>
+          {step === 0 && <SourceStep form={form} />}
+          {step === 1 && <FilesStep form={form} />}
+          {step === LAST && <ConfirmStep form={form} bdb={bdb} />}
+          <RequestError failure={failure} />
+          <Group justify="flex-end" gap="xs">
+            <Button variant="default" onClick={step ? () => goTo(step - 1) : onClose}>
+              {step ? 'Back' : 'Cancel'}
+            </Button>
+            {step < LAST ? (
+              <Button type="submit" disabled={!complete}>
+                Next
+              </Button>
+            ) : (
+              <SubmitButton type="submit" color="red.9" loading={busy} disabled={!complete}>
+                Erase and import
+              </SubmitButton>
+            )}
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+interface StepProps {
+  form: Form<ImportValues>;
+}
+
+function SourceStep({ form }: StepProps) {
+  const { source } = form.values;
+  const missing = Object.keys(source.fields).length > 0 && credentialsError(source, false);
+  return (
+    <>
+      <NativeSelect
+        label="Source"
+        description={locationType(source.type)?.help}
+        data-autofocus
+        value={source.type}
+        onChange={(event) =>
+          form.set(withSourceType(event.currentTarget.value as LocationTypeName))
+        }
+        data={IMPORT_CHOICES}
+      />
+      <LocationFields values={source} onChange={(values) => form.set({ source: values })} />
+      {missing && <span className="dim">{missing}</span>}
+    </>
+  );
+}
+
+function FilesStep({ form }: StepProps) {
+  return (
+    <>
+      {isUrl(form.values) ? (
+        <span>The URL names one file: {importedFiles(form.values)[0]}</span>
+      ) : (
+        <Textarea
+          label="Files"
+          description="One path per line, relative to the location. List the files of all shards of the source database."
+          required
+          autosize
+          minRows={3}
+          maxRows={10}
+          spellCheck={false}
+          data-autofocus
+          placeholder={'dump-0.rdb\ndump-1.rdb.gz'}
+          error={filesError(form.values)}
+          {...form.text('files')}
+        />
+      )}
+      <Alert color="blue" title="Before you import">
+        <ul className={classes.notes}>
+          <li>
+            Files are RDB files of Redis or Valkey, uncompressed or compressed with gzip or
+            Zstandard.
+          </li>
+          <li>Keys of unsupported types, such as those of modules, are skipped and counted.</li>
+          <li>
+            The memory limit of the database must be large enough for all keys. Otherwise, the
+            import fails.
+          </li>
+          <li>
+            The files can come from any number of shards. Each key is written to the shard that owns
+            its hash slot.
+          </li>
+        </ul>
+      </Alert>
+    </>
+  );
+}
+
+function ConfirmStep({ form, bdb }: StepProps & { bdb: Bdb }) {
+  const files = importedFiles(form.values);
+  return (
+    <>
+      <span>
+        All keys of {bdb.name} are deleted. Then the keys of {plural(files.length, 'file')} are
+        imported. This cannot be undone.
+      </span>
+      <ul className={classes.notes}>
+        {files.map((file) => (
+          <li key={file}>{file}</li>
+        ))}
+      </ul>
+      <ConfirmationField phrase={bdb.name} {...form.value('confirmation')} />
+    </>
+  );
+}

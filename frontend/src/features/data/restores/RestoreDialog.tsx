@@ -1,0 +1,122 @@
+/** Dialog that restores a backup into its database or another one. */
+import { NativeSelect, Radio, Stack, Textarea } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { backupsQuery } from '@/api/data/backups';
+import { restoresQuery, startRestore } from '@/api/data/restores';
+import { shownBdbsQuery } from '@/api/databases/bdbs';
+import type { Backup, Restore } from '@/api/types';
+import { useInvalidateAfter } from '@/api/useInvalidateAfter';
+import { format } from '@/lib/format';
+import { formatDateTime } from '@/lib/time';
+import { ConfirmationField } from '@/ui/forms/ConfirmByTyping';
+import { FormDialog } from '@/ui/forms/FormDialog';
+import { type Form, useForm } from '@/ui/forms/useForm';
+import { useZone } from '@/ui/useZone';
+import { isRestorable, newestFirst } from '../backups/backupText';
+import { needsConfirmation, type RestoreValues, restoreRequest } from './restoreForm';
+
+interface Props {
+  /** Uid of the initially selected backup; undefined for the newest one of the target. */
+  backup?: number;
+  /** Uid of the initially selected database. */
+  target: number;
+  onClose: () => void;
+}
+
+export function RestoreDialog({ backup, target, onClose }: Props) {
+  const backups = newestFirst(useQuery(backupsQuery).data?.filter(isRestorable) ?? []);
+  const bdbs = useQuery(shownBdbsQuery).data ?? [];
+  const newest = backups.find(({ bdb_uid }) => bdb_uid === target) ?? backups[0];
+  const form = useForm<RestoreValues>({
+    backup: backup ?? newest?.uid ?? null,
+    target,
+    mode: 'replace',
+    patterns: '',
+    confirmation: '',
+  });
+  const bdb = bdbs.find(({ uid }) => uid === form.values.target);
+  const invalidateAfter = useInvalidateAfter(restoresQuery);
+  const chosen = backups.find(({ uid }) => uid === form.values.backup);
+  return (
+    <FormDialog
+      title="Restore a backup"
+      action={form.values.mode === 'replace' ? 'Erase and restore' : 'Restore'}
+      severe={form.values.mode === 'replace'}
+      size="lg"
+      request={bdb && restoreRequest(form.values, bdb.name)}
+      onSubmit={(request) => invalidateAfter(startRestore(form.values.target, request))}
+      onClose={onClose}
+    >
+      <BackupField form={form} backups={backups} />
+      <NativeSelect
+        label="Into database"
+        description="Its number of shards and its memory type can differ from those of the backup."
+        value={String(form.values.target)}
+        onChange={(event) =>
+          form.set({ target: Number(event.currentTarget.value), confirmation: '' })
+        }
+        data={bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }))}
+      />
+      <ModeField form={form} />
+      <Textarea
+        label="Key patterns"
+        description="One glob pattern per line, such as user:*. If empty, all keys are restored."
+        autosize
+        minRows={2}
+        maxRows={6}
+        spellCheck={false}
+        {...form.text('patterns')}
+      />
+      {chosen && bdb && needsConfirmation(form.values) && (
+        <>
+          <span>{eraseWarning(chosen, bdb.name, form.values.patterns)}</span>
+          <ConfirmationField phrase={bdb.name} {...form.value('confirmation')} />
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+interface FieldProps {
+  form: Form<RestoreValues>;
+}
+
+function BackupField({ form, backups }: FieldProps & { backups: readonly Backup[] }) {
+  const zone = useZone();
+  const label = ({ bdb_name, created_at, keys, bytes }: Backup) =>
+    `${bdb_name}, ${formatDateTime(Date.parse(created_at), zone)} (${format('count', keys)} keys, ${format('bytes', bytes)})`;
+  return (
+    <NativeSelect
+      label="Backup"
+      value={String(form.values.backup ?? '')}
+      onChange={(event) => form.set({ backup: Number(event.currentTarget.value) })}
+      data={backups.map((backup) => ({ value: String(backup.uid), label: label(backup) }))}
+    />
+  );
+}
+
+function ModeField({ form }: FieldProps) {
+  return (
+    <Radio.Group
+      label="Existing keys"
+      value={form.values.mode}
+      onChange={(mode) => form.set({ mode: mode as Restore['mode'] })}
+    >
+      <Stack gap={6} mt={6}>
+        <Radio
+          value="replace"
+          label="Replace: delete all keys first"
+          description="The database contains only the restored keys afterwards."
+        />
+        <Radio
+          value="merge"
+          label="Merge: keep other keys"
+          description="Keys of the backup overwrite keys with the same name."
+        />
+      </Stack>
+    </Radio.Group>
+  );
+}
+
+const eraseWarning = ({ keys }: Backup, name: string, patterns: string): string =>
+  `All keys of ${name} are deleted. Then ${patterns.trim() ? 'the matching keys' : `${format('count', keys)} keys`} are restored. This cannot be undone.`;
