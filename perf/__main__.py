@@ -1,6 +1,6 @@
 """`python -m perf [--smoke | --check | --record] [NAME…]` runs all benchmarks, or only those named: small, sixty, paper, failover,
 failover-silent, failover-false, handover, resync, wires, reshard, slots, page, metrics, collection, collection-128, endpoint, load,
-agreement, engine, tier, tier-memory. Two run only when named: run-page (an hour) and engines (compares two engines).
+agreement, engine, tier, tier-memory, backup. Two run only when named: run-page (an hour) and engines (compares two engines).
 
 `--smoke` runs each in a short form. `--check` runs those that need less than five minutes each, and compares their figures with
 perf/figures.toml; `--record` writes that table.
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from perf.check import CHECKED, check
 from perf.clusters import creation, failover
+from perf.clusters.backup import backup
 from perf.clusters.collection import collection, short_collection
 from perf.clusters.engines import engine, engines
 from perf.clusters.false_failovers import unjustified
@@ -65,6 +66,7 @@ def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
         "engine": lambda: engine(report, root / "engine"),
         "tier": lambda: tier(report, root / "tier"),
         "tier-memory": lambda: tier_memory(report),
+        "backup": lambda: backup(report, root / "backup"),
         "run-page": lambda: run_page(report, root / "run-page"),
         "engines": lambda: engines(report, root / "engines"),
     }
