@@ -12876,7 +12876,7 @@ export interface operations {
     list_backups_v1_backups_get: {
         parameters: {
             query?: {
-                /** @description Return only backups of this database. */
+                /** @description Return only objects of this database. */
                 bdb_uid?: number | null;
                 limit?: number;
                 offset?: number;
@@ -30979,7 +30979,7 @@ export interface operations {
     list_restores_v1_restores_get: {
         parameters: {
             query?: {
-                /** @description Return only restores into this database. */
+                /** @description Return only objects of this database. */
                 bdb_uid?: number | null;
                 limit?: number;
                 offset?: number;

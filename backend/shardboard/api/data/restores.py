@@ -1,12 +1,12 @@
 """Endpoints of restores."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Query
 from fastapi.responses import JSONResponse
 
 from shardboard.actions import queue
+from shardboard.api.data.paging import MAX_PAGE, BdbFilter, Limit, Offset, visible_bdbs
 from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import AnyViewer, BdbEditor, RestoreViewer, database_of_backup
 from shardboard.api.http.dependencies import ReadSession, WriteSession
@@ -21,24 +21,17 @@ from shardboard.state.data.restores import Restore
 
 router = ApiRouter(prefix="/v1", tags=["backups"])
 
-MAX_PAGE = 200
-
 
 @router.get("/restores", response_model=list[schema.Restore], responses=error_responses())
 async def list_restores(
     viewer: AnyViewer,
     session: ReadSession,
-    bdb_uid: Annotated[
-        int | None, Query(ge=0, le=2**31 - 1, description="Return only restores into this database.")
-    ] = None,
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = MAX_PAGE,
-    offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    bdb_uid: BdbFilter = None,
+    limit: Limit = MAX_PAGE,
+    offset: Offset = 0,
 ) -> JSONResponse:
     """Return restores and imports, newest first."""
-    if bdb_uid is not None:
-        viewer.require_database_access(bdb_uid)
-    bdb_uids = viewer.bdbs if bdb_uid is None else {bdb_uid}
-    rows = await restores.page(session, bdb_uids=bdb_uids, limit=limit, offset=offset)
+    rows = await restores.page(session, bdb_uids=visible_bdbs(viewer, bdb_uid), limit=limit, offset=offset)
     return JSONResponse(await render_restores(session, rows))
 
 

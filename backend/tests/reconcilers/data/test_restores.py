@@ -212,12 +212,9 @@ async def test_a_failure_after_the_deletion_is_reported_as_incomplete(
     assert "incomplete" in bdb.status_detail
 
 
+@pytest.mark.slow
 async def test_a_restore_waits_for_a_primary_and_stops_its_transfers_before_it_fails(
-    client: httpx.AsyncClient,
-    console: Console,
-    agents: FakeAgents,
-    backup_uid: int,
-    monkeypatch: pytest.MonkeyPatch,
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
 ) -> None:
     del agents.transfer_results["restore"]
     uid = await start_restore(client, 1, backup_uid)
@@ -226,7 +223,6 @@ async def test_a_restore_waits_for_a_primary_and_stops_its_transfers_before_it_f
         async with console.store.begin() as session:
             rows = (await session.execute(select(Shard).where(Shard.pair == 0, Shard.role == "master"))).scalars().all()
             rows[0].observed_status = "down"
-        monkeypatch.setattr(steps, "SILENCE_SECONDS", 0.05)
         restore = await wait_for_restore(console, uid, "failed")
         assert not set(started(agents, "restore")) & agents.transfers.keys()
     assert "Replication pair 1 has no available primary." in restore["detail"]
