@@ -76,9 +76,11 @@ class ReplicatingAgents(FakeAgents):
             )
         if argv == ("CLUSTER", "NODES"):
             specs = {uid: each for shards in self.running.values() for uid, each in shards.items()}
+            engine_ids = {uid: each.engine_id for uid, each in specs.items()}
+            # As in engines, the primary of a replica is "-" if it was removed.
             return "".join(
                 f"{each.engine_id} - {'slave' if uid in self.primary_of else 'master'} "
-                f"{specs[self.primary_of[uid]].engine_id if uid in self.primary_of else '-'} 0 0 {uid} connected\n"
+                f"{engine_ids.get(self.primary_of.get(uid, 0), '-')} 0 0 {uid} connected\n"
                 for uid, each in specs.items()
             )
         return super()._reply(spec, argv)

@@ -28,6 +28,8 @@ class SlotMovingAgents(ReplicatingAgents):
         """Reason why no slot moves, or empty."""
         self.stuck_sources: set[int] = set()
         """Uids of sources that no slot leaves."""
+        self.removal_delay = 0.0
+        """Seconds between the removals of shards on one node and on the next one."""
         self.max_concurrent = 0
         """Highest number of concurrent requests so far."""
         self._concurrent = 0
@@ -78,6 +80,7 @@ class SlotMovingAgents(ReplicatingAgents):
 
     async def remove(self, node: NodeRef, uids: Sequence[int], *, dead_only: bool = False) -> list[ShardOutcome]:
         """Remove shards in any order. None of them may have slots or be the end of a migration."""
+        await asyncio.sleep(self.removal_delay * node.uid)
         with_slots = {*self.owners.values(), *(end for ends in self.migrating.values() for end in ends)}
         for uid in uids:
             spec = self.running[node.uid].get(uid)
