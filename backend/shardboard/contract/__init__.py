@@ -99,6 +99,7 @@ from shardboard.contract.shards import (
     SlotsMoved,
     StartShards,
     TierSpec,
+    flush_rules,
     known_rules,
     numbered_database_rules,
 )
@@ -171,6 +172,7 @@ __all__ = [
     "TierSpec",
     "TrustedCas",
     "fit_rows",
+    "flush_rules",
     "known_rules",
     "max_line_bytes",
     "numbered_database_rules",

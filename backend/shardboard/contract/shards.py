@@ -18,6 +18,8 @@ APPLICATION_RIGHTS = "+@all -@admin -migrate -restore-asking -script|debug"
 """Rights of the engine's user `default`. They exclude administration, which could read the replication password and undo the
 console's configuration, and what `domain/access/acl_rules.py` forbids for all users.
 """
+_FLUSHALL_RULES = frozenset({"flushall", "@all", "@keyspace", "@write", "@slow", "@dangerous"})
+"""The command FLUSHALL and its categories, as ACL rules name them."""
 
 
 def known_rules(rules: Sequence[str], engine_version: str) -> list[str]:
@@ -33,6 +35,19 @@ def numbered_database_rules(engine_version: str) -> tuple[str, ...]:
     Valkey 9.1 introduced rules for databases. In earlier versions, a script can still copy keys to another database.
     """
     return ("db=0",) if _supports_database_rules(engine_version) else ("-select", "-move", "-swapdb")
+
+
+def flush_rules(rules: Sequence[str], engine_version: str) -> tuple[str, ...]:
+    """Return the selector that lets a user with these rules run FLUSHALL. Valkey 9.1 requires access to all databases for it."""
+    if not _supports_database_rules(engine_version):
+        return ()
+    allowed = False
+    for rule in rules:
+        if rule in ("allcommands", "nocommands"):
+            allowed = rule == "allcommands"
+        elif rule[0] in "+-" and rule[1:] in _FLUSHALL_RULES:
+            allowed = rule[0] == "+"
+    return ("(+flushall alldbs)",) if allowed else ()
 
 
 def _supports_database_rules(engine_version: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from shardboard.contract import canary, known_rules, numbered_database_rules
+from shardboard.contract import canary, flush_rules, known_rules, numbered_database_rules
 from shardboard.domain.access.acl_rules import RESERVED, restricted
 from shardboard.driver.interfaces import Agents
 from shardboard.driver.valkey_cluster import ShardRef, by_engine_version, command
@@ -34,6 +34,7 @@ class DataUser:
             "on",
             *(f"#{each}" for each in self.passwords_sha256),
             *restricted(known_rules(self.rules, engine_version), numbered_database_rules(engine_version)),
+            *flush_rules(self.rules, engine_version),
         )
 
 

@@ -189,6 +189,7 @@ async def test_users_cannot_reach_other_databases(nodes: LocalNodes) -> None:
     assert denied == {(user, text) for user in ("default", "app") for text in (copies, *DENIED)}
     primary = nodes[1].shards[1]
     assert "db=0" in await execute_as_admin(primary, "ACL", "GETUSER", "default")
+    assert await execute_as_admin(primary, "ACL", "DRYRUN", "default", "flushall") == "OK"
 
 
 @pytest.mark.skipif(not HAS_VALKEY_8, reason=f"{DISTRIBUTION_SERVER} is not Valkey 8")

@@ -36,6 +36,8 @@ def test_a_database_serves_and_is_deleted_completely(cluster: LocalCluster, shar
         for key, value in expected.items():
             client.set(key, value)
         assert {key: client.get(key) for key in expected} == expected
+        assert client.flushall()
+        assert client.dbsize() == 0
 
     rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
     by_pair: dict[int, set[str]] = {}

@@ -12,7 +12,15 @@ from pathlib import Path
 from shardboard.agent.databases import peer_tls
 from shardboard.agent.databases.engine import supports_hash_seed, supports_slot_stats
 from shardboard.agent.databases.flash import Flash
-from shardboard.contract import APPLICATION_RIGHTS, BdbSpec, Peer, ShardSpec, canary, numbered_database_rules
+from shardboard.contract import (
+    APPLICATION_RIGHTS,
+    BdbSpec,
+    Peer,
+    ShardSpec,
+    canary,
+    flush_rules,
+    numbered_database_rules,
+)
 
 ADMIN = "shardboard"
 """Engine user of the console, the agents and replication."""
@@ -169,8 +177,12 @@ def _default_user(bdb: BdbSpec, engine_version: str) -> str:
     if not bdb.default_user:
         return "user default off"
     passwords = _hashes(bdb.client_password, bdb.other_passwords_sha256) if bdb.client_password else "nopass"
-    databases = numbered_database_rules(engine_version)
-    return " ".join(["user default on", passwords, "~* &*", APPLICATION_RIGHTS, *databases, *bdb.disabled_commands])
+    commands = [
+        *APPLICATION_RIGHTS.split(),
+        *numbered_database_rules(engine_version),
+        *bdb.disabled_commands,
+    ]
+    return " ".join(["user default on", passwords, "~* &*", *commands, *flush_rules(commands, engine_version)])
 
 
 def _hashes(password: str, others_sha256: Sequence[str]) -> str:

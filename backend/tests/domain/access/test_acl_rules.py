@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardboard.contract import APPLICATION_RIGHTS, numbered_database_rules
+from shardboard.contract import APPLICATION_RIGHTS, flush_rules, numbered_database_rules
 from shardboard.domain.access import acl_rules
 from shardboard.domain.access.acl_rules import GUARD, InvalidAcl, engine_rules, parse, restricted
 
@@ -67,6 +67,24 @@ def test_numbered_databases_are_denied_as_the_engine_allows_it() -> None:
     assert {numbered_database_rules(version) for version in ("9.1.2", "9.10.0", "10.0.0")} == {("db=0",)}
     assert {numbered_database_rules(version) for version in ("", "8.0.1", "9.0.4")} == {("-select", "-move", "-swapdb")}
     assert restricted(["+@all", "(+get ~x)"], ["db=0"]) == ["+@all", "(+get ~x db=0)", "db=0"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "allowed"),
+    [
+        (APPLICATION_RIGHTS, True),
+        ("+@all ~* -flushall", False),
+        ("+@all -@dangerous ~*", False),
+        ("+@all -@dangerous +flushall ~*", True),
+        ("+get +flushall ~x", True),
+        ("allcommands nocommands ~*", False),
+        ("+@read ~*", False),
+        ("~flushall &flushall +get", False),
+    ],
+)
+def test_users_with_flushall_get_it_for_all_databases(rules: str, allowed: bool) -> None:
+    assert flush_rules(rules.split(), "9.1.2") == (("(+flushall alldbs)",) if allowed else ())
+    assert flush_rules(rules.split(), "8.0.1") == ()
 
 
 def test_channels_follow_the_policy_unless_the_rules_name_them() -> None:

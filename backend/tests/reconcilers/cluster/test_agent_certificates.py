@@ -149,7 +149,7 @@ async def test_an_agent_that_fails_unexpectedly_does_not_delay_others(
         return await original(node)
 
     monkeypatch.setattr(agents, "request_certificate", misbehave)
-    monkeypatch.setattr(agent_certificates, "RENEWAL_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(agent_certificates, "RENEWAL_TIMEOUT_SECONDS", 2.0)
     agents.valid_until = dict.fromkeys((1, 2, 3), NOW + timedelta(days=1))
     await loop.check(NOW)
     assert [uid for uid, _ in agents.accepted_certificates] == [3]
