@@ -1,6 +1,7 @@
 """`python -m perf [--smoke | --check | --record] [NAME…]` runs all benchmarks, or only those named: small, sixty, paper, failover,
 failover-silent, failover-false, handover, resync, wires, reshard, slots, page, metrics, collection, collection-128, endpoint, load,
-agreement, engine, tier, tier-memory, backup. Two run only when named: run-page (an hour) and engines (compares two engines).
+agreement, engine, tier, tier-memory, backup, encryption. Two run only when named: run-page (an hour) and engines (compares
+two engines).
 
 `--smoke` runs each in a short form. `--check` runs those that need less than five minutes each, and compares their figures with
 perf/figures.toml; `--record` writes that table.
@@ -28,6 +29,7 @@ from perf.clusters.resync import resync
 from perf.clusters.run_web_ui import run_page
 from perf.clusters.slot_map import slot_views
 from perf.clusters.web_ui import page
+from perf.data_path.encryption import encryption
 from perf.data_path.endpoint import endpoint
 from perf.data_path.flash import tier, tier_memory
 from perf.data_path.load_generator import load
@@ -67,6 +69,7 @@ def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
         "tier": lambda: tier(report, root / "tier"),
         "tier-memory": lambda: tier_memory(report),
         "backup": lambda: backup(report, root / "backup"),
+        "encryption": lambda: encryption(report),
         "run-page": lambda: run_page(report, root / "run-page"),
         "engines": lambda: engines(report, root / "engines"),
     }

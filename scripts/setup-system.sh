@@ -80,6 +80,8 @@ require_system_packages() {
     command -v ldapsearch >/dev/null || missing+=(ldap-utils)
     command -v nginx >/dev/null || [[ -x /usr/sbin/nginx ]] || missing+=(nginx)
     command -v haproxy >/dev/null || [[ -x /usr/sbin/haproxy ]] || missing+=(haproxy)
+    command -v age >/dev/null || missing+=(age)
+    command -v zstd >/dev/null || missing+=(zstd)
   fi
   if [[ ! -x .venv/bin/python ]]; then
     find_python

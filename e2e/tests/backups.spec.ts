@@ -49,6 +49,10 @@ async function addLocation(page: Page, path: string): Promise<void> {
   await dialog.getByLabel('Path').fill(path);
   await dialog.getByRole('button', { name: 'Test location' }).click();
   await expect(dialog.getByRole('list', { name: 'Checks' })).toContainText('Delete the file');
+  await dialog.getByRole('switch', { name: 'Encrypt backups' }).click();
+  await dialog.getByRole('button', { name: 'Create key' }).click();
+  await expect(dialog.getByText(/^Save this private key outside of the cluster/)).toBeVisible();
+  await expect(dialog.getByLabel('Public keys')).toHaveValue(/^age1/);
   await examine(page, 'backups-add-location');
   await dialog.getByRole('button', { name: 'Add location' }).click();
   await expect(page.getByRole('table', { name: 'Locations' })).toContainText(path);
@@ -76,6 +80,8 @@ test('a backup is restored after a flush', async ({ page, api }) => {
     await expect(page.getByText('No backups yet')).toBeVisible();
     await examineInAll(page, 'backups-none');
     await backUp(page);
+    const table = page.getByRole('table', { name: 'Backups' });
+    await expect(table.getByRole('img', { name: 'Encrypted' })).toBeVisible();
   });
 
   await test.step('the keys are lost', async () => {

@@ -16,6 +16,10 @@ Path = Annotated[str, Field(min_length=1, max_length=1_024, pattern=r"^[^/\x00-\
 """Path of a file below the location, without `..`; parts are separated by `/`."""
 SlotRanges = Annotated[list[tuple[int, int]], Field(max_length=16_384)]
 """First and last slot of each range."""
+PublicKeys = Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=16)]
+"""Keys in the age format (`kit/age_keys.py`). Files are encrypted for all of them; empty: not encrypted."""
+PrivateKeys = Annotated[list[Annotated[str, Field(max_length=128)]], Field(max_length=64, repr=False)]
+"""Keys that decrypt files. Not in logs, process arguments or environments."""
 MAX_TRANSFERS = 1_000
 """Per request."""
 MAX_FILE_CHARACTERS = 2**24
@@ -41,6 +45,7 @@ class Snapshot(Message):
     compression: Literal["zstd", "gzip"] = "zstd"
     max_bytes_per_second: int | None = Field(default=None, ge=1)
     """Of uncompressed data."""
+    recipients: PublicKeys = Field(default=[])
 
 
 class RestoreTarget(Message):
@@ -72,6 +77,7 @@ class Restore(Message):
     """Of one database."""
     key_patterns: list[str] = Field(default=[])
     """Glob patterns; only matching keys are restored. Empty: all keys."""
+    identities: PrivateKeys = Field(default=[])
 
 
 class Inspect(Message):
@@ -80,16 +86,18 @@ class Inspect(Message):
     kind: Literal["inspect"] = "inspect"
     location: Location
     files: list[RestoreFile] = Field(min_length=1)
+    identities: PrivateKeys = Field(default=[])
 
 
 class CheckFiles(Message):
-    """Reads the beginning of files that a restore needs, before it deletes keys. Fails if one is not readable or not an RDB file,
-    or if the node has no mover. Result: `{}`.
+    """Reads the beginning of files that a restore needs, before it deletes keys. Fails if one is not readable, cannot be decrypted
+    or is not an RDB file, or if the node has no mover. Result: `{}`.
     """
 
     kind: Literal["check_files"] = "check_files"
     location: Location
     paths: list[Path] = Field(min_length=1)
+    identities: PrivateKeys = Field(default=[])
 
 
 class WriteFile(Message):
@@ -170,6 +178,7 @@ ErrorCode = Literal[
     "download-error",
     "upload-error",
     "file-corrupted",
+    "wrong-key",
     "out-of-memory",
     "shard-unavailable",
     "stopped",

@@ -6,15 +6,17 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
+from shardboard.contract.locations import Location
 from shardboard.domain.access.roles import ManagementRole
 from shardboard.domain.data.statuses import BackupTrigger, RestoreMode
 from shardboard.errors import NotAcceptable
 from shardboard.schemas.databases.bdb_requests import BdbCreate
 from shardboard.services.access.authorization import Principal
-from shardboard.services.data import backups, locations, restores
+from shardboard.services.data import backup_keys, backup_retries, backups, locations, restores
 from shardboard.services.databases import bdbs
 from shardboard.state.cluster.actions import Action
 from shardboard.state.data.backups import Backup
+from shardboard.state.data.locations import BackupLocation
 from shardboard.state.data.restores import Restore
 from shardboard.state.databases.bdbs import Bdb
 
@@ -30,20 +32,21 @@ class LoopRequests:
 
     async def start_backup(self, session: AsyncSession, bdb: Bdb) -> Backup:
         locked = await queue.load_idle_bdb(session, bdb.uid)
-        location = await locations.of_schedule(session, locked)
-        if location is None:
-            message = (
-                f"The schedule of database {bdb.name} has no location. Set backup_location_uid or backup_location."
-            )
-            raise NotAcceptable("missing_backup_location", message, field="backup_location_uid")
+        location = await _scheduled_location(session, locked)
         return await backups.request_backup(
             session, locked, location, trigger=BackupTrigger.SCHEDULE, originator=SYSTEM.username
         )
+
+    async def retry_backup(self, session: AsyncSession, bdb: Bdb, backup: Backup) -> Backup:
+        locked = await queue.load_idle_bdb(session, bdb.uid)
+        location = await _scheduled_location(session, locked)
+        return await backup_retries.retry(session, locked, backup, location, SYSTEM.username)
 
     async def delete_backup(self, session: AsyncSession, backup: Backup) -> None:
         await backups.delete(session, backup.uid, SYSTEM)
 
     async def create_temporary_database(self, session: AsyncSession, backup: Backup, action: Action) -> Bdb:
+        await backup_keys.identities_for(session, backup)
         # A verification must not take memory that other databases of the nodes may need.
         bdb, _ = await bdbs.create(
             session, temporary_database(backup), SYSTEM, allow_duplicate_name=True, may_overbook=False
@@ -60,6 +63,14 @@ class LoopRequests:
 
     async def delete_database(self, session: AsyncSession, bdb: Bdb) -> None:
         await bdbs.delete(session, bdb.uid, SYSTEM)
+
+
+async def _scheduled_location(session: AsyncSession, bdb: Bdb) -> BackupLocation | Location:
+    location = await locations.of_schedule(session, bdb)
+    if location is None:
+        message = f"The schedule of database {bdb.name} has no location. Set backup_location_uid or backup_location."
+        raise NotAcceptable("missing_backup_location", message, field="backup_location_uid")
+    return location
 
 
 def temporary_database(backup: Backup) -> dict[str, Any]:

@@ -7,12 +7,27 @@ import json
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import JSON, Column, Connection, Dialect, String, Table, TypeDecorator, literal, select, type_coerce
+from sqlalchemy import (
+    JSON,
+    Column,
+    ColumnElement,
+    Connection,
+    Dialect,
+    String,
+    Table,
+    TypeDecorator,
+    and_,
+    cast,
+    literal,
+    or_,
+    select,
+    type_coerce,
+)
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.sql.schema import MetaData
 from sqlalchemy.types import TypeEngine
 
-from shardboard.store.store_key import StoreKeys
+from shardboard.store.store_key import PREFIX, StoreKeys
 
 _KEYS: WeakKeyDictionary[Dialect, StoreKeys] = WeakKeyDictionary()
 """Keys by store. Column types only get the dialect, which identifies the store."""
@@ -83,19 +98,27 @@ async def encrypt_all(session: AsyncSession, metadata: MetaData, keys: StoreKeys
 def _encrypt(connection: Connection, table: Table, chosen: list[Column[Any]], keys: StoreKeys) -> int:
     primary_key, raw = list(table.primary_key.columns), {column: _raw(column) for column in chosen}
     stored = [type_coerce(column, form).label(column.name) for column, form in raw.items()]
+    is_outdated = or_(*(_is_outdated(column, keys) for column in chosen))
     count = 0
-    for row in connection.execute(select(*primary_key, *stored).with_for_update()).mappings().all():
+    # One row at a time, because manifests of backups are large.
+    for found in connection.execute(select(*primary_key).where(is_outdated).with_for_update()).all():
+        is_row = and_(*(column == value for column, value in zip(primary_key, found, strict=True)))
+        row = connection.execute(select(*stored).where(is_row)).mappings().one()
         changed = {
             column.name: literal(_newest(row[column.name], str(column), keys), form)
             for column, form in raw.items()
             if row[column.name] is not None and not keys.is_newest(row[column.name])
         }
         if changed:
-            connection.execute(
-                table.update().where(*(column == row[column.name] for column in primary_key)).values(changed)
-            )
+            connection.execute(table.update().where(is_row).values(changed))
             count += len(changed)
     return count
+
+
+def _is_outdated(column: Column[Any], keys: StoreKeys) -> ColumnElement[bool]:
+    """Return the condition that a value is not encrypted with the newest key. Encrypted JSON is stored as a JSON text."""
+    quote = '"' if isinstance(column.type, EncryptedJson) else ""
+    return cast(column, String).not_like(f"{quote}{PREFIX}{keys.first}:%")
 
 
 def _raw(column: Column[Any]) -> TypeEngine[Any]:

@@ -3,11 +3,12 @@
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shardboard.contract.transfers import Inspect, Restore, RestoreFile, Snapshot, TransferProgress
+from shardboard.transfer.encryption import decrypted, encrypted
 from shardboard.transfer.errors import STOPPED, TransferError
 from shardboard.transfer.movers import Mover
 from shardboard.transfer.specification import Specification
@@ -48,7 +49,7 @@ class Copy:
         if transfer.max_bytes_per_second is not None:
             arguments.append(f"--max-bytes-per-second={transfer.max_bytes_per_second}")
         with self._run(arguments, access.password) as mover:
-            output = _Output(mover, self._check_stopped)
+            output = _Output(mover, transfer.recipients, self._check_stopped)
             try:
                 self._store.write(transfer.path, output.parts())
             except Exception as error:
@@ -76,25 +77,22 @@ class Copy:
         results = []
         for file in transfer.files:
             with self._run(arguments, password) as mover:
-                results.append(self._read_one(file, mover))
+                results.append(self._read_one(file, mover, transfer.identities))
             self._done = _plus(self._done, results[-1])
         return sum_results(results)
 
-    def _read_one(self, file: RestoreFile, mover: Mover) -> dict[str, Any]:
+    def _read_one(self, file: RestoreFile, mover: Mover, identities: Sequence[str]) -> dict[str, Any]:
         """Pass a file to the mover. A wrong checksum is only detected at the end, when its keys have been restored."""
-        sha256, count = hashlib.sha256(), 0
-        for part in self._store.read(file.path):
-            self._check_stopped()
-            sha256.update(part)
-            count += len(part)
+        stored = CountedParts(self._store.read(file.path), self._check_stopped)
+        for part in decrypted(iter(stored), file.path, identities):
             if not mover.feed(part):
                 _finish(mover, file.path)
                 raise TransferError("file-corrupted", f"{file.path} contains data after the end of its keys.")
         self._check_stopped()
-        if file.sha256 not in (None, sha256.hexdigest()):
+        if file.sha256 not in (None, stored.sha256):
             message = f"The content of {file.path} has changed: its SHA-256 checksum differs from that in the manifest."
             raise TransferError("file-corrupted", message)
-        return {**_finish(mover, file.path), "bytes": count, "sha256": sha256.hexdigest()}
+        return {**_finish(mover, file.path), "bytes": stored.bytes, "sha256": stored.sha256}
 
     @contextlib.contextmanager
     def _run(self, arguments: list[str], password: str) -> Iterator[Mover]:
@@ -119,36 +117,57 @@ class Copy:
             raise TransferError("stopped", STOPPED)
 
 
+class CountedParts:
+    """The content of a stored file, with its size and checksum."""
+
+    def __init__(self, parts: Iterable[bytes], check_stopped: Callable[[], None]) -> None:
+        self._parts = parts
+        self._check_stopped = check_stopped
+        self._sha256 = hashlib.sha256()
+        self.bytes = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for part in self._parts:
+            self._check_stopped()
+            self._sha256.update(part)
+            self.bytes += len(part)
+            yield part
+
+    @property
+    def sha256(self) -> str:
+        return self._sha256.hexdigest()
+
+
 class _Output:
     """The output of a mover as the content of a file, which ends only if the mover succeeded."""
 
-    def __init__(self, mover: Mover, check_stopped: Callable[[], None]) -> None:
+    def __init__(self, mover: Mover, recipients: Sequence[str], check_stopped: Callable[[], None]) -> None:
         self._mover = mover
+        self._recipients = recipients
         self._check_stopped = check_stopped
         self.result: dict[str, Any] = {}
         self.error: TransferError | None = None
         """Why `parts` raised. Stores can wrap it."""
 
     def parts(self) -> Iterator[bytes]:
+        stored = CountedParts(encrypted(self._content(), self._recipients), self._check_stopped)
         try:
-            yield from self._parts()
+            yield from stored
         except TransferError as error:
             self.error = error
             raise
+        self.result |= {"bytes": stored.bytes, "sha256": stored.sha256}
 
-    def _parts(self) -> Iterator[bytes]:
-        sha256, count = hashlib.sha256(), 0
+    def _content(self) -> Iterator[bytes]:
+        count = 0
         for part in self._mover.output():
-            self._check_stopped()
-            sha256.update(part)
             count += len(part)
             yield part
         self._check_stopped()
-        end = self._mover.finish()
-        if end.get("bytes") != count:
-            message = f"{count} bytes of the snapshot were received, but the mover wrote {end.get('bytes')}."
+        self.result = self._mover.finish()
+        if self.result.get("bytes") != count:
+            message = f"{count} bytes of the snapshot were received, but the mover wrote {self.result.get('bytes')}."
             raise TransferError("general-error", message)
-        self.result = {**end, "sha256": sha256.hexdigest()}
 
 
 def _finish(mover: Mover, path: str) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Job:
             case Inspect() as transfer:
                 return copy.inspect(transfer)
             case CheckFiles() as transfer:
-                files.check_files(store, transfer.paths)
+                files.check_files(store, transfer.paths, transfer.identities)
                 return {}
             case WriteFile() as transfer:
                 files.check_sizes(store, transfer.path.rpartition("/")[0], transfer.expected)

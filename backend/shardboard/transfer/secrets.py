@@ -17,6 +17,7 @@ def secrets_of(specification: Specification) -> set[str]:
     found = {getattr(location, name, "") for name in SECRET_FIELDS}
     found |= {shard.password for shard in specification.shards.values()}
     found |= set(parse_qs(getattr(location, "sas_token", "").removeprefix("?")).get("sig", ()))
+    found |= set(getattr(specification.transfer, "identities", ()))
     for name in _URLS:
         found |= _secrets_of_url(getattr(location, name, ""))
     forms = {form for secret in found for form in (secret, unquote(secret), quote(secret, safe=""))}

@@ -57,7 +57,10 @@ def test_encrypted_columns_are_bound_to_their_names() -> None:
     assert {
         "backup_locations.location",
         "backups.location",
+        "backup_locations.identities",
+        "backup_manifests.data",
         "restores.sources",
+        "transfers.result",
         "bdbs.admin_password",
         "bdbs.next_admin_password",
         "bdbs.shard_certificates",

@@ -1,12 +1,14 @@
 """Tests that the store of the previous release is migrated and read completely."""
 
+import json
+import zlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from alembic import command
-from sqlalchemy import MetaData, Table, inspect, select
+from sqlalchemy import MetaData, Table, inspect, select, text
 from sqlalchemy.orm import DeclarativeBase
 
 from shardboard.console import Console
@@ -23,6 +25,7 @@ from shardboard.state.alerting.webhooks import Webhook
 from shardboard.state.benchmarks.benchmark_runs import BenchmarkLoad
 from shardboard.state.cluster.agent_certificates import IssuedCertificate
 from shardboard.state.cluster.nodes import Node
+from shardboard.state.data import backups
 from shardboard.state.databases.shards import Shard
 from shardboard.state.failures.outages import Outage
 from shardboard.store.db import Base, Store, alembic_config
@@ -240,3 +243,20 @@ def test_shard_certificates_of_the_previous_release_are_read(stored_step: str, s
         removed_addresses="192.0.2.7",
     )
     assert ShardCertificates.read(certificates.stored()) == certificates
+
+
+async def test_manifests_of_the_previous_release_are_read(store: Store) -> None:
+    await downgrade(store, "0040")
+    content = {"format": 1, "files": []}
+    packed = zlib.compress(json.dumps(content).encode())
+    async with store.engine.connect() as connection:
+        await connection.execute(text("INSERT INTO backup_manifests VALUES (7, :packed)"), {"packed": packed})
+        await connection.commit()
+    await store.migrate()
+    async with store.read() as session:
+        assert await backups.manifest(session, 7) == content
+    await downgrade(store, "0040")
+    async with store.engine.connect() as connection:
+        stored = (await connection.execute(text("SELECT data FROM backup_manifests"))).scalar_one()
+    assert bytes(stored) == packed, "the migration can be reverted while values are not encrypted"
+    await store.migrate()

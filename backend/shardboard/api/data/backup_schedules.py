@@ -29,4 +29,7 @@ async def list_backup_schedules(viewer: AnyViewer, session: ReadSession, query: 
     names = {bdb.uid: bdb.name for bdb in await bdbs.list_all(session) if viewer.can_access_database(bdb.uid)}
     started = await backups.last_starts(session, names.keys(), BackupKind.BACKUP)
     rows = [row for row in await backup_schedules.list_all(session) if row.bdb_uid in names]
-    return query.reply([schema.render(row, names[row.bdb_uid], started.get(row.bdb_uid)) for row in rows])
+    retries = {each.bdb_uid: each.retry_at for each in await backups.list_failed(session) if each.retry_at is not None}
+    return query.reply(
+        [schema.render(row, names[row.bdb_uid], started.get(row.bdb_uid), retries.get(row.bdb_uid)) for row in rows]
+    )

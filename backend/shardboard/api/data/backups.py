@@ -15,8 +15,8 @@ from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid, is_flag_set
 from shardboard.domain.data.statuses import BackupTrigger
 from shardboard.schemas.data import backups as schema
+from shardboard.services.data import backup_retries, locations
 from shardboard.services.data import backups as service
-from shardboard.services.data import locations
 from shardboard.state.cluster import actions
 from shardboard.state.data import backups, transfers
 from shardboard.state.data.backups import Backup
@@ -81,6 +81,22 @@ async def back_up_bdb(
     return JSONResponse({"action_uid": row.action_uid, "backup_uid": row.uid})
 
 
+@router.post(
+    "/backups/{uid}/actions/resume",
+    summary="Resume backup",
+    response_model=schema.StartedBackup,
+    responses=error_responses(404, 406, 409),
+)
+async def resume_backup(editor: BackupEditor, session: WriteSession, uid: Uid) -> JSONResponse:
+    """Continue a failed backup: its complete files are kept, and the other shards are backed up.
+
+    Required role: `admin`, `cluster_member` or `db_member`.
+    """
+    bdb = await queue.load_idle_bdb(session, (await service.get_backup(session, uid)).bdb_uid)
+    row = await backup_retries.resume(session, bdb, await service.get_backup(session, uid), editor.username)
+    return JSONResponse({"action_uid": row.action_uid, "backup_uid": row.uid})
+
+
 async def render_backups(session: ReadSession, rows: Sequence[Backup]) -> list[dict[str, Any]]:
     """Return backups in the format of the API and the event stream."""
     if not rows:
@@ -90,10 +106,7 @@ async def render_backups(session: ReadSession, rows: Sequence[Backup]) -> list[d
         transfers_by_backup[transfer.backup_uid or 0].append(transfer)
     rendered = []
     for row in rows:
-        previous = await backups.previous(session, row) if row.finished_at is None else None
         action = await actions.by_uid(session, row.action_uid) if row.finished_at is None else None
         progress = 100.0 if row.finished_at is not None else action.progress if action is not None else 0.0
-        rendered.append(
-            schema.render(row, transfers_by_backup[row.uid], previous.raw_bytes if previous else 0, progress)
-        )
+        rendered.append(schema.render(row, transfers_by_backup[row.uid], progress))
     return rendered

@@ -15,7 +15,7 @@ from shardboard.domain.data.statuses import BackupKind, BackupTrigger
 from shardboard.schemas.data.backups import StartedBackup
 from shardboard.schemas.data.exports import ExportRequest, ImportRequest
 from shardboard.schemas.data.restores import StartedRestore
-from shardboard.services.data import backups, locations, restores
+from shardboard.services.data import backup_keys, backups, locations, restores
 
 router = ApiRouter(prefix="/v1/bdbs", tags=["backups"])
 
@@ -41,6 +41,7 @@ async def export_bdb(editor: BdbEditor, session: WriteSession, uid: Uid, body: E
         trigger=BackupTrigger.MANUAL,
         originator=editor.username,
         kind=BackupKind.EXPORT,
+        recipients=backup_keys.check_recipients(body.recipients),
     )
     return JSONResponse({"action_uid": row.action_uid, "backup_uid": row.uid})
 
@@ -54,13 +55,20 @@ async def export_bdb(editor: BdbEditor, session: WriteSession, uid: Uid, body: E
 async def import_bdb(
     editor: BdbEditor, session: WriteSession, uid: Uid, body: ImportRequest | None = None
 ) -> JSONResponse:
-    """Delete all keys of a database, then import RDB files into it. Files can be compressed with gzip or zstd.
+    """Delete all keys of a database, then import RDB files into it. Files can be compressed with gzip or zstd, and
+    encrypted in the age format.
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
     bdb = await queue.load_idle_bdb(session, uid)
     sources = body.dataset_import_sources if body is not None else None
-    row = await restores.request_import(session, bdb, sources or bdb.config.get("dataset_import_sources", []), editor)
+    row = await restores.request_import(
+        session,
+        bdb,
+        sources or bdb.config.get("dataset_import_sources", []),
+        editor,
+        body.identities if body is not None else "",
+    )
     return JSONResponse({"action_uid": row.action_uid, "restore_uid": row.uid})
 
 

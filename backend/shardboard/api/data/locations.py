@@ -11,10 +11,12 @@ from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession, Wri
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lists import ListQuery, list_query_of
 from shardboard.api.http.parameters import Uid
+from shardboard.kit import age_keys
 from shardboard.schemas.data import locations as schema
 from shardboard.services.access.authorization import ADMINS
 from shardboard.services.data import found_backups
 from shardboard.services.data import locations as service
+from shardboard.services.data.backup_keys import KeyChanges
 from shardboard.state.data import backups, locations
 
 router = ApiRouter(prefix="/v1/backup_locations", tags=["backups"])
@@ -37,8 +39,9 @@ async def list_backup_locations(viewer: AnyViewer, session: ReadSession, query: 
 @router.post("", response_model=schema.BackupLocation, responses=error_responses(406, 409))
 async def create_backup_location(admin: Admin, session: WriteSession, body: schema.NewLocation) -> JSONResponse:
     """Add a backup location. It is not tested. Required role: `admin`."""
+    keys = KeyChanges(body.recipients, body.identities)
     return JSONResponse(
-        schema.render(await service.create(session, body.name, body.location, admin), (), settings=True)
+        schema.render(await service.create(session, body.name, body.location, keys, admin), (), settings=True)
     )
 
 
@@ -55,7 +58,8 @@ async def update_backup_location(
     admin: Admin, session: WriteSession, uid: Uid, body: schema.LocationUpdate
 ) -> JSONResponse:
     """Change a backup location. Secrets that are not sent keep their values. Required role: `admin`."""
-    row = await service.update(session, uid, body.name, body.location, admin)
+    keys = KeyChanges(body.recipients, body.identities, body.delete_identities)
+    row = await service.update(session, uid, body.name, body.location, keys, admin)
     users = await service.used_by(session)
     return JSONResponse(schema.render(row, users.get(uid, ()), settings=True))
 
@@ -77,6 +81,18 @@ async def check_new_backup_location(_admin: Admin, console: ConsoleDep, body: sc
     """Write, read, list and delete a small file in a location before it is stored. Required role: `admin`."""
     service.check(body.location)
     return JSONResponse(await console.locations.check(body.location, body.node_uid))
+
+
+@router.post(
+    "/actions/create_key",
+    summary="Create backup key",
+    response_model=schema.NewBackupKey,
+    responses=error_responses(),
+)
+async def create_backup_key(_admin: Admin) -> JSONResponse:
+    """Create a key pair for encrypted backups, as `age-keygen` does. It is not stored. Required role: `admin`."""
+    identity = age_keys.generate_identity()
+    return JSONResponse({"recipient": age_keys.recipient_of(identity), "identity": identity})
 
 
 @router.post(

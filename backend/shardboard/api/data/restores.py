@@ -62,6 +62,7 @@ async def restore_bdb(editor: BdbEditor, session: WriteSession, uid: Uid, body: 
         mode=RestoreMode(body.mode),
         key_patterns=body.key_patterns,
         originator=editor.username,
+        identities=body.identities,
     )
     return JSONResponse({"action_uid": row.action_uid, "restore_uid": row.uid})
 

@@ -21,14 +21,14 @@ def backup_folder(name: str, bdb_uid: int, backup_uid: int, moment: datetime) ->
     return f"{database_folder(name, bdb_uid)}/{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}-{backup_uid}"
 
 
-def file_name(ranges: Ranges, attempt: int, compression: str) -> str:
+def file_name(ranges: Ranges, attempt: int, compression: str, *, is_encrypted: bool = False) -> str:
     """Return the name of the file of a replication pair.
 
     Each attempt has its own name: an attempt on a node that does not respond can still write its file later.
     """
     first, last = (ranges[0][0], ranges[-1][1]) if ranges else (0, SLOTS - 1)
     suffix = f"-{attempt}" if attempt > 1 else ""
-    return f"{first}-{last}{suffix}.rdb.{EXTENSIONS[compression]}"
+    return f"{first}-{last}{suffix}.rdb.{EXTENSIONS[compression]}{'.age' if is_encrypted else ''}"
 
 
 def is_safe_name(name: str) -> bool:

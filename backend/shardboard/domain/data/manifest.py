@@ -1,5 +1,7 @@
 """Manifests of backups, format 1: they list the files of a backup and what they contain.
 
+The file of an encrypted backup contains what the keys of the database reveal (`PRIVATE_FIELDS`) in encrypted form, as `private`.
+
 A manifest that was read from a location can have been changed by anyone who may write there, so `parse` checks every value that is
 used.
 """
@@ -16,6 +18,11 @@ from shardboard.domain.placement import slots
 FORMAT = 1
 MAX_FILES = 1_024
 MAX_COUNT = 2**53
+MAX_SEALED = 2**24
+PRIVATE_FIELDS = ("bdb", "slots", "types", "functions", "analysis")
+SEALED = "private"
+MAX_RECIPIENTS = 16
+_RECIPIENT = re.compile(r"age1[0-9a-z]{20,120}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DIGEST = re.compile(r"[0-9a-f]{1,16}")
 
@@ -63,6 +70,10 @@ class Manifest:
     types: Mapping[str, int] = field(default_factory=dict)
     functions: Sequence[str] = ()
     analysis: Mapping[str, Any] = field(default_factory=dict)
+    recipients: Sequence[str] = ()
+    """Public keys for which the files are encrypted."""
+    sealed: str = ""
+    """The encrypted fields, until they are decrypted."""
 
     @property
     def keys(self) -> int:
@@ -78,7 +89,7 @@ class Manifest:
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object that `parse` reads."""
-        return {
+        content = {
             "format": FORMAT,
             "backup_uid": self.backup_uid,
             "bdb": dict(self.bdb),
@@ -100,6 +111,18 @@ class Manifest:
             "slots": [list(each) for each in self.slots],
             "analysis": dict(self.analysis),
         }
+        encryption = {"recipients": list(self.recipients)} if self.recipients else {}
+        return {**content, **encryption, **({SEALED: self.sealed} if self.sealed else {})}
+
+    def private_part(self) -> dict[str, Any]:
+        """Return the fields that are encrypted in the file."""
+        content = self.as_json()
+        return {name: content[name] for name in PRIVATE_FIELDS}
+
+    def public_part(self, sealed: str) -> dict[str, Any]:
+        """Return the contents of the file of an encrypted backup, with its encrypted fields."""
+        content = {name: value for name, value in self.as_json().items() if name not in PRIVATE_FIELDS}
+        return {**content, "bdb": {"name": str(self.bdb.get("name", ""))}, SEALED: sealed}
 
 
 def parse(content: Any) -> Manifest:
@@ -125,7 +148,27 @@ def parse(content: Any) -> Manifest:
         },
         functions=[str(each) for each in _list(manifest, "functions", 10_000)],
         analysis=merge_analyses([_object(manifest.get("analysis", {}), "analysis")]),
+        recipients=_recipients(manifest),
+        sealed=_sealed(manifest),
     )
+
+
+def with_private_part(manifest: Manifest, content: Any) -> Manifest:
+    """Return the manifest with its decrypted fields. Raises InvalidManifest."""
+    private = _object(content, "its protected part")
+    public = {name: value for name, value in manifest.as_json().items() if name not in (*PRIVATE_FIELDS, SEALED)}
+    return parse({**{name: private[name] for name in PRIVATE_FIELDS if name in private}, **public})
+
+
+def _recipients(manifest: Mapping[str, Any]) -> list[str]:
+    recipients = _list(manifest, "recipients", MAX_RECIPIENTS)
+    if not all(isinstance(each, str) and _RECIPIENT.fullmatch(each) for each in recipients):
+        raise InvalidManifest("The public keys in the manifest are invalid.")
+    return recipients
+
+
+def _sealed(manifest: Mapping[str, Any]) -> str:
+    return _text(manifest, SEALED, MAX_SEALED) if SEALED in manifest else ""
 
 
 def _file(content: Any) -> ManifestFile:

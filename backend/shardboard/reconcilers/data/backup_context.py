@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.domain.data.statuses import TransferKind
+from shardboard.domain.data.statuses import TransferKind, TransferStatus
 from shardboard.reconcilers.data.locations import location_of
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
@@ -34,8 +34,14 @@ class BackupContext:
         return [each for each in self.transfers if each.kind == TransferKind.SNAPSHOT]
 
     @property
+    def attempts(self) -> list[Transfer]:
+        """Snapshots that succeeded, and those of the current run."""
+        return [each for each in self.snapshots if each.run == self.row.runs or each.status == TransferStatus.SUCCEEDED]
+
+    @property
     def manifests(self) -> list[Transfer]:
-        return [each for each in self.transfers if each.kind == TransferKind.WRITE_FILE]
+        """Attempts to write the manifest in the current run."""
+        return [each for each in self.transfers if each.kind == TransferKind.WRITE_FILE and each.run == self.row.runs]
 
     @property
     def slots_by_pair(self) -> dict[int, str]:

@@ -1,7 +1,7 @@
 """Starts scheduled backups, and reports those that could not be started in time.
 
 A due time is handled in the transaction that starts its backup or reports it as skipped. A console that is killed in between
-handles it at its next start, as long as its window is open.
+handles it at its next start, as long as its window is open. A backup that failed is retried a few times before the next due time.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,9 @@ from shardboard.kit.bus import Bus
 from shardboard.reconcilers.data.requests import DataRequests
 from shardboard.reconcilers.polling_loop import PollingLoop
 from shardboard.state.alerting import events
-from shardboard.state.data import backup_schedules
+from shardboard.state.data import backup_schedules, backups
 from shardboard.state.data.backup_schedules import BackupSchedule
+from shardboard.state.data.backups import Backup
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.store.db import Store
@@ -54,11 +55,13 @@ class BackupScheduleLoop(PollingLoop):
         self._clock = clock
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return bool(await self._pending(session))
+        return bool(await self._pending(session) or await self._due_retries(session))
 
     async def act(self, session: AsyncSession) -> None:
         for change in await self._pending(session):
             await self._apply(session, change)
+        for backup in await self._due_retries(session):
+            await self._retry(session, backup)
 
     async def _pending(self, session: AsyncSession) -> list[_Change]:
         now = self._clock()
@@ -93,6 +96,25 @@ class BackupScheduleLoop(PollingLoop):
             row.since = min(row.since, decision.handled)  # only earlier if the clock was set back
             if decision.start is not None:
                 await self._start(session, bdb, row, decision.start)
+
+    async def _due_retries(self, session: AsyncSession) -> list[Backup]:
+        now = self._clock()
+        return [
+            each for each in await backups.list_failed(session) if each.retry_at is not None and each.retry_at <= now
+        ]
+
+    async def _retry(self, session: AsyncSession, backup: Backup) -> None:
+        bdb = await bdbs.by_uid(session, backup.bdb_uid)
+        row = await backup_schedules.by_bdb(session, backup.bdb_uid)
+        if bdb is None or row is None:  # the schedule was removed
+            backup.retry_at = None
+            return
+        try:
+            await self._requests.retry_backup(session, bdb, backup)
+        except ApiError as reason:
+            row.waiting_for = reason.description
+        else:
+            row.waiting_for = ""
 
     async def _start(self, session: AsyncSession, bdb: Bdb, row: BackupSchedule, due: datetime) -> None:
         try:

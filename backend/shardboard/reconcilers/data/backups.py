@@ -13,12 +13,13 @@ from shardboard.contract.transfers import Snapshot, WriteFile
 from shardboard.domain.cluster.actions import StepStatus
 from shardboard.domain.data import backup_plan, folder_names
 from shardboard.domain.data.backup_plan import Attempt, Copy, Limits
+from shardboard.domain.data.backup_progress import share_written
 from shardboard.domain.data.statuses import BackupKind, BackupStatus, TransferKind, TransferStatus
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.databases.shard_status import is_ready
 from shardboard.domain.placement import slots
 from shardboard.driver.interfaces import Agents
-from shardboard.reconcilers.data import backup_manifest
+from shardboard.reconcilers.data import backup_estimates, backup_failures, backup_manifest
 from shardboard.reconcilers.data.backup_context import BackupContext, load_context
 from shardboard.reconcilers.data.transfers import (
     NO_PROGRESS,
@@ -51,6 +52,7 @@ class BackupBdb:
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store
+        self._agents = agents
         self._poller = TransferPoller(agents)
 
     async def step(self, action: Action) -> Outcome:
@@ -59,17 +61,22 @@ class BackupBdb:
             if context is None or context.bdb is None or context.bdb.status == BdbStatus.DELETE_PENDING:
                 return Outcome(failed="The database was deleted.")
             text = await _manifest_text(session, context) if context.manifests else ""
+            estimates = await backup_estimates.estimate(session, context) if _is_new(context.row) else {}
         if action.cancelled_by:
             return Outcome(cancelled=True)
         if context.bdb.status == BdbStatus.DELETE_PENDING:
             return Outcome(failed="The database was deleted before the backup was complete.")
         if context.location is None:
             return Outcome(failed="The backup location no longer exists.")
+        if _is_new(context.row) and not estimates:
+            estimates = await backup_estimates.estimate_from_memory(self._agents, context)
         poll = await self._poller.poll(context.transfers, context.nodes, lambda each: _message(context, each, text))
         async with leased_transaction(self._store, action) as leased:
             current = await _load(leased, action) if leased is not None else None
             if leased is None or current is None:
                 return Outcome()
+            if _is_new(current.row):
+                current.row.estimated_bytes = estimates
             return await _advance(leased, current, poll)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
@@ -98,23 +105,31 @@ class BackupBdb:
 
 
 def close(session: AsyncSession, action: Action, context: BackupContext, reason: str) -> None:
-    """End a backup without success. Its files are deleted in the background."""
+    """End a backup without success. Its files are deleted in the background, unless it can be resumed."""
     row = context.row
     if row.status != BackupStatus.RUNNING:
         return
+    now = datetime.now(UTC)
     for transfer in context.transfers:
         abandon(transfer)
     is_cancelled = bool(action.cancelled_by)
     row.status = BackupStatus.CANCELLED if is_cancelled else BackupStatus.FAILED
-    row.detail, row.finished_at = reason, datetime.now(UTC)
+    row.detail, row.finished_at = reason, now
     row.error_code = next((each.error_code for each in reversed(context.transfers) if each.error_code), "general-error")
-    paths = dict.fromkeys(each.path for each in context.transfers if each.path)
-    manifest = f"{row.path}/{folder_names.MANIFEST}"
-    row.files_to_delete = [manifest, *(path for path in paths if path != manifest)] if paths else []
+    if is_cancelled:
+        backup_failures.delete_files(context)
+    else:
+        backup_failures.prepare_retry(context, now)
     _unlock(context.bdb, action)
     verb = "was cancelled" if is_cancelled else "failed"
-    message = f"{_NOUNS[row.kind]} {row.uid} of database {row.bdb_name} {verb}. {reason}"
-    _record(session, action, row, "failed", message, severity="WARNING" if is_cancelled else "ERROR")
+    retry = f" It is retried at {row.retry_at:%Y-%m-%d %H:%M} UTC." if row.retry_at is not None else ""
+    message = f"{_NOUNS[row.kind]} {row.uid} of database {row.bdb_name} {verb}. {reason}{retry}"
+    _record(session, action, row, "failed", message, severity="WARNING" if is_cancelled or retry else "ERROR")
+
+
+def _is_new(row: Backup) -> bool:
+    """Return whether the sizes of its files have not been estimated yet."""
+    return row.estimated_bytes is None
 
 
 async def _load(session: AsyncSession, action: Action) -> BackupContext | None:
@@ -168,7 +183,8 @@ def _write_manifest(session: AsyncSession, context: BackupContext) -> Outcome:
         if not candidates:
             return Outcome(unreachable="no agent responds", steps=_steps(context), retry_in=POLL_SECONDS)
         path = f"{context.row.path}/{folder_names.MANIFEST}"
-        session.add(new_row(candidates[0].uid, TransferKind.WRITE_FILE, backup_uid=context.row.uid, path=path))
+        columns = {"backup_uid": context.row.uid, "run": context.row.runs, "path": path}
+        session.add(new_row(candidates[0].uid, TransferKind.WRITE_FILE, **columns))
         retry_in = 0.0
     return Outcome(progress=_progress(context), steps=_steps(context), retry_in=retry_in)
 
@@ -207,19 +223,23 @@ def _copies(context: BackupContext) -> list[Copy]:
 def _attempts(context: BackupContext) -> list[Attempt]:
     return [
         Attempt(each.pair or 0, each.shard_uids[0], each.status, each.error, seconds_since_end(each))
-        for each in context.snapshots
+        for each in context.attempts
     ]
 
 
 def _snapshot_row(context: BackupContext, copy: Copy) -> Transfer:
     attempt = sum(each.pair == copy.pair for each in context.snapshots) + 1
     name = folder_names.file_name(
-        slots.parse(context.slots_by_pair[copy.pair]), attempt, COMPRESSIONS[BackupKind(context.row.kind)]
+        slots.parse(context.slots_by_pair[copy.pair]),
+        attempt,
+        COMPRESSIONS[BackupKind(context.row.kind)],
+        is_encrypted=bool(context.row.recipients),
     )
     return new_row(
         copy.node_uid,
         TransferKind.SNAPSHOT,
         backup_uid=context.row.uid,
+        run=context.row.runs,
         pair=copy.pair,
         shard_uids=[copy.shard_uid],
         path=f"{context.row.path}/{name}",
@@ -240,12 +260,13 @@ def _message(context: BackupContext, transfer: Transfer, manifest: str) -> Snaps
         engine_id=shard.engine_id,
         slots=list(slots.parse(context.slots_by_pair[shard.pair])),
         compression="gzip" if context.row.kind == BackupKind.EXPORT else "zstd",
+        recipients=context.row.recipients,
     )
 
 
 def _expected_files(context: BackupContext) -> dict[str, int]:
-    """Return the sizes of the files if the location can differ between nodes."""
-    if context.location is None or context.location["type"] != "mount_point":
+    """Return the sizes of the files if the location can differ between nodes, or if files of an earlier run are used."""
+    if context.location is None or (context.location["type"] != "mount_point" and context.row.runs == 1):
         return {}
     return {each.path: each.bytes for each in context.snapshots if each.status == TransferStatus.SUCCEEDED}
 
@@ -256,8 +277,7 @@ async def _manifest_text(session: AsyncSession, context: BackupContext) -> str:
 
 def _sum_progress(context: BackupContext) -> None:
     """Write the sums over the current attempt of each pair to the row, whose change is sent to browsers."""
-    current = {each.pair: each for each in context.snapshots}.values()
-    row = context.row
+    current, row = _current(context), context.row
     row.bytes = sum(each.bytes for each in current)
     row.raw_bytes = sum(each.raw_bytes for each in current)
     row.keys = sum(each.keys for each in current)
@@ -265,8 +285,14 @@ def _sum_progress(context: BackupContext) -> None:
     row.engine_version = row.engine_version or min(versions, default="")
 
 
+def _current(context: BackupContext) -> list[Transfer]:
+    """Return the newest attempt of each pair."""
+    return list({each.pair: each for each in context.snapshots}.values())
+
+
 def _progress(context: BackupContext) -> float:
-    done = sum(each.status == TransferStatus.SUCCEEDED for each in context.snapshots)
+    estimates = context.row.estimated_bytes or {}
+    done = sum(share_written(each, estimates.get(str(each.pair), 0)) for each in _current(context))
     return 95.0 * done / max(1, len(context.row.slots))
 
 

@@ -14,7 +14,7 @@ from shardboard.domain.cluster.actions import OPEN_STATUSES
 from shardboard.domain.data.statuses import BackupStatus, TransferKind, TransferStatus
 from shardboard.driver.interfaces import Agents
 from shardboard.kit.bus import Bus
-from shardboard.reconcilers.data import backup_context, restore_context
+from shardboard.reconcilers.data import backup_context, backup_failures, restore_context
 from shardboard.reconcilers.data import backups as backup_steps
 from shardboard.reconcilers.data import restores as restore_steps
 from shardboard.reconcilers.data.locations import location_of
@@ -60,9 +60,12 @@ class DataCleanupLoop:
             machines = await nodes.list_all(session)
             stored = await transfers.list_stored_on_nodes(session)
             is_closable = bool(await _without_action(session))
+            expired = await _expired(session)
             deletions = await backups.list_with_files_to_delete(session)
         if is_closable:
             await self._close_abandoned()
+        if expired:
+            await self._release_expired()
         await self._remove_ended(stored, machines)
         for backup in deletions:
             await self._delete_files(backup.uid, machines)
@@ -80,6 +83,13 @@ class DataCleanupLoop:
                     backup_steps.close(session, action, await backup_context.load_context(session, row), reason)
                 else:
                     restore_steps.close(session, action, await restore_context.load_context(session, row), reason)
+
+    async def _release_expired(self) -> None:
+        """Make the files of failed backups that can no longer be resumed be deleted."""
+        async with self._store.begin() as session:
+            await clusters.load_for_update(session)
+            for backup in await _expired(session):
+                backup_failures.delete_files(await backup_context.load_context(session, backup))
 
     async def _remove_ended(self, stored: Sequence[Transfer], machines: Sequence[Node]) -> None:
         """Remove ended transfers from the nodes that respond."""
@@ -186,6 +196,12 @@ async def _advance(
         return
     chosen = min(candidates, key=lambda node: (failed_on.count(node.uid), node.uid))
     session.add(new_row(chosen.uid, TransferKind.DELETE_FILES, backup_uid=backup.uid))
+
+
+async def _expired(session: AsyncSession) -> list[Backup]:
+    now = datetime.now(UTC)
+    failed = await backups.list_failed(session)
+    return [each for each in failed if each.resumable_until is not None and each.resumable_until <= now]
 
 
 async def _without_action(session: AsyncSession) -> list[tuple[Backup | Restore, Action]]:

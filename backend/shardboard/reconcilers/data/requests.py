@@ -17,6 +17,9 @@ class DataRequests(Protocol):
     async def start_backup(self, session: AsyncSession, bdb: Bdb) -> Backup:
         """Start a scheduled backup of a database to the location of its schedule."""
 
+    async def retry_backup(self, session: AsyncSession, bdb: Bdb, backup: Backup) -> Backup:
+        """Resume a scheduled backup that failed, or start another one if it cannot be resumed."""
+
     async def delete_backup(self, session: AsyncSession, backup: Backup) -> None:
         """Start the deletion of a backup and its files."""
 

@@ -27,7 +27,7 @@ def message(context: "RestoreContext", check: Transfer) -> CheckFiles | None:
     """Return the request: all files in the location of a source that the primaries of the node need."""
     location: Any = context.locations[check.source]
     paths = _paths(context, check.source, check.node_uid)
-    return CheckFiles(location=location, paths=paths) if paths else None
+    return CheckFiles(location=location, paths=paths, identities=context.identities(check.source)) if paths else None
 
 
 def advance(session: AsyncSession, context: "RestoreContext", poll: Poll) -> Outcome | None:

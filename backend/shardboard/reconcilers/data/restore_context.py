@@ -62,6 +62,11 @@ class RestoreContext:
         """Replication pairs without an available primary."""
         return sorted({row.pair for row in self.shards} - {row.pair for row in self.primaries})
 
+    def identities(self, source: int) -> list[str]:
+        """Return the private keys of a source; none if it is not encrypted."""
+        keys: list[str] = self.row.sources[source].get("identities") or []
+        return keys
+
     def slots_of(self, shard: Shard) -> slots.Ranges:
         return slots.parse(shard.slots) if self.bdb is not None and self.bdb.sharding else EVERY_SLOT
 

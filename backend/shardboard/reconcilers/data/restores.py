@@ -264,6 +264,7 @@ def _message(context: RestoreContext, transfer: Transfer) -> RestoreMessage | No
             for row in targets
         ],
         key_patterns=context.row.key_patterns,
+        identities=context.identities(transfer.source),
     )
 
 
@@ -289,7 +290,7 @@ def _unlock(bdb: Bdb | None, action: Action, reason: str) -> None:
 
 
 def _clear_credentials(row: Restore) -> None:
-    row.sources = [{**each, "location": None} for each in row.sources]
+    row.sources = [{**each, "location": None, "identities": []} for each in row.sources]
 
 
 def _record(

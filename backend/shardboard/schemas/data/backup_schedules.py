@@ -16,6 +16,7 @@ class BackupScheduleState(BaseModel):
     schedule: str = Field(description="Interval, or cron expression with its time zone, as text.")
     next_at: str | None = Field(description="Next due time.")
     waiting_for: str = Field(description="Why a backup that is due has not been started yet; otherwise empty.")
+    retry_at: str | None = Field(description="When the last backup, which failed, is retried; otherwise null.")
     last_backup_at: str | None = Field(
         description="Start of the newest successful backup: changes since then are in no backup. Null if there is none."
     )
@@ -32,12 +33,15 @@ class ScheduleRow(Protocol):
     def waiting_for(self) -> str: ...
 
 
-def render(row: ScheduleRow, bdb_name: str, last_backup_at: datetime | None) -> dict[str, Any]:
+def render(
+    row: ScheduleRow, bdb_name: str, last_backup_at: datetime | None, retry_at: datetime | None
+) -> dict[str, Any]:
     return {
         "bdb_uid": row.bdb_uid,
         "bdb_name": bdb_name,
         "schedule": row.schedule,
         "next_at": iso(row.next_at) if row.next_at else None,
         "waiting_for": row.waiting_for,
+        "retry_at": iso(retry_at) if retry_at else None,
         "last_backup_at": iso(last_backup_at) if last_backup_at else None,
     }

@@ -1,11 +1,12 @@
 """Models of backups in the format of replies and the event stream."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, Field
 
+from shardboard.domain.data.backup_progress import share_written
 from shardboard.domain.data.statuses import (
     BackupKind,
     BackupStatus,
@@ -41,7 +42,10 @@ class BackupFile(BaseModel):
     first_slot: int
     last_slot: int
     status: Literal["waiting", "running", "succeeded", "failed"]
-    progress: float = Field(description="0-100; estimated from the previous backup while it is written.")
+    progress: float = Field(description="0-100")
+    is_estimate: bool = Field(
+        description="Whether `progress` is estimated, from the previous backup or else from the used memory, while it is written."
+    )
     bytes: int
     raw_bytes: int
     keys: int
@@ -81,6 +85,11 @@ class Backup(BaseModel):
     engine_version: str
     shards_count: int = Field(description="Number of primaries.")
     verified: Verification | None = Field(description="Result of the last test restore; null: never tested.")
+    runs: int = Field(description="How often it was started: more than once if it was resumed or retried.")
+    resumable_until: str | None = Field(description="Until then, a failed backup can be resumed; otherwise null.")
+    retry_at: str | None = Field(description="When a failed scheduled backup is retried automatically; otherwise null.")
+    is_encrypted: bool
+    recipients: list[str] = Field(description="Public keys for which its files are encrypted.")
     action_uid: str
     originator: str
     kept_because: str = Field(
@@ -153,6 +162,16 @@ class BackupRow(Protocol):
     @property
     def verified(self) -> dict[str, Any] | None: ...
     @property
+    def runs(self) -> int: ...
+    @property
+    def resumable_until(self) -> datetime | None: ...
+    @property
+    def retry_at(self) -> datetime | None: ...
+    @property
+    def estimated_bytes(self) -> Mapping[str, int] | None: ...
+    @property
+    def recipients(self) -> Sequence[str]: ...
+    @property
     def action_uid(self) -> str: ...
     @property
     def originator(self) -> str: ...
@@ -164,11 +183,10 @@ class BackupRow(Protocol):
     def delete_error(self) -> str: ...
 
 
-def render(row: BackupRow, transfers: Sequence[TransferRow], expected_bytes: int, progress: float) -> dict[str, Any]:
-    """Render a backup with its transfers, oldest first. `expected_bytes` is the estimated size without compression; 0 if unknown.
-    `progress` is that of its action."""
+def render(row: BackupRow, transfers: Sequence[TransferRow], progress: float) -> dict[str, Any]:
+    """Render a backup with its transfers, oldest first. `progress` is that of its action."""
     attempts = {each.pair: each for each in transfers if each.kind == TransferKind.SNAPSHOT}
-    share = expected_bytes / max(1, row.shards_count)
+    estimates = row.estimated_bytes or {}
     return {
         "uid": row.uid,
         "bdb_uid": row.bdb_uid,
@@ -187,12 +205,17 @@ def render(row: BackupRow, transfers: Sequence[TransferRow], expected_bytes: int
         "raw_bytes": row.raw_bytes,
         "keys": row.keys,
         "files": [
-            _file(row, attempts.get(int(pair)), slots.parse(text), share)
+            _file(row, attempts.get(int(pair)), slots.parse(text), estimates.get(pair, 0))
             for pair, text in sorted(row.slots.items(), key=_pair)
         ],
         "engine_version": row.engine_version,
         "shards_count": row.shards_count,
         "verified": row.verified,
+        "runs": row.runs,
+        "resumable_until": iso(row.resumable_until) if row.resumable_until else None,
+        "retry_at": iso(row.retry_at) if row.retry_at else None,
+        "is_encrypted": bool(row.recipients),
+        "recipients": list(row.recipients),
         "action_uid": row.action_uid,
         "originator": row.originator,
         "kept_because": row.kept_because,
@@ -212,18 +235,19 @@ def _pair(item: tuple[str, str]) -> int:
     return int(item[0])
 
 
-def _file(row: BackupRow, attempt: TransferRow | None, ranges: slots.Ranges, expected_bytes: float) -> dict[str, Any]:
+def _file(row: BackupRow, attempt: TransferRow | None, ranges: slots.Ranges, expected_bytes: int) -> dict[str, Any]:
     # The transfers of a backup that was found in its location are unknown.
     missing = "succeeded" if row.status == BackupStatus.SUCCEEDED else "waiting"
     shown = missing if attempt is None else TRANSFER_STATUSES[attempt.status]
-    estimate = 100 * min(0.99, attempt.raw_bytes / expected_bytes) if attempt is not None and expected_bytes else 0.0
+    share = share_written(attempt, expected_bytes) if attempt is not None else float(shown == "succeeded")
     return {
         "shard_uid": next(iter(attempt.shard_uids), None) if attempt is not None else None,
         "node_uid": attempt.node_uid if attempt is not None else None,
         "first_slot": ranges[0][0] if ranges else 0,
         "last_slot": ranges[-1][1] if ranges else slots.SLOTS - 1,
         "status": shown,
-        "progress": 100.0 if shown == "succeeded" else round(estimate, 1),
+        "progress": round(100 * share, 1),
+        "is_estimate": shown == "running",
         "bytes": attempt.bytes if attempt is not None else 0,
         "raw_bytes": attempt.raw_bytes if attempt is not None else 0,
         "keys": attempt.keys if attempt is not None else 0,

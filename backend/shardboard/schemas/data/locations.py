@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, get_args
+from typing import Annotated, Any, Protocol, get_args
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.contract.locations import SECRET_FIELDS, Location
+from shardboard.kit.age_keys import MAX_KEYS, recipient_of
 from shardboard.schemas.data.requests import DataRequest, OptionalUid
 from shardboard.schemas.timestamps import iso
 
@@ -17,11 +18,21 @@ URL_FIELDS = ("url", "sftp_url", "proxy_url", "endpoint")
 NAME = Field(min_length=1, max_length=120, description="Unique name, 1-120 characters.")
 
 
+PublicKey = Annotated[str, Field(max_length=128)]
+PrivateKeys = Annotated[str, Field(max_length=16_384, repr=False)]
+RECIPIENTS = "Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted."
+
+
 class NewLocation(DataRequest):
     """A location that databases can use for their backups."""
 
     name: str = NAME
     location: Location
+    recipients: list[PublicKey] = Field(default=[], max_length=MAX_KEYS, description=RECIPIENTS)
+    identities: PrivateKeys = Field(
+        default="",
+        description="Private keys (`AGE-SECRET-KEY-1…`), one a line, for restores and verifications. Never returned.",
+    )
 
 
 class LocationUpdate(DataRequest):
@@ -29,6 +40,13 @@ class LocationUpdate(DataRequest):
 
     name: str | None = Field(default=None, min_length=1, max_length=120)
     location: Location | None = None
+    recipients: list[PublicKey] | None = Field(
+        default=None, max_length=MAX_KEYS, description=f"{RECIPIENTS} Existing backups are not changed."
+    )
+    identities: PrivateKeys = Field(default="", description="Private keys, one a line, that are added.")
+    delete_identities: list[PublicKey] = Field(
+        default=[], max_length=MAX_KEYS, description="Public keys whose stored private keys are deleted."
+    )
 
 
 class LocationTest(DataRequest):
@@ -36,6 +54,13 @@ class LocationTest(DataRequest):
 
     location: Location
     node_uid: OptionalUid = Field(description="Node that tests the location; missing: any connected node.")
+
+
+class NewBackupKey(BaseModel):
+    """A key pair in the age format."""
+
+    recipient: str = Field(description="Public key.")
+    identity: str = Field(description="Private key. It is not stored: save it in a safe place.")
 
 
 class LocationSettings(BaseModel):
@@ -53,6 +78,11 @@ class BackupLocation(BaseModel):
     name: str
     location: LocationSettings
     created_at: str
+    is_encrypted: bool = Field(description="Whether new backups are encrypted.")
+    recipients: list[str] = Field(
+        description="Public keys for which new backups are encrypted. Only for administrators."
+    )
+    stored_keys: list[str] = Field(description="Public keys whose private keys are stored. Only for administrators.")
     used_by: list[int] = Field(description="Uids of the databases whose scheduled backups use it.")
 
 
@@ -92,6 +122,10 @@ class LocationRow(Protocol):
     def location(self) -> Mapping[str, Any]: ...
     @property
     def created_at(self) -> datetime: ...
+    @property
+    def recipients(self) -> Sequence[str]: ...
+    @property
+    def identities(self) -> Sequence[str] | None: ...
 
 
 def render(row: LocationRow, used_by: Sequence[int], *, settings: bool) -> dict[str, Any]:
@@ -101,6 +135,9 @@ def render(row: LocationRow, used_by: Sequence[int], *, settings: bool) -> dict[
         "name": row.name,
         "location": without_secrets(row.location) if settings else {"type": row.location["type"]},
         "created_at": iso(row.created_at),
+        "is_encrypted": bool(row.recipients),
+        "recipients": list(row.recipients) if settings else [],
+        "stored_keys": [recipient_of(each) for each in row.identities or ()] if settings else [],
         "used_by": list(used_by),
     }
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.domain.data.statuses import RestoreKind, RestoreMode, RestoreStatus, TransferKind
 from shardboard.schemas.data.backups import TRANSFER_STATUSES, TransferRow
+from shardboard.schemas.data.locations import PrivateKeys
 from shardboard.schemas.data.requests import DataRequest
 from shardboard.schemas.timestamps import iso
 
@@ -25,6 +26,12 @@ class RestoreRequest(DataRequest):
         default=[],
         max_length=MAX_PATTERNS,
         description="Glob patterns. Only matching keys are restored; empty: all keys.",
+    )
+
+    identities: PrivateKeys = Field(
+        default="",
+        description="Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one a line, if they are not stored. "
+        "Deleted when the restore ends.",
     )
 
 

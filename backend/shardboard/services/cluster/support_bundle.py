@@ -15,6 +15,7 @@ from shardboard.services.access.authorization import Principal
 from shardboard.state.alerting import events
 from shardboard.state.alerting.webhooks import Webhook
 from shardboard.state.cluster import cluster, nodes
+from shardboard.state.data import locations
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.locations import BackupLocation
 from shardboard.state.data.restores import Restore
@@ -43,6 +44,7 @@ async def secrets(session: AsyncSession) -> set[str]:
         # The URL of a webhook often is enough to post to it.
         *(text for hook in hooks for text in (hook.secret, hook.url)),
         *(secret for location in await _locations(session) for secret in secrets_in(location)),
+        *await _private_keys(session),
     }
 
 
@@ -53,6 +55,13 @@ async def _locations(session: AsyncSession) -> list[dict[str, Any]]:
     imports = (await session.execute(select(Restore.sources))).scalars()
     sources = (source["location"] for each in imports for source in each)
     return [location for location in (*named, *exports, *sources) if location]
+
+
+async def _private_keys(session: AsyncSession) -> list[str]:
+    """Return the private keys of locations and of running restores."""
+    imports = (await session.execute(select(Restore.sources))).scalars()
+    sent = [key for sources in imports for source in sources for key in source.get("identities") or ()]
+    return [*await locations.all_identities(session), *sent]
 
 
 async def metrics(session: AsyncSession, topic: str, bdb_uid: int | None, now: int) -> str:

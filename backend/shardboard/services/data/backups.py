@@ -1,5 +1,6 @@
 """Requesting and deleting backups and exports. The rows are the request; background loops carry it out."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,8 +37,12 @@ async def request_backup(
     trigger: BackupTrigger,
     originator: str,
     kind: BackupKind = BackupKind.BACKUP,
+    recipients: Sequence[str] = (),
 ) -> Backup:
-    """Queue a backup of a database that is idle and locked (`queue.load_idle_bdb`). Raises Conflict if it is busy."""
+    """Queue a backup of a database that is idle and locked (`queue.load_idle_bdb`). Raises Conflict if it is busy.
+
+    The files are encrypted for `recipients`, or for the public keys of a stored location.
+    """
     await queue.require_idle(session, [bdb], "busy")
     now = datetime.now(UTC)
     stored = location if isinstance(location, BackupLocation) else None
@@ -52,9 +57,10 @@ async def request_backup(
         kind=kind,
         trigger=trigger,
         status=BackupStatus.RUNNING,
+        recipients=list(stored.recipients if stored is not None else recipients),
         created_at=now,
         shards_count=bdb.shards_count,
-        slots=await _slots_by_pair(session, bdb),
+        slots=await slots_by_pair(session, bdb),
         bdb=_fields(bdb),
         originator=originator,
         action_uid="",
@@ -62,7 +68,16 @@ async def request_backup(
     session.add(row)
     await session.flush()
     row.path = folder_names.backup_folder(bdb.name, bdb.uid, row.uid, now)
-    noun = "Back up" if kind == BackupKind.BACKUP else "Export"
+    for earlier in await backups.list_failed(session, bdb.uid) if kind == BackupKind.BACKUP else ():
+        earlier.resumable_until, earlier.retry_at = now, None  # the clean-up loop deletes its files
+    enqueue(session, bdb, row, "started", originator)
+    await session.flush()
+    return row
+
+
+def enqueue(session: AsyncSession, bdb: Bdb, row: Backup, verb: str, originator: str) -> None:
+    """Queue the action that makes a backup, and record the event."""
+    noun = "Back up" if row.kind == BackupKind.BACKUP else "Export"
     action = queue.enqueue(
         session,
         ActionName.BACKUP_BDB,
@@ -75,16 +90,14 @@ async def request_backup(
     row.action_uid = bdb.action_uid = action.uid
     events.record(
         session,
-        f"{kind}_started",
-        f"{'A backup' if kind == BackupKind.BACKUP else 'An export'} of database {bdb.name} to {row.location_name} started.",
+        f"{row.kind}_started",
+        f"{'A backup' if row.kind == BackupKind.BACKUP else 'An export'} of database {bdb.name} to {row.location_name} {verb}.",
         source="bdb",
         originator=originator,
         bdb_uid=bdb.uid,
         action_uid=action.uid,
         details={"backup_uid": row.uid, "bdb_name": bdb.name},
     )
-    await session.flush()
-    return row
 
 
 async def delete(session: AsyncSession, uid: int, principal: Principal, *, keep_files: bool = False) -> Backup:
@@ -121,6 +134,7 @@ def mark_for_deletion(row: Backup, paths: list[str]) -> None:
     manifest = f"{row.path}/{folder_names.MANIFEST}"
     row.files_to_delete = [manifest, *(path for path in dict.fromkeys(paths) if path != manifest)]
     row.status, row.delete_error, row.delete_retry_at = BackupStatus.DELETING, "", None
+    row.resumable_until = row.retry_at = None
 
 
 async def get_backup(session: AsyncSession, uid: int) -> Backup:
@@ -130,7 +144,7 @@ async def get_backup(session: AsyncSession, uid: int) -> Backup:
     return row
 
 
-async def _slots_by_pair(session: AsyncSession, bdb: Bdb) -> dict[str, str]:
+async def slots_by_pair(session: AsyncSession, bdb: Bdb) -> dict[str, str]:
     """Return the slots of each pair. Outside of cluster mode, the only pair has all slots."""
     rows = await shards.list_for_bdb(session, bdb.uid)
     every_slot = slots.render(((0, slots.SLOTS - 1),))

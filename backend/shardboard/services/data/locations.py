@@ -13,7 +13,8 @@ from shardboard.domain.text import plural
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.schemas.data.locations import URL_FIELDS, without_password
 from shardboard.services.access.authorization import ADMINS, Principal
-from shardboard.services.data import location_urls
+from shardboard.services.data import backup_keys, location_urls
+from shardboard.services.data.backup_keys import KeyChanges
 from shardboard.state.alerting import events
 from shardboard.state.data import backups, locations
 from shardboard.state.data.locations import BackupLocation
@@ -23,11 +24,16 @@ from shardboard.state.databases.bdbs import Bdb
 _LOCATION: TypeAdapter[Location] = TypeAdapter(Location)
 
 
-async def create(session: AsyncSession, name: str, location: Location, principal: Principal) -> BackupLocation:
+async def create(
+    session: AsyncSession, name: str, location: Location, keys: KeyChanges, principal: Principal
+) -> BackupLocation:
     """Add a location."""
     check(location)
     await _require_free_name(session, name)
-    row = BackupLocation(name=name, location=location.model_dump(mode="json"), created_at=datetime.now(UTC))
+    row = BackupLocation(
+        name=name, location=location.model_dump(mode="json"), recipients=[], created_at=datetime.now(UTC)
+    )
+    backup_keys.apply(row, keys)
     session.add(row)
     await session.flush()
     _record(session, "backup_location_created", f"Backup location {name} was created.", principal)
@@ -35,7 +41,7 @@ async def create(session: AsyncSession, name: str, location: Location, principal
 
 
 async def update(
-    session: AsyncSession, uid: int, name: str | None, location: Location | None, principal: Principal
+    session: AsyncSession, uid: int, name: str | None, location: Location | None, keys: KeyChanges, principal: Principal
 ) -> BackupLocation:
     """Change a location. Secrets that the request does not contain keep their values."""
     row = await get_location(session, uid)
@@ -46,6 +52,7 @@ async def update(
         merged = with_stored_secrets(location.model_dump(mode="json"), row.location)
         check(parse(merged))
         row.location = merged
+    backup_keys.apply(row, keys)
     _record(session, "backup_location_updated", f"Backup location {row.name} was changed.", principal)
     return row
 

@@ -9,12 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.actions import queue
 from shardboard.actions.data_parameters import RestoreParameters
 from shardboard.domain.cluster.actions import ActionName
-from shardboard.domain.data import manifest as manifests
 from shardboard.domain.data.statuses import BackupStatus, RestoreKind, RestoreMode, RestoreStatus
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.text import plural
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
+from shardboard.services.data import backup_keys
 from shardboard.services.data.backups import get_backup
 from shardboard.services.data.locations import describe, require_own_credentials, source_of_import
 from shardboard.state.alerting import events
@@ -35,17 +35,19 @@ async def request_restore(
     mode: RestoreMode,
     key_patterns: Sequence[str],
     originator: str,
+    identities: str = "",
 ) -> Restore:
     """Queue the restore of a backup into a database that is idle and locked (`queue.load_idle_bdb`).
 
-    Raises NotAcceptable if the backup is not usable, or larger than the memory limit of the database.
+    `identities` are private keys, needed if the backup is encrypted and its key is not stored. Raises NotAcceptable if the backup
+    is not usable or cannot be decrypted, or is larger than the memory limit of the database.
     """
     backup = await get_backup(session, backup_uid)
-    stored = await backups.manifest(session, backup_uid)
-    if backup.status != BackupStatus.SUCCEEDED or stored is None:
+    keys = await backup_keys.identities_for(session, backup, identities)
+    manifest = await backup_keys.readable_manifest(session, backup, keys)
+    if backup.status != BackupStatus.SUCCEEDED or manifest is None:
         message = f"Backup {backup_uid} is {backup.status}. Choose a backup that has succeeded."
         raise NotAcceptable("backup_not_usable", message, field="backup_uid")
-    manifest = manifests.parse(stored)
     _check_memory(bdb, manifest.raw_bytes)
     files = [
         {"path": f"{backup.path}/{each.name}", "sha256": each.sha256, "slots": each.slots} for each in manifest.files
@@ -55,7 +57,9 @@ async def request_restore(
         bdb,
         RestoreKind.RESTORE,
         source=f"Backup {backup.uid} of {backup.bdb_name} in {backup.location_name}",
-        sources=[{"location_uid": backup.location_uid, "location": backup.location, "files": files}],
+        sources=[
+            {"location_uid": backup.location_uid, "location": backup.location, "files": files, "identities": keys}
+        ],
         mode=mode,
         key_patterns=key_patterns,
         originator=originator,
@@ -65,11 +69,11 @@ async def request_restore(
 
 
 async def request_import(
-    session: AsyncSession, bdb: Bdb, sources: Sequence[Mapping[str, Any]], principal: Principal
+    session: AsyncSession, bdb: Bdb, sources: Sequence[Mapping[str, Any]], principal: Principal, identities: str = ""
 ) -> Restore:
     """Queue an import of files, in the format of the Redis Enterprise REST API, into an idle and locked database.
 
-    All current keys are deleted first.
+    All current keys are deleted first. `identities` are private keys that decrypt encrypted files.
     """
     if not 0 < len(sources) <= MAX_SOURCES:
         message = f"dataset_import_sources must have between 1 and {MAX_SOURCES} sources."
@@ -77,6 +81,7 @@ async def request_import(
     parsed = [source_of_import(each) for each in sources]
     for location, _ in parsed:
         require_own_credentials(location, principal, is_read=True)
+    keys = backup_keys.parse_identities(identities)
     names = [f"{describe(location)} ({path})" for location, path in parsed]
     return await _request(
         session,
@@ -88,6 +93,7 @@ async def request_import(
                 "location_uid": None,
                 "location": location.model_dump(mode="json"),
                 "files": [{"path": path, "sha256": None, "slots": ""}],
+                "identities": keys,
             }
             for location, path in parsed
         ],

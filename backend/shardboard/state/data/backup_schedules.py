@@ -28,6 +28,10 @@ class BackupSchedule(Base):
     """Why a backup that is due has not been started yet; otherwise empty."""
 
 
+async def by_bdb(session: AsyncSession, bdb_uid: int) -> BackupSchedule | None:
+    return await session.get(BackupSchedule, bdb_uid)
+
+
 async def list_all(session: AsyncSession) -> Sequence[BackupSchedule]:
     """Return all schedules by the uid of the database."""
     return (await session.execute(select(BackupSchedule).order_by(BackupSchedule.bdb_uid))).scalars().all()

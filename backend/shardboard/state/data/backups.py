@@ -1,18 +1,17 @@
 """Backups and exports of databases, and their manifests."""
 
-import json
-import zlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, BigInteger, Index, LargeBinary, Text, delete, func, select
+from sqlalchemy import JSON, BigInteger, Index, Text, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.domain.data.statuses import BackupKind, BackupStatus
+from shardboard.state.data.packed_json import pack, unpack
 from shardboard.store.db import Base, UtcDateTime
-from shardboard.store.encrypted_columns import EncryptedJson
+from shardboard.store.encrypted_columns import EncryptedJson, EncryptedText
 
 
 class Backup(Base):
@@ -45,7 +44,19 @@ class Backup(Base):
     """Why it failed, as in `contract.transfers.ErrorCode`."""
     is_status_reset: Mapped[bool] = mapped_column(default=False)
     """Whether the fields of the database no longer show its result."""
+    recipients: Mapped[list[str]] = mapped_column(JSON, default=list, server_default="[]")
+    """Public keys for which its files are encrypted; empty: they are not encrypted."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    runs: Mapped[int] = mapped_column(default=1, server_default="1")
+    """How often it was started: once, and once for each time that it was resumed."""
+    retry_of: Mapped[int | None]
+    """Uid of the failed backup that it replaces, which could not be resumed."""
+    resumable_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Until then, it can be resumed if it has failed, and its complete files are kept."""
+    retry_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When it is resumed automatically."""
+    estimated_bytes: Mapped[dict[str, int] | None] = mapped_column(JSON(none_as_null=True))
+    """Expected size of each pair's file without compression; None: not estimated yet."""
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     """Size of its files; while it runs, of what has been written. The same for the next two."""
@@ -74,12 +85,13 @@ class Backup(Base):
 
 
 class BackupManifest(Base):
-    """The manifest of a backup, compressed, because it has up to 16,384 slots."""
+    """The manifest of a backup. Encrypted, because it contains names of keys."""
 
     __tablename__ = "backup_manifests"
 
     backup_uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    data: Mapped[bytes] = mapped_column(LargeBinary)
+    data: Mapped[str] = mapped_column(EncryptedText("backup_manifests.data"))
+    """Compressed, because it has up to 16,384 slots."""
 
 
 Index("ix_backups_status", Backup.status)
@@ -146,12 +158,18 @@ class FinishedBackup(NamedTuple):
 
 
 async def list_finished(session: AsyncSession, limit: int) -> dict[int, list[FinishedBackup]]:
-    """Return the newest successful and failed backups of each database, without exports, newest first, at most `limit` each."""
+    """Return the newest successful and failed backups of each database, newest first, at most `limit` each. Exports, and failed
+    backups that will be or were retried, are left out.
+    """
     number = func.row_number().over(partition_by=Backup.bdb_uid, order_by=Backup.uid.desc()).label("number")
-    statuses = (BackupStatus.SUCCEEDED, BackupStatus.FAILED)
-    numbered = (
-        select(Backup.uid, number).where(Backup.kind == BackupKind.BACKUP, Backup.status.in_(statuses)).subquery()
+    retried = select(Backup.retry_of).where(Backup.retry_of.is_not(None))
+    conditions = (
+        Backup.kind == BackupKind.BACKUP,
+        Backup.status.in_((BackupStatus.SUCCEEDED, BackupStatus.FAILED)),
+        Backup.retry_at.is_(None),
+        Backup.uid.not_in(retried),
     )
+    numbered = select(Backup.uid, number).where(*conditions).subquery()
     newest_uids = select(numbered.c.uid).where(numbered.c.number <= limit)
     columns = (getattr(Backup, name) for name in FinishedBackup._fields)
     query = select(*columns).where(Backup.uid.in_(newest_uids)).order_by(Backup.uid.desc())
@@ -174,6 +192,16 @@ async def previous(session: AsyncSession, backup: Backup) -> Backup | None:
 
 async def list_running(session: AsyncSession) -> Sequence[Backup]:
     return (await session.execute(select(Backup).where(Backup.status == BackupStatus.RUNNING))).scalars().all()
+
+
+async def list_failed(session: AsyncSession, bdb_uid: int | None = None) -> Sequence[Backup]:
+    """Return failed backups, of one or all databases, that can be resumed or will be retried."""
+    query = select(Backup).where(
+        Backup.status == BackupStatus.FAILED, or_(Backup.resumable_until.is_not(None), Backup.retry_at.is_not(None))
+    )
+    if bdb_uid is not None:
+        query = query.where(Backup.bdb_uid == bdb_uid)
+    return (await session.execute(query.order_by(Backup.uid))).scalars().all()
 
 
 async def list_with_files_to_delete(session: AsyncSession) -> Sequence[Backup]:
@@ -223,15 +251,13 @@ async def paths_in_location(session: AsyncSession, location_uid: int) -> set[str
 
 
 async def save_manifest(session: AsyncSession, backup_uid: int, manifest: dict[str, Any]) -> None:
-    text = json.dumps(manifest, separators=(",", ":"))
-    await session.merge(BackupManifest(backup_uid=backup_uid, data=zlib.compress(text.encode())))
+    await session.merge(BackupManifest(backup_uid=backup_uid, data=pack(manifest)))
 
 
 async def manifest(session: AsyncSession, backup_uid: int) -> dict[str, Any] | None:
     """Return the stored manifest of a backup."""
     row = await session.get(BackupManifest, backup_uid)
-    loaded: dict[str, Any] | None = json.loads(zlib.decompress(row.data)) if row is not None else None
-    return loaded
+    return unpack(row.data) if row is not None else None
 
 
 async def remove(session: AsyncSession, backup: Backup) -> None:

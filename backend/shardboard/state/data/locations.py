@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import JSON, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -23,12 +23,22 @@ class BackupLocation(Base):
     name: Mapped[str] = mapped_column(unique=True)
     location: Mapped[dict[str, Any]] = mapped_column(EncryptedJson("backup_locations.location"))
     """A `contract.locations.Location`. Encrypted, because it contains credentials."""
+    recipients: Mapped[list[str]] = mapped_column(JSON, default=list, server_default="[]")
+    """Public keys for which the files of its backups are encrypted; empty: they are not encrypted."""
+    identities: Mapped[list[str] | None] = mapped_column(EncryptedJson("backup_locations.identities"))
+    """Private keys for restores and verifications, also of earlier backups."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 async def list_all(session: AsyncSession) -> Sequence[BackupLocation]:
     """Return all locations by uid."""
     return (await session.execute(select(BackupLocation).order_by(BackupLocation.uid))).scalars().all()
+
+
+async def all_identities(session: AsyncSession) -> list[str]:
+    """Return the private keys of all locations."""
+    stored = (await session.execute(select(BackupLocation.identities).order_by(BackupLocation.uid))).scalars()
+    return list(dict.fromkeys(identity for identities in stored for identity in identities or ()))
 
 
 async def by_uid(session: AsyncSession, uid: int) -> BackupLocation | None:

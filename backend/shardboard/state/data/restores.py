@@ -31,7 +31,8 @@ class Restore(Base):
     source: Mapped[str]
     """Description of the source without secrets."""
     sources: Mapped[list[dict[str, Any]]] = mapped_column(EncryptedJson("restores.sources"))
-    """`[{"location_uid": int or None, "location": {…} or None, "files": [{"path", "sha256", "slots"}]}]`. Read in this order."""
+    """`[{"location_uid": int or None, "location": {…} or None, "files": [{"path", "sha256", "slots"}],
+    "identities": [private keys]}]`. Read in this order."""
     mode: Mapped[str]
     """A `RestoreMode`."""
     key_patterns: Mapped[list[str]] = mapped_column(JSON, default=list)

@@ -1,17 +1,17 @@
 """Transfers of backups and restores: one row for each process that a node was requested to start."""
 
-import json
-import zlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Index, LargeBinary, String, Text, delete, func, select
+from sqlalchemy import JSON, BigInteger, Index, String, Text, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, deferred, mapped_column
 
 from shardboard.domain.data.statuses import TransferKind, TransferStatus
+from shardboard.state.data.packed_json import pack, unpack
 from shardboard.store.db import Base, UtcDateTime
+from shardboard.store.encrypted_columns import EncryptedText
 
 DATA_KINDS = (TransferKind.SNAPSHOT, TransferKind.RESTORE)
 """Kinds that copy data of shards, whose number is limited."""
@@ -35,6 +35,8 @@ class Transfer(Base):
     """Replication pair of a snapshot."""
     shard_uids: Mapped[list[int]] = mapped_column(JSON, default=list)
     """The shard of a snapshot, or the primaries that receive keys."""
+    run: Mapped[int] = mapped_column(default=1, server_default="1")
+    """Run of the backup (`Backup.runs`)."""
     source: Mapped[int] = mapped_column(default=0)
     """Index of the source of a restore."""
     path: Mapped[str] = mapped_column(default="")
@@ -43,8 +45,8 @@ class Transfer(Base):
     """Whether its node has its files: from before the start request until they are removed."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    result_data: Mapped[bytes | None] = deferred(mapped_column("result", LargeBinary))
-    """Result, compressed; read with `results`."""
+    result_data: Mapped[str | None] = deferred(mapped_column("result", EncryptedText("transfers.result")))
+    """Result, compressed; read with `results`. Encrypted, because it contains names of keys."""
     bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     raw_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     keys: Mapped[int] = mapped_column(BigInteger, default=0)
@@ -86,14 +88,14 @@ async def running_by_node(session: AsyncSession) -> dict[int, int]:
 
 def set_result(row: Transfer, result: dict[str, Any]) -> None:
     row.status = TransferStatus.SUCCEEDED
-    row.result_data = zlib.compress(json.dumps(result, separators=(",", ":")).encode())
+    row.result_data = pack(result)
 
 
 async def results(session: AsyncSession, uids: Collection[str]) -> dict[str, dict[str, Any]]:
     """Return the results of transfers that have one, by uid."""
     query = select(Transfer.uid, Transfer.result_data).where(Transfer.uid.in_(uids), Transfer.result_data.is_not(None))
     rows = (await session.execute(query)).all()
-    return {uid: json.loads(zlib.decompress(packed)) for uid, packed in rows if packed is not None}
+    return {uid: unpack(packed) for uid, packed in rows if packed is not None}
 
 
 def clear_results(rows: Sequence[Transfer]) -> None:

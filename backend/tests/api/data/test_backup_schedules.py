@@ -131,6 +131,7 @@ async def test_schedules_are_listed_with_the_newest_restore_point(client: httpx.
             "schedule": "every 3600 s, offset 0 s",
             "next_at": "2026-11-30T13:00:00Z",
             "waiting_for": "",
+            "retry_at": None,
             "last_backup_at": "2026-11-30T11:20:00Z",
         }
     ]

@@ -1,6 +1,7 @@
 """Tests of manifests: what is written is read, and changed manifests are rejected."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from shardboard.domain.data import folder_names
 from shardboard.domain.data.analysis import merge_analyses
-from shardboard.domain.data.manifest import InvalidManifest, Manifest, ManifestFile, parse
+from shardboard.domain.data.manifest import InvalidManifest, Manifest, ManifestFile, parse, with_private_part
 
 MANIFEST = Manifest(
     backup_uid=7,
@@ -21,6 +22,7 @@ MANIFEST = Manifest(
     slots=[(0, 1, "f" * 16), (300, 2, "0" * 16)],
     types={"string": 3},
     functions=["lib"],
+    recipients=[],
 )
 
 
@@ -97,3 +99,30 @@ def test_analyses_are_merged() -> None:
     assert merged["prefixes"] == [{"prefix": "user", "keys": 2, "bytes": 20}]
     assert [each["key"] for each in merged["largest"]] == ["user:2", "user:1"]
     assert merge_analyses([{}]) == {}
+
+
+SEALED = "-----BEGIN AGE ENCRYPTED FILE-----\nAAAA\n-----END AGE ENCRYPTED FILE-----\n"
+ENCRYPTED = replace(MANIFEST, recipients=["age1" + "q" * 58])
+
+
+def test_the_file_of_an_encrypted_manifest_reveals_only_names_sizes_and_counts() -> None:
+    written = json.loads(json.dumps(ENCRYPTED.public_part(SEALED)))
+    assert written["bdb"] == {"name": "db"}
+    assert written.keys().isdisjoint({"slots", "types", "functions", "analysis"})
+    sealed = parse(written)
+    assert (sealed.sealed, sealed.recipients, sealed.files) == (SEALED, ENCRYPTED.recipients, MANIFEST.files)
+    assert parse(sealed.as_json()) == sealed, "the store keeps it until it is decrypted"
+    assert with_private_part(sealed, json.loads(json.dumps(ENCRYPTED.private_part()))) == ENCRYPTED
+
+
+def test_a_protected_part_cannot_replace_files() -> None:
+    sealed = parse(ENCRYPTED.public_part(SEALED))
+    assert with_private_part(sealed, {**ENCRYPTED.private_part(), "files": []}).files == MANIFEST.files
+    with pytest.raises(InvalidManifest):
+        with_private_part(sealed, [])
+
+
+@pytest.mark.parametrize("change", [{"recipients": ["text"]}, {"recipients": "age1"}, {"private": 5}])
+def test_changed_encryption_of_manifests_is_rejected(change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidManifest):
+        parse({**ENCRYPTED.public_part(SEALED), **change})

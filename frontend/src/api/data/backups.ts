@@ -42,5 +42,9 @@ export const schedulesQuery = queryOptions({
 export const verifyBackup = (uid: number) =>
   request<StartedVerification>('POST', `${PATH}/${uid}/actions/verify`);
 
+/** Continue a failed backup with the files that are missing. */
+export const resumeBackup = (uid: number) =>
+  request<StartedBackup>('POST', `${PATH}/${uid}/actions/resume`);
+
 /** Delete a backup with its files. */
 export const deleteBackup = (uid: number) => request<Backup>('DELETE', `${PATH}/${uid}`);

@@ -6,6 +6,8 @@ import type {
   FoundBackups,
   LocationChecks,
   LocationSettings,
+  LocationUpdate,
+  NewBackupKey,
   NewLocation,
 } from '../types';
 
@@ -19,10 +21,13 @@ export const locationsQuery = queryOptions({
 export const createLocation = (body: NewLocation) => request<BackupLocation>('POST', PATH, body);
 
 /** Change a location. Secrets that the request omits are kept. */
-export const changeLocation = (uid: number, body: NewLocation) =>
+export const changeLocation = (uid: number, body: LocationUpdate) =>
   request<BackupLocation>('PUT', `${PATH}/${uid}`, body);
 
 export const deleteLocation = (uid: number) => request<unknown>('DELETE', `${PATH}/${uid}`);
+
+/** Create a key pair for encrypted backups. It is not stored. */
+export const createBackupKey = () => request<NewBackupKey>('POST', `${PATH}/actions/create_key`);
 
 /** Write, read, list and delete a small file in a location that is not stored yet. */
 export const testNewLocation = (location: LocationSettings) =>

@@ -88,6 +88,12 @@ function NextBackup({ state }: { state: BackupScheduleState | undefined }) {
         Waiting
       </Status>
     );
+  if (state.retry_at)
+    return (
+      <Status tone="attention" title="The last backup failed and is retried">
+        Retry at <Stamp time={state.retry_at} />
+      </Status>
+    );
   return <Stamp time={state.next_at ?? undefined} />;
 }
 

@@ -2,6 +2,7 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import {
   IconDotsVertical,
+  IconPlayerPlay,
   IconPlayerStop,
   IconRestore,
   IconShieldCheck,
@@ -9,7 +10,7 @@ import {
 } from '@tabler/icons-react';
 import { ROLE_DENIED_TEXT } from '@/api/access/session';
 import { cancelAction } from '@/api/cluster/actions';
-import { backupsQuery, deleteBackup, verifyBackup } from '@/api/data/backups';
+import { backupsQuery, deleteBackup, resumeBackup, verifyBackup } from '@/api/data/backups';
 import type { Backup } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
 import { Ago } from '@/ui/Ago';
@@ -19,7 +20,7 @@ import { RestoreDialog } from '../restores/RestoreDialog';
 import { deleteDeniedReason, isRestorable } from './backupText';
 
 export interface BackupDialog {
-  name: 'restore' | 'verify' | 'cancel' | 'delete';
+  name: 'restore' | 'verify' | 'cancel' | 'resume' | 'delete';
   backup: Backup;
 }
 
@@ -65,6 +66,15 @@ export function BackupActions({ backup, may, onDialog }: ActionsProps) {
             onClick={() => onDialog({ name: 'cancel', backup })}
           >
             Cancel…
+          </Menu.Item>
+        )}
+        {backup.resumable_until && (
+          <Menu.Item
+            leftSection={<IconPlayerPlay size={15} />}
+            disabled={!may}
+            onClick={() => onDialog({ name: 'resume', backup })}
+          >
+            Resume…
           </Menu.Item>
         )}
         <Menu.Item
@@ -114,6 +124,18 @@ export function BackupDialogs({ dialog, onClose }: DialogsProps) {
         onClose={onClose}
       >
         The files that have been written so far are deleted. The database is not affected.
+      </SubmitDialog>
+    );
+  if (name === 'resume')
+    return (
+      <SubmitDialog
+        title={`Resume the backup of ${backup.bdb_name}?`}
+        action="Resume backup"
+        onConfirm={() => invalidateAfter(resumeBackup(backup.uid))}
+        onClose={onClose}
+      >
+        Complete files are kept, and the other shards are backed up now. The files then contain
+        moments that are further apart than those of a new backup.
       </SubmitDialog>
     );
   return (

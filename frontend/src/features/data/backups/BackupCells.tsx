@@ -1,4 +1,5 @@
 /** Duration and verification of backups, for tables and details. */
+import { IconLock } from '@tabler/icons-react';
 import type { Backup } from '@/api/types';
 import { Ago, useNow } from '@/ui/Ago';
 import { Dash } from '@/ui/Dash';
@@ -15,6 +16,16 @@ export function Duration({ of }: { of: Pick<Backup, 'created_at' | 'finished_at'
 
 function RunningDuration({ of }: { of: Pick<Backup, 'created_at' | 'finished_at'> }) {
   return <span className="num">{durationText(of, useNow())}</span>;
+}
+
+/** Lock that marks encrypted backups. */
+export function EncryptedMark({ backup }: { backup: Pick<Backup, 'is_encrypted'> }) {
+  if (!backup.is_encrypted) return null;
+  return (
+    <span role="img" aria-label="Encrypted" title="Encrypted">
+      <IconLock size={13} aria-hidden />
+    </span>
+  );
 }
 
 export function Verified({ backup }: { backup: Backup }) {

@@ -83,9 +83,16 @@ function factsOf(backup: Backup): Fact[] {
     ['Keys', formatExact('count', backup.keys)],
     ['Stored / raw', sizeText(backup)],
     ['Compression', compressionText(backup)],
+    ['Encrypted for', backup.recipients.join(', ') || 'Not encrypted'],
     ['Shards', backup.shards_count],
     ['Engine version', backup.engine_version],
     ['Verified', <Verified key="verified" backup={backup} />],
+    ['Runs', backup.runs > 1 ? backup.runs : undefined],
+    ['Retry', backup.retry_at && <Stamp key="retry" time={backup.retry_at} />],
+    [
+      'Can be resumed until',
+      backup.resumable_until && <Stamp key="resumable" time={backup.resumable_until} />,
+    ],
     ['Kept because', keptText(backup)],
     ...(backup.kept_until
       ? [['Kept until', <Stamp key="kept" time={backup.kept_until} />] satisfies Fact]

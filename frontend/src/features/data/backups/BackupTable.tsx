@@ -15,7 +15,7 @@ import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from '../data.module.css';
 import { BackupActions, type BackupDialog, BackupDialogs } from './BackupActions';
-import { Duration, Verified } from './BackupCells';
+import { Duration, EncryptedMark, Verified } from './BackupCells';
 import { BackupDetails } from './BackupDetails';
 import {
   type BackupFilter,
@@ -143,10 +143,13 @@ function columnsOf({ bdbs, may, onOpen, onDialog }: ColumnContext): Column<Backu
       header: 'Started',
       sort: ({ created_at }) => Date.parse(created_at),
       descendingFirst: true,
-      cell: ({ uid, created_at }) => (
-        <button type="button" className={classes.open} onClick={() => onOpen(uid)}>
-          <Ago time={created_at} />
-        </button>
+      cell: (backup) => (
+        <>
+          <button type="button" className={classes.open} onClick={() => onOpen(backup.uid)}>
+            <Ago time={backup.created_at} />
+          </button>{' '}
+          <EncryptedMark backup={backup} />
+        </>
       ),
     },
     {

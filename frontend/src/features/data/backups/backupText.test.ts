@@ -57,12 +57,12 @@ describe('the status of a backup', () => {
 
 describe('the status of a file', () => {
   it.each([
-    ['running', 42.7, 'Running, 42%'],
+    ['running', 42.7, 'Running, about 42%'],
     ['running', 0, 'Running'],
     ['succeeded', 100, 'Complete'],
     ['waiting', 0, 'Waiting'],
   ] as const)('%s, %d%% is %s', (status, progress, text) => {
-    expect(fileStatus({ status, progress }).text).toBe(text);
+    expect(fileStatus({ status, progress, is_estimate: status === 'running' }).text).toBe(text);
   });
 });
 

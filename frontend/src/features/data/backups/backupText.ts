@@ -107,13 +107,17 @@ const FILE_STATUSES: Record<BackupFile['status'], { tone: Tone; text: string }> 
   failed: { tone: 'broken', text: 'Failed' },
 };
 
-export function fileStatus({ status, progress }: Pick<BackupFile, 'status' | 'progress'>): {
+export function fileStatus({
+  status,
+  progress,
+  is_estimate,
+}: Pick<BackupFile, 'status' | 'progress' | 'is_estimate'>): {
   tone: Tone;
   text: string;
 } {
   const { tone, text } = FILE_STATUSES[status] ?? { tone: 'unknown', text: status };
-  // Without an earlier backup, the size and thus the progress are unknown.
-  const percent = status === 'running' && progress > 0 ? `, ${Math.floor(progress)}%` : '';
+  const isKnown = status === 'running' && progress > 0;
+  const percent = isKnown ? `, ${is_estimate ? 'about ' : ''}${Math.floor(progress)}%` : '';
   return { tone, text: text + percent };
 }
 

@@ -13,6 +13,8 @@ import type { BackupLocation } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
 import { FormDialog } from '@/ui/forms/FormDialog';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
+import { EncryptionFields } from './EncryptionFields';
+import { encryptionRequest, encryptionValues, NO_ENCRYPTION } from './encryptionForm';
 import { LocationFields } from './LocationFields';
 import { LocationTest } from './LocationTest';
 import {
@@ -38,12 +40,13 @@ interface LocationProps extends CloseProps {
 export function AddLocation({ onClose }: CloseProps) {
   const [name, setName] = useState('');
   const [values, setValues] = useState(EMPTY_LOCATION);
+  const [encryption, setEncryption] = useState(NO_ENCRYPTION);
   const invalidateAfter = useInvalidateAfter(locationsQuery);
   return (
     <FormDialog
       title="Add location"
       action="Add location"
-      request={locationRequest(name, values)}
+      request={combined(locationRequest(name, values), encryptionRequest(encryption))}
       onSubmit={(request) => invalidateAfter(createLocation(request))}
       onClose={onClose}
     >
@@ -61,6 +64,7 @@ export function AddLocation({ onClose }: CloseProps) {
       <Hint
         text={Object.keys(values.fields).length ? credentialsError(values, false) : undefined}
       />
+      <EncryptionFields values={encryption} onChange={setEncryption} />
       <LocationTest
         key={JSON.stringify(values)}
         disabled={!isComplete(values)}
@@ -73,18 +77,24 @@ export function AddLocation({ onClose }: CloseProps) {
 export function EditLocation({ location, onClose }: LocationProps) {
   const [name, setName] = useState(location.name);
   const [values, setValues] = useState(() => locationValues(location));
+  const [encryption, setEncryption] = useState(() => encryptionValues(location));
   const invalidateAfter = useInvalidateAfter(locationsQuery);
   const isKept = keepsSecrets(values, location);
   return (
     <FormDialog
       title={`Edit location ${location.name}`}
-      request={locationRequest(name, values, isKept)}
+      request={combined(locationRequest(name, values, isKept), encryptionRequest(encryption))}
       onSubmit={(request) => invalidateAfter(changeLocation(location.uid, request))}
       onClose={onClose}
     >
       <NameField value={name} onChange={setName} />
       <LocationFields values={values} onChange={setValues} keepsSecrets={isKept} />
       <Hint text={credentialsError(values, isKept)} />
+      <EncryptionFields
+        values={encryption}
+        onChange={setEncryption}
+        storedKeys={location.stored_keys}
+      />
     </FormDialog>
   );
 }
@@ -125,6 +135,10 @@ export function DeleteLocation({ location, onClose }: LocationProps) {
     </SubmitDialog>
   );
 }
+
+/** Return the request of both parts of the form; undefined while one is incomplete. */
+const combined = <A, B>(settings: A | undefined, encryption: B | undefined): (A & B) | undefined =>
+  settings && encryption && { ...settings, ...encryption };
 
 function NameField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
   return (

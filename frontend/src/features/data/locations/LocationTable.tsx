@@ -104,6 +104,13 @@ function columnsOf(
       cell: ({ location }) => typeLabel(location),
     },
     {
+      id: 'encrypted',
+      header: 'Encryption',
+      optional: true,
+      sort: ({ is_encrypted }) => Number(is_encrypted),
+      cell: ({ is_encrypted }) => (is_encrypted ? 'On' : 'Off'),
+    },
+    {
       id: 'place',
       header: 'Place',
       cell: ({ location }) => {

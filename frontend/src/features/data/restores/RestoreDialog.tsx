@@ -10,6 +10,7 @@ import { format } from '@/lib/format';
 import { formatDateTime } from '@/lib/time';
 import { ConfirmationField } from '@/ui/forms/ConfirmByTyping';
 import { FormDialog } from '@/ui/forms/FormDialog';
+import { PemField } from '@/ui/forms/PemField';
 import { type Form, useForm } from '@/ui/forms/useForm';
 import { useZone } from '@/ui/useZone';
 import { isRestorable, newestFirst } from '../backups/backupText';
@@ -32,6 +33,7 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
     target,
     mode: 'replace',
     patterns: '',
+    identities: '',
     confirmation: '',
   });
   const bdb = bdbs.find(({ uid }) => uid === form.values.target);
@@ -48,6 +50,13 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
       onClose={onClose}
     >
       <BackupField form={form} backups={backups} />
+      {chosen?.is_encrypted && (
+        <PemField
+          label="Private key"
+          description="This backup is encrypted. If empty, the private keys of the locations are used."
+          {...form.value('identities')}
+        />
+      )}
       <NativeSelect
         label="Into database"
         description="Its number of shards and its memory type can differ from those of the backup."

@@ -6,6 +6,7 @@ const VALUES: RestoreValues = {
   target: 1,
   mode: 'merge',
   patterns: '',
+  identities: '',
   confirmation: '',
 };
 
@@ -19,6 +20,14 @@ describe('the request for a restore', () => {
       backup_uid: 3,
       mode: 'merge',
       key_patterns: ['user:*', ' session:? '],
+    });
+  });
+
+  it('contains the private keys of an encrypted backup', () => {
+    expect(restoreRequest({ ...VALUES, identities: ' AGE-SECRET-KEY-1A \n' }, 'demo')).toEqual({
+      backup_uid: 3,
+      mode: 'merge',
+      identities: 'AGE-SECRET-KEY-1A',
     });
   });
 

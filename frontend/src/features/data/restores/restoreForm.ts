@@ -8,6 +8,8 @@ export interface RestoreValues {
   mode: Restore['mode'];
   /** Glob patterns, one per line. */
   patterns: string;
+  /** Private keys of an encrypted backup, if they are not stored. */
+  identities: string;
   /** Name of the target, entered to confirm that its keys are deleted. */
   confirmation: string;
 }
@@ -31,6 +33,7 @@ export function restoreRequest(
   return {
     backup_uid: values.backup,
     mode: values.mode,
+    ...(values.identities.trim() && { identities: values.identities.trim() }),
     ...(patterns.length && { key_patterns: patterns }),
   };
 }

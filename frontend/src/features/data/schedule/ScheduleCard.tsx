@@ -53,5 +53,8 @@ export function ScheduleCard({ bdb }: { bdb: Bdb }) {
 
 const nextFacts = (state: BackupScheduleState | undefined): Fact[] => [
   ['Next backup', state?.next_at && <Stamp key="next" time={state.next_at} />],
+  ...(state?.retry_at
+    ? [['Retry of the last backup', <Stamp key="retry" time={state.retry_at} />] satisfies Fact]
+    : []),
   ...(state?.waiting_for ? [['Waiting for', state.waiting_for] satisfies Fact] : []),
 ];

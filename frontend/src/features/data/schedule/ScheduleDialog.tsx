@@ -64,7 +64,10 @@ function TimeFields({ form, locations }: FieldsProps & { locations: readonly Bac
         error={locations.length ? errors.location : 'No location is configured yet'}
         data={[
           { value: '', label: '' },
-          ...locations.map(({ uid, name }) => ({ value: String(uid), label: name })),
+          ...locations.map(({ uid, name, is_encrypted }) => ({
+            value: String(uid),
+            label: is_encrypted ? `${name} (encrypted)` : name,
+          })),
         ]}
         {...form.text('location')}
       />
