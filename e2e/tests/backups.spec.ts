@@ -1,6 +1,6 @@
 /** Backups in the web UI: storage locations, a backup, its restore, an import, and the deletion of backups. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
 import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
@@ -162,7 +162,7 @@ test('files of another cluster are imported', { tag: '@slow' }, async ({ page, a
   const backup = async () => (await api.get(`/v1/backups/${backup_uid}`)).json();
   await expect.poll(async () => (await backup()).status).toBe('succeeded');
   const file = `${(await backup()).path}/0-16383.rdb.gz`;
-  expect(cli(bdb, 'FLUSHALL\nSET other 1')).toBe('OK\nOK');
+  expect(cli(bdb, 'FLUSHDB\nSET other 1')).toBe('OK\nOK');
 
   await page.goto(`/databases/${bdb.uid}/backups`);
   await page.getByRole('button', { name: 'Import…' }).click();
@@ -176,12 +176,33 @@ test('files of another cluster are imported', { tag: '@slow' }, async ({ page, a
   await dialog.getByLabel('Files').fill(file);
   await examineInAll(page, 'import-files');
   await next.click();
+  await expect(dialog.getByText('Import possible')).toBeVisible();
+  const files = dialog.getByRole('table', { name: 'Inspected files' });
+  await expect(files).toContainText('Valkey RDB');
+  await examineInAll(page, 'import-check');
+  await next.click();
   await dialog.getByLabel(`Type ${NAME} to confirm`).fill(NAME);
   await examineInAll(page, 'import-confirm');
   await dialog.getByRole('button', { name: 'Erase and import' }).click();
   const row = page.getByRole('table', { name: 'Restores and imports' }).getByRole('row').nth(1);
   await expect(row).toContainText(`${KEYS} keys restored`);
   expect(cli(bdb, 'DBSIZE')).toBe(String(KEYS));
+  await expect(page.getByRole('table', { name: 'Restores and imports' })).toContainText(
+    'Import possible',
+  );
+
+  // A file that is not an RDB file is rejected before keys are deleted.
+  writeFileSync(`${path}/notes.rdb`, 'no keys');
+  await page.getByRole('button', { name: 'Import…' }).click();
+  await dialog.getByLabel('Source').selectOption('Mount point');
+  await dialog.getByLabel('Path').fill(path);
+  await next.click();
+  await dialog.getByLabel('Files').fill('notes.rdb');
+  await next.click();
+  await expect(dialog.getByText('Import not possible')).toBeVisible();
+  await expect(next).toBeDisabled();
+  await examineInAll(page, 'import-not-possible');
+  await page.keyboard.press('Escape');
 });
 
 test('backups are scheduled, and a backup is verified', { tag: '@slow' }, async ({ page, api }) => {

@@ -81,7 +81,7 @@ class Restore(Message):
 
 
 class Inspect(Message):
-    """Reads files without restoring them. Result: `InspectResult`."""
+    """Reads files without restoring them. Result: `InspectResult`, summed over the files."""
 
     kind: Literal["inspect"] = "inspect"
     location: Location
@@ -227,6 +227,28 @@ class SnapshotResult(Reply):
     """Bytes by type and prefix, expiry times, largest keys."""
     replication_id: Name = ""
     replication_offset: Count = 0
+
+
+class InspectResult(SnapshotResult):
+    """Result of an inspection: also properties that decide which keys an import loses."""
+
+    family: Name = ""
+    """Engine that wrote the file: `redis` or `valkey`."""
+    engine_version: Name = ""
+    expired: Count = 0
+    """Keys that had expired when they were read."""
+    databases: dict[Name, Count] = Field(default={}, max_length=MAX_NAMES)
+    """Number of keys by logical database."""
+    modules: dict[Name, Count] = Field(default={}, max_length=MAX_NAMES)
+    """Number of values of modules by the name of their type, except those of the flash module."""
+    field_expiry: Count = 0
+    """Hashes with expiry times of fields."""
+    importing: Count = 0
+    """Keys of slots that the shard was importing. They are not contained in the other numbers."""
+    too_large: Count = 0
+    """Values that cannot be divided and are too large for a command."""
+    memory_bytes: Count = 0
+    """Estimated memory that the keys need in an engine."""
 
 
 class RestoreResult(Reply):

@@ -12,7 +12,7 @@ from shardboard.reconcilers.cluster.agent_certificates import AgentCertificatesL
 from shardboard.reconcilers.cluster.console_ca import ConsoleCaLoop
 from shardboard.reconcilers.cluster.peer_firewall import PeerFirewallLoop
 from shardboard.reconcilers.cluster.trust_distribution import TrustDistribution
-from shardboard.reconcilers.data import backups, restores
+from shardboard.reconcilers.data import backups, inspections, restores
 from shardboard.reconcilers.data.backup_retention import BackupRetentionLoop
 from shardboard.reconcilers.data.backup_schedules import BackupScheduleLoop
 from shardboard.reconcilers.data.cleanup import DataCleanupLoop
@@ -54,6 +54,7 @@ def steppers(
         **node_actions.steppers(store, agents),
         ActionName.BACKUP_BDB: backups.BackupBdb(store, agents),
         ActionName.RESTORE_BDB: restores.RestoreBdb(store, agents),
+        ActionName.INSPECT_FILES: inspections.InspectFiles(store, agents),
         ActionName.BENCHMARK: benchmark_runs.RunBenchmark(store, agents),
         ActionName.DRILL: drills.DrillStepper(store, agents),
         ActionName.FAILOVER: failover.Failover(store, agents, last_offset),

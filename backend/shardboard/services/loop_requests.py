@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.actions import queue
 from shardboard.contract.locations import Location
 from shardboard.domain.access.roles import ManagementRole
-from shardboard.domain.data.statuses import BackupTrigger, RestoreMode
+from shardboard.domain.data.statuses import BackupTrigger
 from shardboard.errors import NotAcceptable
 from shardboard.schemas.databases.bdb_requests import BdbCreate
 from shardboard.services.access.authorization import Principal
@@ -57,9 +57,7 @@ class LoopRequests:
 
     async def start_restore(self, session: AsyncSession, bdb: Bdb, backup: Backup, originator: str) -> Restore:
         locked = await queue.load_idle_bdb(session, bdb.uid)
-        return await restores.request_restore(
-            session, locked, backup.uid, mode=RestoreMode.REPLACE, key_patterns=(), originator=originator
-        )
+        return await restores.request_restore(session, locked, backup.uid, restores.Selection(), originator)
 
     async def delete_database(self, session: AsyncSession, bdb: Bdb) -> None:
         await bdbs.delete(session, bdb.uid, SYSTEM)

@@ -15,6 +15,7 @@ use crate::rdb::{Entry, Event, Ignore, Kind, Reader, crc64};
 use crate::slots::SlotSet;
 use crate::statistics::add_library;
 use cold::ColdValue;
+pub use cold::DATA_TYPE as FLASH_DATA_TYPE;
 use pieces::Pieces;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -28,7 +29,7 @@ use target::{Effect, Target, TargetResult};
 /// per megabyte.
 const MAX_PAYLOAD: usize = 4 * 1024 * 1024;
 /// Values that cannot be written by several commands: the engine's default limit of an argument.
-const MAX_INDIVISIBLE: usize = 512 * 1024 * 1024;
+pub const MAX_INDIVISIBLE: usize = 512 * 1024 * 1024;
 /// The version of the footer of values that all engines load: their types have not changed since.
 const COMMON_VERSION: u32 = 11;
 const NEWEST_COMMON_TYPE: u8 = 21;

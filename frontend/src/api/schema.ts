@@ -185,26 +185,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/backup_locations/actions/create_key": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Create backup key
-         * @description Create a key pair for encrypted backups, as `age-keygen` does. It is not stored. Required role: `admin`.
-         */
-        post: operations["create_backup_key_v1_backup_locations_actions_create_key_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/backup_locations/actions/test": {
         parameters: {
             query?: never;
@@ -364,28 +344,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/backups/{uid}/actions/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Resume backup
-         * @description Continue a failed backup: its complete files are kept, and the other shards are backed up.
-         *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
-         */
-        post: operations["resume_backup_v1_backups__uid__actions_resume_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/backups/{uid}/actions/verify": {
         parameters: {
             query?: never;
@@ -400,8 +358,7 @@ export interface paths {
          * @description Restore a backup into a temporary database, and compare the keys with the manifest.
          *
          *     The temporary database is named `drill-` and the uid of the backup, and has no open port. It needs as much memory as one
-         *     copy of the data, and is deleted afterwards. `verified` of the backup contains the result. Returns 409 while it is verified,
-         *     and 406 if it is encrypted and its private key is not stored.
+         *     copy of the data, and is deleted afterwards. `verified` of the backup contains the result. Returns 409 while it is verified.
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["verify_backup_v1_backups__uid__actions_verify_post"];
@@ -821,10 +778,11 @@ export interface paths {
         put?: never;
         /**
          * Import data
-         * @description Delete all keys of a database, then import RDB files into it. Files can be compressed with gzip or zstd, and
-         *     encrypted in the age format.
+         * @description Delete all keys of a database, then import RDB files into it. Files can be compressed with gzip or zstd.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     The files are inspected before keys are deleted, unless `inspection_uid` is an inspection of the same files. Returns 406 with
+         *     the code of the reason, such as `import_with_losses` or `file-larger-than-mem-limit`, if the inspection does not allow the
+         *     import. Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["import_bdb_v1_bdbs__uid__actions_import_post"];
         delete?: never;
@@ -849,6 +807,28 @@ export interface paths {
          */
         put: operations["reset_import_status_v1_bdbs__uid__actions_import_reset_status_put"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/actions/inspect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Inspect files
+         * @description Inspect RDB files before an import: contents, keys that cannot be imported, and memory. The database is not changed.
+         *
+         *     `GET /v1/restores/{uid}/report` returns the result. Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        post: operations["inspect_files_v1_bdbs__uid__actions_inspect_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3650,7 +3630,7 @@ export interface paths {
         };
         /**
          * List Restores
-         * @description Return restores and imports, newest first.
+         * @description Return restores, imports and inspections, newest first.
          */
         get: operations["list_restores_v1_restores_get"];
         put?: never;
@@ -3670,9 +3650,29 @@ export interface paths {
         };
         /**
          * Get Restore
-         * @description Return a restore or an import.
+         * @description Return a restore, an import or an inspection.
          */
         get: operations["get_restore_v1_restores__uid__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/restores/{uid}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Import Report
+         * @description Return the report of an inspection, or of an import, about its files. Returns 404 until all files were inspected.
+         */
+        get: operations["get_import_report_v1_restores__uid__report_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -5045,8 +5045,6 @@ export interface components {
             files: components["schemas"]["BackupFile"][];
             /** Finished At */
             finished_at: string | null;
-            /** Is Encrypted */
-            is_encrypted: boolean;
             /**
              * Kept Because
              * @description Why it is kept, separated by commas: rules of `backup_retention` of the database, `newest`, `manual`, `unfinished`, `failed`, `future` (it is dated in the future), or `no_rules`.
@@ -5088,26 +5086,6 @@ export interface components {
              * @description Size without compression.
              */
             raw_bytes: number;
-            /**
-             * Recipients
-             * @description Public keys for which its files are encrypted.
-             */
-            recipients: string[];
-            /**
-             * Resumable Until
-             * @description Until then, a failed backup can be resumed; otherwise null.
-             */
-            resumable_until: string | null;
-            /**
-             * Retry At
-             * @description When a failed scheduled backup is retried automatically; otherwise null.
-             */
-            retry_at: string | null;
-            /**
-             * Runs
-             * @description How often it was started: more than once if it was resumed or retried.
-             */
-            runs: number;
             /**
              * Shards Count
              * @description Number of primaries.
@@ -5174,11 +5152,6 @@ export interface components {
             error: string;
             /** First Slot */
             first_slot: number;
-            /**
-             * Is Estimate
-             * @description Whether `progress` is estimated, from the previous backup or else from the used memory, while it is written.
-             */
-            is_estimate: boolean;
             /** Keys */
             keys: number;
             /** Last Slot */
@@ -5187,7 +5160,7 @@ export interface components {
             node_uid: number | null;
             /**
              * Progress
-             * @description 0-100
+             * @description 0-100; estimated from the previous backup while it is written.
              */
             progress: number;
             /** Raw Bytes */
@@ -5210,24 +5183,9 @@ export interface components {
         BackupLocation: {
             /** Created At */
             created_at: string;
-            /**
-             * Is Encrypted
-             * @description Whether new backups are encrypted.
-             */
-            is_encrypted: boolean;
             location: components["schemas"]["LocationSettings"];
             /** Name */
             name: string;
-            /**
-             * Recipients
-             * @description Public keys for which new backups are encrypted. Only for administrators.
-             */
-            recipients: string[];
-            /**
-             * Stored Keys
-             * @description Public keys whose private keys are stored. Only for administrators.
-             */
-            stored_keys: string[];
             /** Uid */
             uid: number;
             /**
@@ -5343,11 +5301,6 @@ export interface components {
              * @description Next due time.
              */
             next_at: string | null;
-            /**
-             * Retry At
-             * @description When the last backup, which failed, is retried; otherwise null.
-             */
-            retry_at: string | null;
             /**
              * Schedule
              * @description Interval, or cron expression with its time zone, as text.
@@ -7128,12 +7081,6 @@ export interface components {
             export_location: {
                 [key: string]: unknown;
             };
-            /**
-             * Recipients
-             * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted.
-             * @default []
-             */
-            recipients?: string[];
         };
         /** FailoverReply */
         FailoverReply: {
@@ -7169,6 +7116,18 @@ export interface components {
              * @description Path of the field, such as `tags.0.kye`; empty if there are more fields than listed.
              */
             field: string;
+            /** Message */
+            message: string;
+        };
+        /**
+         * Finding
+         * @description A reason for losses, or why an import is not possible.
+         */
+        Finding: {
+            /** Code */
+            code: string;
+            /** Keys */
+            keys: number;
             /** Message */
             message: string;
         };
@@ -7435,8 +7394,53 @@ export interface components {
              */
             slots: components["schemas"]["HotSlotRow"][];
         };
+        /**
+         * ImportReport
+         * @description Expected result of an import of files.
+         */
+        ImportReport: {
+            /** Expired */
+            expired: number;
+            /** Files */
+            files: components["schemas"]["InspectedFile"][];
+            /**
+             * Forecast
+             * @enum {string}
+             */
+            forecast: "possible" | "losses" | "impossible";
+            /** Keys */
+            keys: number;
+            /** Losses */
+            losses: components["schemas"]["Finding"][];
+            /**
+             * Lost Keys
+             * @description Number of keys that cannot be imported.
+             */
+            lost_keys: number;
+            /**
+             * Memory Limit
+             * @description Bytes that one copy of the keys can use; 0: no limit.
+             */
+            memory_limit: number;
+            /**
+             * Needed Bytes
+             * @description Estimated memory of one copy of the keys.
+             */
+            needed_bytes: number;
+            /**
+             * Problems
+             * @description Why the import is not possible.
+             */
+            problems: components["schemas"]["Finding"][];
+        };
         /** ImportRequest */
         ImportRequest: {
+            /**
+             * Accept Losses
+             * @description Import although the inspection found keys that cannot be imported. Without `inspection_uid`, such keys are always skipped and counted.
+             * @default false
+             */
+            accept_losses?: boolean;
             /**
              * Dataset Import Sources
              * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. Empty: those of the field of the database.
@@ -7458,11 +7462,13 @@ export interface components {
              */
             email_notification?: boolean;
             /**
-             * Identities
-             * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one a line. Deleted when the import ends.
-             * @default
+             * Force
+             * @description Import although the keys need more memory than the database has. Only if its eviction policy is one of `allkeys-…`.
+             * @default false
              */
-            identities?: string;
+            force?: boolean;
+            /** Inspection Uid */
+            inspection_uid?: number;
         };
         /**
          * Incident
@@ -7769,6 +7775,98 @@ export interface components {
              * @description Uid of the event that started the incident.
              */
             uid: number;
+        };
+        /** InspectRequest */
+        InspectRequest: {
+            /**
+             * Dataset Import Sources
+             * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. Empty: those of the field of the database.
+             * @default []
+             * @example [
+             *       {
+             *         "path": "/srv/exports/dump.rdb",
+             *         "type": "mount_point"
+             *       }
+             *     ]
+             */
+            dataset_import_sources?: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
+         * InspectedFile
+         * @description A file, as it was when it was inspected.
+         */
+        InspectedFile: {
+            /** Bytes */
+            bytes: number;
+            /**
+             * Databases
+             * @description Number of keys by logical database.
+             */
+            databases: {
+                [key: string]: number;
+            };
+            /**
+             * Error
+             * @description Why it cannot be read; otherwise empty.
+             */
+            error: string;
+            /** Error Code */
+            error_code: string;
+            /**
+             * Expired
+             * @description Keys that had expired. They are not imported.
+             */
+            expired: number;
+            /**
+             * Expires
+             * @description Keys with an expiry time.
+             */
+            expires: number;
+            /**
+             * Forecast
+             * @enum {string}
+             */
+            forecast: "possible" | "losses" | "impossible";
+            /**
+             * Format
+             * @example Redis RDB 12 (7.4.1)
+             */
+            format: string;
+            /**
+             * Functions
+             * @description Names of function libraries.
+             */
+            functions: string[];
+            /** Keys */
+            keys: number;
+            /** Losses */
+            losses: components["schemas"]["Finding"][];
+            /**
+             * Needed Bytes
+             * @description Estimated memory of its keys.
+             */
+            needed_bytes: number;
+            /** Path */
+            path: string;
+            /**
+             * Raw Bytes
+             * @description Without compression.
+             */
+            raw_bytes: number;
+            /**
+             * Slots
+             * @description Number of hash slots with keys.
+             */
+            slots: number;
+            /**
+             * Types
+             * @description Number of keys by type.
+             */
+            types: {
+                [key: string]: number;
+            };
         };
         /**
          * Interval
@@ -8125,27 +8223,10 @@ export interface components {
          * @description Omitted fields keep their values. Secrets that `location` does not contain keep their values if its type is the same.
          */
         LocationUpdate: {
-            /**
-             * Delete Identities
-             * @description Public keys whose stored private keys are deleted.
-             * @default []
-             */
-            delete_identities?: string[];
-            /**
-             * Identities
-             * @description Private keys, one a line, that are added.
-             * @default
-             */
-            identities?: string;
             /** Location */
             location?: (components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"]) | null;
             /** Name */
             name?: string | null;
-            /**
-             * Recipients
-             * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted. Existing backups are not changed.
-             */
-            recipients?: string[] | null;
         };
         /** LoginForm */
         LoginForm: {
@@ -8463,22 +8544,6 @@ export interface components {
             /** Name */
             name: string;
         };
-        /**
-         * NewBackupKey
-         * @description A key pair in the age format.
-         */
-        NewBackupKey: {
-            /**
-             * Identity
-             * @description Private key. It is not stored: save it in a safe place.
-             */
-            identity: string;
-            /**
-             * Recipient
-             * @description Public key.
-             */
-            recipient: string;
-        };
         /** NewCaRequest */
         NewCaRequest: {
             /**
@@ -8582,12 +8647,6 @@ export interface components {
          * @description A location that databases can use for their backups.
          */
         NewLocation: {
-            /**
-             * Identities
-             * @description Private keys (`AGE-SECRET-KEY-1…`), one a line, for restores and verifications. Never returned.
-             * @default
-             */
-            identities?: string;
             /** Location */
             location: components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"];
             /**
@@ -8595,12 +8654,6 @@ export interface components {
              * @description Unique name, 1-120 characters.
              */
             name: string;
-            /**
-             * Recipients
-             * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted.
-             * @default []
-             */
-            recipients?: string[];
         };
         /** NewMapping */
         NewMapping: {
@@ -9750,7 +9803,7 @@ export interface components {
         };
         /**
          * Restore
-         * @description A restore of a backup, or an import of files.
+         * @description A restore of a backup, an import of files, or an inspection of files before an import.
          */
         Restore: {
             /** Action Uid */
@@ -9790,13 +9843,19 @@ export interface components {
             expired: number;
             /** Finished At */
             finished_at: string | null;
+            /**
+             * Forecast
+             * @description Result of the inspection of the files of an import; empty if there was none.
+             * @enum {string}
+             */
+            forecast: "" | "possible" | "losses" | "impossible";
             /** Key Patterns */
             key_patterns: string[];
             /**
              * Kind
              * @enum {string}
              */
-            kind: "restore" | "import";
+            kind: "restore" | "import" | "inspection";
             /**
              * Mismatched Slots
              * @description Number of slots whose restored keys differ from the manifest; null if they were not compared.
@@ -9829,6 +9888,11 @@ export interface components {
              */
             skipped: number;
             /**
+             * Slots
+             * @description Selected hash slots; empty: all.
+             */
+            slots: string;
+            /**
              * Source
              * @description Description of the source.
              */
@@ -9837,7 +9901,7 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "running" | "succeeded" | "failed" | "cancelled";
+            status: "running" | "succeeded" | "succeeded_with_losses" | "failed" | "cancelled";
             /** Uid */
             uid: number;
             /**
@@ -9877,11 +9941,11 @@ export interface components {
             /** Backup Uid */
             backup_uid: number;
             /**
-             * Identities
-             * @description Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one a line, if they are not stored. Deleted when the restore ends.
-             * @default
+             * Force
+             * @description Restore although the keys need more memory than the database has. Only if its eviction policy is one of `allkeys-…`.
+             * @default false
              */
-            identities?: string;
+            force?: boolean;
             /**
              * Key Patterns
              * @description Glob patterns. Only matching keys are restored; empty: all keys.
@@ -9895,6 +9959,13 @@ export interface components {
              * @enum {string}
              */
             mode?: "replace" | "merge";
+            /**
+             * Slots
+             * @description Ranges of hash slots. Only their keys are restored; empty: all slots.
+             * @default
+             * @example 0-5460,6000
+             */
+            slots?: string;
         };
         /**
          * Result
@@ -12292,89 +12363,6 @@ export interface operations {
             };
         };
     };
-    create_backup_key_v1_backup_locations_actions_create_key_post: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["NewBackupKey"];
-                };
-            };
-            /** @description Invalid JSON, or a value of the wrong type */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description Missing or invalid credentials */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The role does not allow the request */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The value of the header Idempotency-Key was used for another request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The value of the header x-api-version is not supported */
-            505: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     check_new_backup_location_v1_backup_locations_actions_test_post: {
         parameters: {
             query?: {
@@ -13349,124 +13337,6 @@ export interface operations {
             };
             /** @description The object does not exist */
             404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request conflicts with the current state, for example because another action is running */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The body is too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The value of the header Idempotency-Key was used for another request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The value of the header x-api-version is not supported */
-            505: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    resume_backup_v1_backups__uid__actions_resume_post: {
-        parameters: {
-            query?: {
-                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
-                dry_run?: string | null;
-            };
-            header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
-                "Idempotency-Key"?: string | null;
-            };
-            path: {
-                uid: number;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["StartedBackup"];
-                };
-            };
-            /** @description Invalid JSON, or a value of the wrong type */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description Missing or invalid credentials */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The role does not allow the request */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The object does not exist */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request is well-formed but not valid */
-            406: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16083,6 +15953,121 @@ export interface operations {
             };
             /** @description The request conflicts with the current state, for example because another action is running */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    inspect_files_v1_bdbs__uid__actions_inspect_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["InspectRequest"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedRestore"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -31437,6 +31422,100 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Restore"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_import_report_v1_restores__uid__report_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportReport"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */

@@ -13,9 +13,10 @@ from shardboard.api.http.lookups import get_bdb_or_404
 from shardboard.api.http.parameters import Uid
 from shardboard.domain.data.statuses import BackupKind, BackupTrigger
 from shardboard.schemas.data.backups import StartedBackup
-from shardboard.schemas.data.exports import ExportRequest, ImportRequest
+from shardboard.schemas.data.exports import ExportRequest, ImportRequest, InspectRequest
 from shardboard.schemas.data.restores import StartedRestore
-from shardboard.services.data import backup_keys, backups, locations, restores
+from shardboard.services.data import backup_keys, backups, imports, locations, restores
+from shardboard.state.cluster import cluster as clusters
 
 router = ApiRouter(prefix="/v1/bdbs", tags=["backups"])
 
@@ -58,17 +59,36 @@ async def import_bdb(
     """Delete all keys of a database, then import RDB files into it. Files can be compressed with gzip or zstd, and
     encrypted in the age format.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    The files are inspected before keys are deleted, unless `inspection_uid` is an inspection of the same files. Returns 406 with
+    the code of the reason, such as `import_with_losses` or `file-larger-than-mem-limit`, if the inspection does not allow the
+    import. Required role: `admin`, `cluster_member` or `db_member`.
     """
+    body = body or ImportRequest(inspection_uid=None)
     bdb = await queue.load_idle_bdb(session, uid)
-    sources = body.dataset_import_sources if body is not None else None
-    row = await restores.request_import(
-        session,
-        bdb,
-        sources or bdb.config.get("dataset_import_sources", []),
-        editor,
-        body.identities if body is not None else "",
-    )
+    sources = body.dataset_import_sources or bdb.config.get("dataset_import_sources", [])
+    consent = imports.Consent(body.inspection_uid, accept_losses=body.accept_losses, force=body.force)
+    row = await imports.request_import(session, bdb, sources, editor, consent, identities=body.identities)
+    return JSONResponse({"action_uid": row.action_uid, "restore_uid": row.uid})
+
+
+@router.post(
+    "/{uid}/actions/inspect",
+    summary="Inspect files",
+    response_model=StartedRestore,
+    responses=error_responses(404, 406),
+)
+async def inspect_files(
+    editor: BdbEditor, session: WriteSession, uid: Uid, body: InspectRequest | None = None
+) -> JSONResponse:
+    """Inspect RDB files before an import: contents, keys that cannot be imported, and memory. The database is not changed.
+
+    `GET /v1/restores/{uid}/report` returns the result. Required role: `admin`, `cluster_member` or `db_member`.
+    """
+    await clusters.load_for_update(session)
+    bdb = await get_bdb_or_404(session, uid)
+    body = body or InspectRequest()
+    sources = body.dataset_import_sources or bdb.config.get("dataset_import_sources", [])
+    row = await imports.request_inspection(session, bdb, sources, editor, identities=body.identities)
     return JSONResponse({"action_uid": row.action_uid, "restore_uid": row.uid})
 
 

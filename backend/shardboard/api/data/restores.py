@@ -14,6 +14,7 @@ from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
 from shardboard.domain.data.statuses import RestoreMode
 from shardboard.schemas.data import restores as schema
+from shardboard.services.data import imports
 from shardboard.services.data import restores as service
 from shardboard.state.cluster import actions
 from shardboard.state.data import restores, transfers
@@ -30,15 +31,21 @@ async def list_restores(
     limit: Limit = MAX_PAGE,
     offset: Offset = 0,
 ) -> JSONResponse:
-    """Return restores and imports, newest first."""
+    """Return restores, imports and inspections, newest first."""
     rows = await restores.page(session, bdb_uids=visible_bdbs(viewer, bdb_uid), limit=limit, offset=offset)
     return JSONResponse(await render_restores(session, rows))
 
 
 @router.get("/restores/{uid}", response_model=schema.Restore, responses=error_responses(404))
 async def get_restore(_viewer: RestoreViewer, session: ReadSession, uid: Uid) -> JSONResponse:
-    """Return a restore or an import."""
+    """Return a restore, an import or an inspection."""
     return JSONResponse((await render_restores(session, [await service.get_restore(session, uid)]))[0])
+
+
+@router.get("/restores/{uid}/report", response_model=schema.ImportReport, responses=error_responses(404))
+async def get_import_report(_viewer: RestoreViewer, session: ReadSession, uid: Uid) -> JSONResponse:
+    """Return the report of an inspection, or of an import, about its files. Returns 404 until all files were inspected."""
+    return JSONResponse(await imports.get_report(session, uid))
 
 
 @router.post(
@@ -59,9 +66,8 @@ async def restore_bdb(editor: BdbEditor, session: WriteSession, uid: Uid, body: 
         session,
         bdb,
         body.backup_uid,
-        mode=RestoreMode(body.mode),
-        key_patterns=body.key_patterns,
-        originator=editor.username,
+        service.Selection(RestoreMode(body.mode), body.key_patterns, body.slots, force=body.force),
+        editor.username,
         identities=body.identities,
     )
     return JSONResponse({"action_uid": row.action_uid, "restore_uid": row.uid})

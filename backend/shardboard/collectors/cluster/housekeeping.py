@@ -1,5 +1,5 @@
-"""Deletes data that is older than the policy keeps, in small batches: events, outages, finished actions, lines of the audit log,
-and replies to requests with an idempotency key."""
+"""Deletes data that is older than the policy keeps, in small batches: events, outages, finished actions and restores, lines of the
+audit log, and replies to requests with an idempotency key."""
 
 import asyncio
 import logging
@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.state.access import audit
 from shardboard.state.alerting import events
 from shardboard.state.cluster import actions, cluster, idempotent_replies
+from shardboard.state.data import restores
 from shardboard.state.failures import outages
 from shardboard.store.db import Store
 
@@ -57,6 +58,7 @@ class Housekeeping:
             if policy.actions_keep_days:
                 cutoff = now - timedelta(days=policy.actions_keep_days)
                 deleted.append(await actions.delete_before(session, cutoff, BATCH_ROWS))
+                deleted.append(await restores.delete_before(session, cutoff, BATCH_ROWS))
             deleted.append(
                 await idempotent_replies.delete_before(session, now - idempotent_replies.LIFETIME, BATCH_ROWS)
             )
@@ -64,7 +66,7 @@ class Housekeeping:
                 deleted.append(await self._delete_audit(session, now - timedelta(days=policy.audit_keep_days)))
         if any(deleted):
             log.info(
-                "housekeeping: deleted %s old events, outages, actions, audit log lines and stored replies",
+                "housekeeping: deleted %s old events, outages, actions, restores, audit log lines and stored replies",
                 sum(deleted),
             )
         return max(deleted) >= BATCH_ROWS

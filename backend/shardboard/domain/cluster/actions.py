@@ -14,6 +14,8 @@ class ActionName(StrEnum):
     """Also exports."""
     RESTORE_BDB = "SMRestoreBDB"
     """Also imports."""
+    INSPECT_FILES = "SMInspectFiles"
+    """Reads files before an import."""
     VERIFY_BACKUP = "SMVerifyBackup"
     """Restores a backup into a temporary database."""
     UPGRADE_BDB = "SMUpgradeBDB"

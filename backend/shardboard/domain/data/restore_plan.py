@@ -11,6 +11,9 @@ from shardboard.domain.placement.slots import Ranges
 
 RETRY_SECONDS = 5.0
 """Pause before keys are written to a primary again after a failure: a failover may be in progress."""
+MAX_UNAVAILABLE = 60
+"""Attempts for each primary that failed only because it was unavailable: it may be restarting, which takes minutes if it loads its
+keys from disk."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class RestoreAttempt:
     error: str = ""
     ended_ago: float = 0.0
     """Seconds since its end."""
+    was_unavailable: bool = False
+    """Whether it failed because a primary was unavailable."""
 
 
 @dataclass(frozen=True)
@@ -67,34 +72,39 @@ def next_restores(
         missing = [each for each in primaries if each.shard_uid not in done]
         if not missing:
             continue
-        failures = Counter(
-            uid
-            for each in of_source
-            if each.status in (TransferStatus.FAILED, TransferStatus.ABANDONED)
-            for uid in each.shard_uids
-        )
-        for primary in missing:
-            if failures[primary.shard_uid] >= MAX_ATTEMPTS:
-                last = next(each.error for each in reversed(of_source) if primary.shard_uid in each.shard_uids)
-                return RestorePlan(failed=f"Writing to redis:{primary.shard_uid} failed {MAX_ATTEMPTS} times. {last}")
+        if failed := next(filter(None, (_failure(each.shard_uid, of_source) for each in missing)), ""):
+            return RestorePlan(failed=failed)
         pausing = {
             uid
             for each in of_source
             if each.status == TransferStatus.FAILED and each.ended_ago < RETRY_SECONDS
             for uid in each.shard_uids
         }
+        # Separately, so that a primary that stays unavailable does not delay others on its node.
+        separate = {uid for each in of_source if each.was_unavailable for uid in each.shard_uids}
         waiting = sorted(
-            (each for each in missing if each.shard_uid not in running | pausing),
-            key=lambda each: (each.node_uid, each.shard_uid),
+            (each.node_uid, each.shard_uid if each.shard_uid in separate else 0, each.shard_uid)
+            for each in missing
+            if each.shard_uid not in running | pausing
         )
         started: Counter[int] = Counter()
         chosen = []
-        for node_uid, group in groupby(waiting, key=lambda each: each.node_uid):
+        for (node_uid, _), group in groupby(waiting, key=lambda each: each[:2]):
             if limits.free(node_uid, started):
                 started[node_uid] += 1
-                chosen.append(NodeTransfer(node_uid, tuple(each.shard_uid for each in group)))
+                chosen.append(NodeTransfer(node_uid, tuple(shard_uid for *_, shard_uid in group)))
         return RestorePlan(source=source, start=chosen)
     return RestorePlan(done=True)
+
+
+def _failure(shard_uid: int, attempts: Sequence[RestoreAttempt]) -> str:
+    """Return why no other attempt to write to a primary is made; empty if one is made."""
+    ended = (TransferStatus.FAILED, TransferStatus.ABANDONED)
+    failed = [each for each in attempts if shard_uid in each.shard_uids and each.status in ended]
+    unavailable = sum(each.was_unavailable for each in failed)
+    if unavailable < MAX_UNAVAILABLE and len(failed) - unavailable < MAX_ATTEMPTS:
+        return ""
+    return f"Writing to redis:{shard_uid} failed {len(failed)} times. {failed[-1].error}"
 
 
 def overlaps(some: Ranges, others: Ranges) -> bool:

@@ -15,6 +15,7 @@ _BACKUP: Mapping[str, str] = {
 _IMPORT: Mapping[str, str] = {
     RestoreStatus.RUNNING: "importing",
     RestoreStatus.SUCCEEDED: "succeeded",
+    RestoreStatus.SUCCEEDED_WITH_LOSSES: "succeeded",
     RestoreStatus.FAILED: "failed",
     RestoreStatus.CANCELLED: "failed",
 }

@@ -27,6 +27,8 @@ class RestoreKind(StrEnum):
     """From a backup of this cluster, which has a manifest."""
     IMPORT = "import"
     """From files of any origin."""
+    INSPECTION = "inspection"
+    """Only reads files, and reports what an import of them would do. Writes nothing."""
 
 
 class RestoreMode(StrEnum):
@@ -38,8 +40,23 @@ class RestoreMode(StrEnum):
 class RestoreStatus(StrEnum):
     RUNNING = "running"
     SUCCEEDED = "succeeded"
+    SUCCEEDED_WITH_LOSSES = "succeeded_with_losses"
+    """Some keys were not restored, or differ from the backup."""
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+SUCCESSES = frozenset({RestoreStatus.SUCCEEDED, RestoreStatus.SUCCEEDED_WITH_LOSSES})
+"""Statuses of restores that wrote all keys that the engine can load."""
+
+
+class Forecast(StrEnum):
+    """Expected result of an import."""
+
+    POSSIBLE = "possible"
+    LOSSES = "losses"
+    """Some keys cannot be imported."""
+    IMPOSSIBLE = "impossible"
 
 
 class TransferKind(StrEnum):
@@ -48,6 +65,7 @@ class TransferKind(StrEnum):
     SNAPSHOT = "snapshot"
     RESTORE = "restore"
     CHECK_FILES = "check_files"
+    INSPECT = "inspect"
     WRITE_FILE = "write_file"
     DELETE_FILES = "delete_files"
     CHECK_LOCATION = "check_location"

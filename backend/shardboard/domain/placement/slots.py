@@ -77,6 +77,11 @@ def subtract(ranges: Ranges, taken: Ranges) -> Ranges:
     return tuple(remaining)
 
 
+def intersect(ranges: Ranges, others: Ranges) -> Ranges:
+    """Return the slots that are in both."""
+    return subtract(ranges, subtract(((0, SLOTS - 1),), others))
+
+
 def head(ranges: Ranges, count: int) -> Ranges:
     """Return the first `count` slots, or all if there are fewer."""
     first_ranges = []

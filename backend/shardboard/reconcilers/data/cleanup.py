@@ -12,12 +12,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.contract.transfers import DeleteFiles
 from shardboard.domain.cluster.actions import OPEN_STATUSES
 from shardboard.domain.data.statuses import BackupStatus, TransferKind, TransferStatus
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.driver.interfaces import Agents
 from shardboard.kit.bus import Bus
-from shardboard.reconcilers.data import backup_context, backup_failures, restore_context
+from shardboard.reconcilers.data import backup_context, backup_failures, restore_context, restore_end
 from shardboard.reconcilers.data import backups as backup_steps
-from shardboard.reconcilers.data import restores as restore_steps
 from shardboard.reconcilers.data.locations import location_of
+from shardboard.reconcilers.data.restore_context import RestoreContext
 from shardboard.reconcilers.data.transfers import TransferPoller, abandon, apply, new_row
 from shardboard.state.cluster import actions, nodes
 from shardboard.state.cluster import cluster as clusters
@@ -27,6 +28,7 @@ from shardboard.state.data import backups, restores, transfers
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.restores import Restore
 from shardboard.state.data.transfers import Transfer
+from shardboard.state.databases import bdbs
 from shardboard.store.db import Store
 
 IDLE_SECONDS, BUSY_SECONDS = 5.0, 0.5
@@ -67,6 +69,7 @@ class DataCleanupLoop:
         if expired:
             await self._release_expired()
         await self._remove_ended(stored, machines)
+        await self._unlock_databases()
         for backup in deletions:
             await self._delete_files(backup.uid, machines)
         return any(each.finished_at is None and each.kind == TransferKind.DELETE_FILES for each in stored) or any(
@@ -82,7 +85,18 @@ class DataCleanupLoop:
                 if isinstance(row, Backup):
                     backup_steps.close(session, action, await backup_context.load_context(session, row), reason)
                 else:
-                    restore_steps.close(session, action, await restore_context.load_context(session, row), reason)
+                    restore_end.close(session, action, await restore_context.load_context(session, row), reason)
+
+    async def _unlock_databases(self) -> None:
+        """Unlock the databases of restores that have ended, when no process can write to them any longer."""
+        async with self._store.read() as session:
+            locked = await _locked_by_ended(session)
+        if not any(not context.is_blocked for context in locked):
+            return
+        async with self._store.begin() as session:
+            await clusters.load_for_update(session)
+            for context in await _locked_by_ended(session):
+                restore_end.unlock(context)
 
     async def _release_expired(self) -> None:
         """Make the files of failed backups that can no longer be resumed be deleted."""
@@ -202,6 +216,13 @@ async def _expired(session: AsyncSession) -> list[Backup]:
     now = datetime.now(UTC)
     failed = await backups.list_failed(session)
     return [each for each in failed if each.resumable_until is not None and each.resumable_until <= now]
+
+
+async def _locked_by_ended(session: AsyncSession) -> list[RestoreContext]:
+    """Return the contexts of ended restores whose databases are still locked."""
+    uids = await bdbs.with_status(session, BdbStatus.IMPORT_PENDING)
+    rows = (await restores.newest(session, uids)).values() if uids else ()
+    return [await restore_context.load_context(session, row) for row in rows if row.finished_at is not None]
 
 
 async def _without_action(session: AsyncSession) -> list[tuple[Backup | Restore, Action]]:

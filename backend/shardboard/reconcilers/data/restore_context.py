@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.contract.transfers import RestoreFile
 from shardboard.domain.data import restore_plan
-from shardboard.domain.data.statuses import TransferKind
+from shardboard.domain.data.statuses import RestoreMode, TransferKind, TransferStatus
 from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.placement import slots
 from shardboard.domain.placement.shard_role import ShardRole
@@ -46,8 +46,27 @@ class RestoreContext:
         return [each for each in self.transfers if each.kind == TransferKind.RESTORE]
 
     @property
+    def inspections(self) -> list[Transfer]:
+        return [each for each in self.transfers if each.kind == TransferKind.INSPECT]
+
+    @property
     def running(self) -> list[Transfer]:
         return [each for each in self.writes if each.finished_at is None]
+
+    @property
+    def has_changed_keys(self) -> bool:
+        """Whether keys may have been deleted or written."""
+        return self.row.erased_at is not None or bool(self.writes)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether a process on a node may still write to a primary."""
+        may_run = (TransferStatus.RUNNING, TransferStatus.ABANDONED)
+        is_primary = {row.uid for row in self.primaries}
+        return any(
+            each.is_stored_on_node and each.status in may_run and is_primary & set(each.shard_uids)
+            for each in self.writes
+        )
 
     @property
     def primaries(self) -> list[Shard]:
@@ -67,8 +86,19 @@ class RestoreContext:
         keys: list[str] = self.row.sources[source].get("identities") or []
         return keys
 
+    @property
+    def unerased(self) -> list[Shard]:
+        """Primaries that may have keys from before a restore that replaces all keys."""
+        if self.row.mode != RestoreMode.REPLACE:
+            return []
+        if self.writes and not self.row.erased_shards:  # an earlier release deleted the keys
+            return []
+        return [row for row in self.primaries if row.uid not in self.row.erased_shards]
+
     def slots_of(self, shard: Shard) -> slots.Ranges:
-        return slots.parse(shard.slots) if self.bdb is not None and self.bdb.sharding else EVERY_SLOT
+        """Return the selected slots of a shard."""
+        owned = slots.parse(shard.slots) if self.bdb is not None and self.bdb.sharding else EVERY_SLOT
+        return slots.intersect(owned, slots.parse(self.row.slots)) if self.row.slots else owned
 
     def files(self, source: int, targets: Sequence[Shard]) -> list[RestoreFile]:
         """Return the files of a source that can contain keys of these primaries."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from shardboard.contract.transfers import RestoreResult, SnapshotResult
+from shardboard.contract.transfers import InspectResult, RestoreResult, SnapshotResult
 from shardboard.domain.data.statuses import TransferKind, TransferStatus
 from shardboard.driver.interfaces import Agents, StartTransfer, TransferState
 from shardboard.errors import AgentRefused, AgentUnreachable
@@ -30,7 +30,11 @@ NO_PROGRESS = f"The transfer made no progress for {STALLED_SECONDS / 60:.0f} min
 Request = Callable[[Transfer], Any]
 """Returns the contract's message of a transfer, or None if it is no longer possible."""
 
-_RESULTS: Mapping[str, type[BaseModel]] = {TransferKind.SNAPSHOT: SnapshotResult, TransferKind.RESTORE: RestoreResult}
+_RESULTS: Mapping[str, type[BaseModel]] = {
+    TransferKind.SNAPSHOT: SnapshotResult,
+    TransferKind.RESTORE: RestoreResult,
+    TransferKind.INSPECT: InspectResult,
+}
 
 
 @dataclass

@@ -14,7 +14,7 @@ from shardboard.actions.parameters import write
 from shardboard.actions.verifications import VerificationParameters, record_result
 from shardboard.domain.cluster.actions import step_status
 from shardboard.domain.data import manifest as manifests
-from shardboard.domain.data.statuses import RestoreStatus
+from shardboard.domain.data.statuses import SUCCESSES, RestoreStatus
 from shardboard.domain.data.verification import RestoredData, Verdict, judge
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.driver import valkey_cluster
@@ -58,7 +58,7 @@ class VerifyBackup:
         if restore.status == RestoreStatus.RUNNING:
             share = restore.restored / restore.expected_keys if restore.expected_keys else 0.0
             return _running(RESTORE, 10 + 85 * min(1.0, share))
-        if restore.status != RestoreStatus.SUCCEEDED:
+        if restore.status not in SUCCESSES:
             return Outcome(failed=f"The backup could not be restored. {restore.detail}".strip())
         return await self._compare(parameters.bdb_uid, restore)
 

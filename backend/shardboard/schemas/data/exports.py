@@ -6,7 +6,7 @@ from pydantic import Field
 
 from shardboard.kit.age_keys import MAX_KEYS
 from shardboard.schemas.data.locations import RECIPIENTS, PrivateKeys, PublicKey
-from shardboard.schemas.data.requests import DataRequest
+from shardboard.schemas.data.requests import DataRequest, OptionalUid
 
 
 class ExportRequest(DataRequest):
@@ -18,7 +18,7 @@ class ExportRequest(DataRequest):
     email_notification: bool = Field(default=False, description="Ignored; add a webhook for notifications.")
 
 
-class ImportRequest(DataRequest):
+class InspectRequest(DataRequest):
     dataset_import_sources: list[dict[str, Any]] = Field(
         default=[],
         description="Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. Empty: those of "
@@ -27,6 +27,20 @@ class ImportRequest(DataRequest):
     )
     identities: PrivateKeys = Field(
         default="",
-        description="Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one a line. Deleted when the import ends.",
+        description="Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one a line. Deleted at the end of the action.",
+    )
+
+
+class ImportRequest(InspectRequest):
+    inspection_uid: OptionalUid
+    accept_losses: bool = Field(
+        default=False,
+        description="Import although the inspection found keys that cannot be imported. Without `inspection_uid`, such keys are "
+        "always skipped and counted.",
+    )
+    force: bool = Field(
+        default=False,
+        description="Import although the keys need more memory than the database has. Only if its eviction policy "
+        "is one of `allkeys-…`.",
     )
     email_notification: bool = Field(default=False, description="Ignored; add a webhook for notifications.")

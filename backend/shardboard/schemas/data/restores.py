@@ -6,13 +6,15 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.domain.data.statuses import RestoreKind, RestoreMode, RestoreStatus, TransferKind
+from shardboard.domain.data.statuses import Forecast, RestoreKind, RestoreMode, RestoreStatus, TransferKind
 from shardboard.schemas.data.backups import TRANSFER_STATUSES, TransferRow
 from shardboard.schemas.data.locations import PrivateKeys
 from shardboard.schemas.data.requests import DataRequest
 from shardboard.schemas.timestamps import iso
 
 MAX_PATTERNS = 100
+MAX_SLOT_CHARACTERS = 100_000
+"""Enough for all slots, one by one."""
 KeyPattern = Annotated[str, Field(min_length=1, max_length=1_024)]
 
 
@@ -27,11 +29,22 @@ class RestoreRequest(DataRequest):
         max_length=MAX_PATTERNS,
         description="Glob patterns. Only matching keys are restored; empty: all keys.",
     )
-
     identities: PrivateKeys = Field(
         default="",
         description="Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one a line, if they are not stored. "
         "Deleted when the restore ends.",
+    )
+    slots: str = Field(
+        default="",
+        max_length=MAX_SLOT_CHARACTERS,
+        pattern=r"^(\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*)?$",
+        description="Ranges of hash slots. Only their keys are restored; empty: all slots.",
+        examples=["0-5460,6000"],
+    )
+    force: bool = Field(
+        default=False,
+        description="Restore although the keys need more memory than the database has. Only if its eviction policy "
+        "is one of `allkeys-…`.",
     )
 
 
@@ -50,8 +63,51 @@ class RestoreProgress(BaseModel):
     error: str
 
 
+class Finding(BaseModel):
+    """A reason for losses, or why an import is not possible."""
+
+    code: str
+    message: str
+    keys: int
+
+
+class InspectedFile(BaseModel):
+    """A file, as it was when it was inspected."""
+
+    path: str
+    forecast: str = Field(json_schema_extra={"enum": list(Forecast)})
+    error: str = Field(description="Why it cannot be read; otherwise empty.")
+    error_code: str
+    format: str = Field(examples=["Redis RDB 12 (7.4.1)"])
+    bytes: int
+    raw_bytes: int = Field(description="Without compression.")
+    needed_bytes: int = Field(description="Estimated memory of its keys.")
+    keys: int
+    types: dict[str, int] = Field(description="Number of keys by type.")
+    expires: int = Field(description="Keys with an expiry time.")
+    expired: int = Field(description="Keys that had expired. They are not imported.")
+    databases: dict[str, int] = Field(description="Number of keys by logical database.")
+    functions: list[str] = Field(description="Names of function libraries.")
+    slots: int = Field(description="Number of hash slots with keys.")
+    losses: list[Finding]
+
+
+class ImportReport(BaseModel):
+    """Expected result of an import of files."""
+
+    forecast: str = Field(json_schema_extra={"enum": list(Forecast)})
+    keys: int
+    expired: int
+    lost_keys: int = Field(description="Number of keys that cannot be imported.")
+    needed_bytes: int = Field(description="Estimated memory of one copy of the keys.")
+    memory_limit: int = Field(description="Bytes that one copy of the keys can use; 0: no limit.")
+    losses: list[Finding]
+    problems: list[Finding] = Field(description="Why the import is not possible.")
+    files: list[InspectedFile]
+
+
 class Restore(BaseModel):
-    """A restore of a backup, or an import of files."""
+    """A restore of a backup, an import of files, or an inspection of files before an import."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -63,6 +119,11 @@ class Restore(BaseModel):
     source: str = Field(description="Description of the source.")
     mode: str = Field(json_schema_extra={"enum": list(RestoreMode)})
     key_patterns: list[str]
+    slots: str = Field(description="Selected hash slots; empty: all.")
+    forecast: str = Field(
+        json_schema_extra={"enum": ["", *Forecast]},
+        description="Result of the inspection of the files of an import; empty if there was none.",
+    )
     status: str = Field(json_schema_extra={"enum": list(RestoreStatus)})
     detail: str = Field(description="Message, for example why it failed; otherwise empty.")
     progress: float = Field(description="0-100")
@@ -101,6 +162,10 @@ class RestoreRow(Protocol):
     def mode(self) -> str: ...
     @property
     def key_patterns(self) -> list[str]: ...
+    @property
+    def slots(self) -> str: ...
+    @property
+    def forecast(self) -> str: ...
     @property
     def status(self) -> str: ...
     @property
@@ -144,6 +209,8 @@ def render(row: RestoreRow, transfers: Sequence[TransferRow], progress: float) -
         "source": row.source,
         "mode": row.mode,
         "key_patterns": row.key_patterns,
+        "slots": row.slots,
+        "forecast": row.forecast,
         "status": row.status,
         "detail": row.detail,
         "progress": progress,
@@ -167,7 +234,7 @@ def render(row: RestoreRow, transfers: Sequence[TransferRow], progress: float) -
                 "error": each.error,
             }
             for each in transfers
-            if each.kind == TransferKind.RESTORE
+            if each.kind == (TransferKind.INSPECT if row.kind == RestoreKind.INSPECTION else TransferKind.RESTORE)
         ],
         "action_uid": row.action_uid,
         "originator": row.originator,

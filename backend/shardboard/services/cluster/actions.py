@@ -12,7 +12,7 @@ from shardboard.state.alerting import events
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
-from shardboard.state.data import backups
+from shardboard.state.data import backups, restores
 
 
 async def list_visible(session: AsyncSession, principal: Principal) -> Sequence[Action]:
@@ -24,7 +24,7 @@ async def list_visible(session: AsyncSession, principal: Principal) -> Sequence[
     visible = [each for kind, uids in uids_by_kind.items() for each in await actions.list_recent(session, kind, uids)]
     others = [
         each
-        for kind in ("node", "backup")
+        for kind in ("node", "backup", "restore")
         for each in await actions.list_recent(session, kind)
         if await is_visible_to(session, each, principal)
     ]
@@ -44,6 +44,9 @@ async def affected_databases(session: AsyncSession, action: Action) -> frozenset
     if action.object_type == "backup":
         backup = await backups.by_uid(session, action.object_uid)
         return frozenset({backup.bdb_uid} if backup is not None else ())
+    if action.object_type == "restore":
+        restore = await restores.by_uid(session, action.object_uid)
+        return frozenset({restore.bdb_uid} if restore is not None else ())
     if action.object_type == "bdb":
         return frozenset({action.object_uid})
     return frozenset(move.bdb for move in action.moves)

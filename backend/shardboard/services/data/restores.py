@@ -1,6 +1,7 @@
-"""Requesting restores of backups and imports of files. The rows are the request; background loops carry it out."""
+"""Requesting restores. The rows are the request; background loops carry it out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,14 +10,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.actions import queue
 from shardboard.actions.data_parameters import RestoreParameters
 from shardboard.domain.cluster.actions import ActionName
+from shardboard.domain.data import import_report
+from shardboard.domain.data import manifest as manifests
+from shardboard.domain.data.import_report import ImportTarget
 from shardboard.domain.data.statuses import BackupStatus, RestoreKind, RestoreMode, RestoreStatus
 from shardboard.domain.databases.bdb_status import BdbStatus
-from shardboard.domain.text import plural
+from shardboard.domain.placement import slots
 from shardboard.errors import Conflict, NotAcceptable, NotFound
-from shardboard.services.access.authorization import Principal
 from shardboard.services.data import backup_keys
 from shardboard.services.data.backups import get_backup
-from shardboard.services.data.locations import describe, require_own_credentials, source_of_import
 from shardboard.state.alerting import events
 from shardboard.state.data import backups, restores
 from shardboard.state.data.backups import Backup
@@ -24,17 +26,28 @@ from shardboard.state.data.restores import Restore
 from shardboard.state.databases.bdbs import Bdb
 
 DEADLINE = timedelta(days=2)
-MAX_SOURCES = 512
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The keys of a backup that are restored."""
+
+    mode: RestoreMode = RestoreMode.REPLACE
+    key_patterns: Sequence[str] = ()
+    """Glob patterns; empty: all keys."""
+    slots: str = ""
+    """In the format of `slots.render`; empty: all."""
+    force: bool = False
+    """Whether the keys may be larger than the memory limit, if the database evicts keys."""
 
 
 async def request_restore(
     session: AsyncSession,
     bdb: Bdb,
     backup_uid: int,
-    *,
-    mode: RestoreMode,
-    key_patterns: Sequence[str],
+    selection: Selection,
     originator: str,
+    *,
     identities: str = "",
 ) -> Restore:
     """Queue the restore of a backup into a database that is idle and locked (`queue.load_idle_bdb`).
@@ -43,63 +56,34 @@ async def request_restore(
     is not usable or cannot be decrypted, or is larger than the memory limit of the database.
     """
     backup = await get_backup(session, backup_uid)
-    keys = await backup_keys.identities_for(session, backup, identities)
-    manifest = await backup_keys.readable_manifest(session, backup, keys)
+    private_keys = await backup_keys.identities_for(session, backup, identities)
+    manifest = await backup_keys.readable_manifest(session, backup, private_keys)
     if backup.status != BackupStatus.SUCCEEDED or manifest is None:
         message = f"Backup {backup_uid} is {backup.status}. Choose a backup that has succeeded."
         raise NotAcceptable("backup_not_usable", message, field="backup_uid")
-    _check_memory(bdb, manifest.raw_bytes)
+    keys = _selected_keys(manifest, _parse_slots(selection.slots))
+    if not selection.key_patterns:  # how many keys match is only known at the end
+        check_memory(bdb, manifest.raw_bytes * keys // max(1, manifest.keys), force=selection.force)
     files = [
         {"path": f"{backup.path}/{each.name}", "sha256": each.sha256, "slots": each.slots} for each in manifest.files
     ]
-    return await _request(
+    return await queue_restore(
         session,
         bdb,
         RestoreKind.RESTORE,
         source=f"Backup {backup.uid} of {backup.bdb_name} in {backup.location_name}",
         sources=[
-            {"location_uid": backup.location_uid, "location": backup.location, "files": files, "identities": keys}
+            {
+                "location_uid": backup.location_uid,
+                "location": backup.location,
+                "files": files,
+                "identities": private_keys,
+            }
         ],
-        mode=mode,
-        key_patterns=key_patterns,
+        selection=selection,
         originator=originator,
         backup_uid=backup.uid,
-        expected_keys=manifest.keys,
-    )
-
-
-async def request_import(
-    session: AsyncSession, bdb: Bdb, sources: Sequence[Mapping[str, Any]], principal: Principal, identities: str = ""
-) -> Restore:
-    """Queue an import of files, in the format of the Redis Enterprise REST API, into an idle and locked database.
-
-    All current keys are deleted first. `identities` are private keys that decrypt encrypted files.
-    """
-    if not 0 < len(sources) <= MAX_SOURCES:
-        message = f"dataset_import_sources must have between 1 and {MAX_SOURCES} sources."
-        raise NotAcceptable("invalid_import_source", message, field="dataset_import_sources")
-    parsed = [source_of_import(each) for each in sources]
-    for location, _ in parsed:
-        require_own_credentials(location, principal, is_read=True)
-    keys = backup_keys.parse_identities(identities)
-    names = [f"{describe(location)} ({path})" for location, path in parsed]
-    return await _request(
-        session,
-        bdb,
-        RestoreKind.IMPORT,
-        source=names[0] if len(names) == 1 else f"{names[0]} and {plural(len(names) - 1, 'other file')}",
-        sources=[
-            {
-                "location_uid": None,
-                "location": location.model_dump(mode="json"),
-                "files": [{"path": path, "sha256": None, "slots": ""}],
-                "identities": keys,
-            }
-            for location, path in parsed
-        ],
-        mode=RestoreMode.REPLACE,
-        key_patterns=(),
-        originator=principal.username,
+        expected_keys=keys,
     )
 
 
@@ -128,46 +112,69 @@ async def reset_status(session: AsyncSession, bdb: Bdb, kind: str) -> None:
     row.is_status_reset = True
 
 
-def _check_memory(bdb: Bdb, raw_bytes: int) -> None:
-    """Check that the data fits. Keys need more memory in the engine than in a file, so this finds only clear cases."""
-    limit = bdb.memory_size // bdb.copies
-    if limit and raw_bytes > limit:
-        message = (
-            f"The backup has {raw_bytes} bytes without compression, but the memory limit of {bdb.name} allows {limit} bytes of "
-            "data. Increase memory_size, or restore into a larger database."
-        )
-        raise NotAcceptable("file-larger-than-mem-limit", message, field="memory_size")
+def _parse_slots(text: str) -> slots.Ranges:
+    """Return the ranges of a request. Raises NotAcceptable."""
+    ranges = slots.parse(text)
+    if any(not 0 <= first <= last < slots.SLOTS for first, last in ranges):
+        message = f"slots must contain ranges between 0 and {slots.SLOTS - 1}, such as 0-5460,6000."
+        raise NotAcceptable("invalid_slots", message, field="slots")
+    return slots.joined(ranges)
 
 
-async def _request(
+def _selected_keys(manifest: manifests.Manifest, ranges: slots.Ranges) -> int:
+    if not ranges:
+        return manifest.keys
+    selected = set(slots.each(ranges))
+    return sum(keys for slot, keys, _ in manifest.slots if slot in selected)
+
+
+def check_memory(bdb: Bdb, size: int, *, force: bool, subject: str = "The keys need at least") -> None:
+    """Check that the data fits. Keys of a backup need more memory than their size in its files, so this finds only clear cases."""
+    target = ImportTarget(
+        bdb.name, bdb.memory_size // bdb.copies, import_report.is_evicting(bdb.config["eviction_policy"])
+    )
+    if problem := import_report.memory_problem(size, target, subject, may_exceed_memory=force):
+        raise NotAcceptable(import_report.TOO_LARGE, problem, field="memory_size")
+
+
+def new_row(
+    bdb: Bdb, kind: RestoreKind, source: str, sources: list[dict[str, Any]], selection: Selection, originator: str
+) -> Restore:
+    return Restore(
+        bdb_uid=bdb.uid,
+        bdb_name=bdb.name,
+        kind=kind,
+        source=source,
+        sources=sources,
+        mode=selection.mode,
+        key_patterns=list(selection.key_patterns),
+        slots=slots.render(_parse_slots(selection.slots)),
+        exceeds_memory=selection.force,
+        status=RestoreStatus.RUNNING,
+        created_at=datetime.now(UTC),
+        originator=originator,
+        action_uid="",
+    )
+
+
+async def queue_restore(
     session: AsyncSession,
     bdb: Bdb,
     kind: RestoreKind,
     *,
     source: str,
     sources: list[dict[str, Any]],
-    mode: RestoreMode,
-    key_patterns: Sequence[str],
+    selection: Selection,
     originator: str,
     backup_uid: int | None = None,
     expected_keys: int | None = None,
+    inspection: dict[str, Any] | None = None,
 ) -> Restore:
     await queue.require_idle(session, [bdb], "busy")
-    row = Restore(
-        bdb_uid=bdb.uid,
-        bdb_name=bdb.name,
-        kind=kind,
-        backup_uid=backup_uid,
-        source=source,
-        sources=sources,
-        mode=mode,
-        key_patterns=list(key_patterns),
-        status=RestoreStatus.RUNNING,
-        created_at=datetime.now(UTC),
-        expected_keys=expected_keys,
-        originator=originator,
-        action_uid="",
-    )
+    row = new_row(bdb, kind, source, sources, selection, originator)
+    row.backup_uid, row.expected_keys = backup_uid, expected_keys
+    if inspection is not None:
+        row.forecast, row.report, row.expected_keys = inspection["forecast"], inspection, inspection["keys"]
     session.add(row)
     await session.flush()
     verb = "Restore" if kind == RestoreKind.RESTORE else "Import into"
@@ -182,13 +189,14 @@ async def _request(
     )
     row.action_uid = bdb.action_uid = action.uid
     bdb.status, bdb.status_detail = BdbStatus.IMPORT_PENDING, ""
-    effect = "All its keys are deleted first." if mode == RestoreMode.REPLACE else "Its other keys are kept."
+    is_replacing = selection.mode == RestoreMode.REPLACE
+    effect = "All its keys are deleted first." if is_replacing else "Its other keys are kept."
     events.record(
         session,
         "import_started",
         f"{'A restore' if kind == RestoreKind.RESTORE else 'An import'} into database {bdb.name} started: {source}. {effect}",
         source="bdb",
-        severity="WARNING" if mode == RestoreMode.REPLACE else "INFO",
+        severity="WARNING" if is_replacing else "INFO",
         originator=originator,
         bdb_uid=bdb.uid,
         action_uid=action.uid,

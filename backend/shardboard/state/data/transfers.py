@@ -13,8 +13,8 @@ from shardboard.state.data.packed_json import pack, unpack
 from shardboard.store.db import Base, UtcDateTime
 from shardboard.store.encrypted_columns import EncryptedText
 
-DATA_KINDS = (TransferKind.SNAPSHOT, TransferKind.RESTORE)
-"""Kinds that copy data of shards, whose number is limited."""
+DATA_KINDS = (TransferKind.SNAPSHOT, TransferKind.RESTORE, TransferKind.INSPECT)
+"""Kinds that copy or read data, whose number is limited."""
 
 
 class Transfer(Base):

@@ -12,6 +12,7 @@ from shardboard.contract import ShardCommand
 from shardboard.contract.locations import MountPoint
 from shardboard.contract.transfers import (
     Inspect,
+    InspectResult,
     Restore,
     RestoreFile,
     RestoreResult,
@@ -92,8 +93,10 @@ async def test_restored_shard_equals_the_snapshot(agent: tuple[HttpAgents, NodeR
     assert taken.bytes == (folder / "db/0.rdb.zst").stat().st_size
 
     file = RestoreFile(path="db/0.rdb.zst", sha256=taken.sha256)
-    found = SnapshotResult.model_validate((await run(agent, IDS[1], Inspect(location=location, files=[file]))).result)
+    found = InspectResult.model_validate((await run(agent, IDS[1], Inspect(location=location, files=[file]))).result)
     assert (found.keys, found.slots, found.sha256) == (taken.keys, taken.slots, taken.sha256)
+    assert (found.family, found.databases) == ("valkey", {"0": taken.keys})
+    assert found.memory_bytes > 80 * KEYS
 
     targets = [RestoreTarget(shard_uid=2, engine_id=TARGET.engine_id, slots=ALL_SLOTS)]
     restore = Restore(location=location, files=[file], targets=targets)

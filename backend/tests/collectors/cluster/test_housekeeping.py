@@ -17,6 +17,9 @@ from shardboard.state.alerting.events import Event
 from shardboard.state.cluster import actions, cluster
 from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.cluster import Cluster
+from shardboard.state.data.restores import Restore
+from shardboard.state.data.transfers import Transfer
+from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.failures.outages import Outage
 from shardboard.store.db import Store
 
@@ -239,3 +242,79 @@ async def test_a_line_with_a_wrong_date_does_not_delete_other_lines(store: Store
         assert await audit.delete_before(session, NOW - days(400), 1000) == 0
     async with store.read() as session:
         assert len(await audit.list_after(session, 0, 100)) == 6
+
+
+async def test_old_restores_are_deleted_except_the_newest_of_each_database(store: Store, keeper: Housekeeping) -> None:
+    async with store.begin() as session:
+        for uid, (bdb_uid, age, kind) in enumerate(
+            [
+                (1, 50, "restore"),
+                (1, 40, "import"),
+                (1, 35, "inspection"),
+                (2, 60, "restore"),
+                (2, 40, "inspection"),
+                (2, 1, "inspection"),
+                (3, 90, "restore"),
+                (3, 1, "restore"),
+                (4, 50, "restore"),
+            ],
+            start=1,
+        ):
+            session.add(finished_restore(uid, bdb_uid, kind, NOW - days(age)))
+        for uid in (1, 2, 3):
+            session.add(database(uid))
+        session.add(transfer("a" * 32, 1, is_stored=False))
+        session.add(transfer("b" * 32, 7, is_stored=True))
+    await keeper.delete_batch()
+    async with store.read() as session:
+        kept = (await session.execute(select(Restore.uid).order_by(Restore.uid))).scalars().all()
+        transfers = (await session.execute(select(Transfer.uid))).scalars().all()
+    assert kept == [2, 4, 6, 7, 8], "the newest ones of existing databases, recent ones, and those on a node"
+    assert transfers == ["b" * 32]
+
+
+def database(uid: int) -> Bdb:
+    return Bdb(
+        uid=uid,
+        name="shop",
+        status="active",
+        memory_size=0,
+        port=10_000 + uid,
+        sharding=False,
+        shards_count=1,
+        replication=False,
+        config={},
+        admin_password="",
+        created_at=NOW,
+        changed_at=NOW,
+    )
+
+
+def finished_restore(uid: int, bdb_uid: int, kind: str, finished_at: datetime) -> Restore:
+    return Restore(
+        uid=uid,
+        bdb_uid=bdb_uid,
+        bdb_name="shop",
+        kind=kind,
+        source="a.rdb",
+        sources=[],
+        mode="replace",
+        status="succeeded",
+        created_at=finished_at,
+        finished_at=finished_at,
+        originator="admin",
+        action_uid="",
+    )
+
+
+def transfer(uid: str, restore_uid: int, *, is_stored: bool) -> Transfer:
+    return Transfer(
+        uid=uid,
+        restore_uid=restore_uid,
+        node_uid=1,
+        kind="restore",
+        status="succeeded",
+        is_stored_on_node=is_stored,
+        created_at=NOW,
+        finished_at=NOW,
+    )

@@ -2,6 +2,7 @@
 
 from shardboard.domain.data.backup_plan import MAX_ATTEMPTS, Limits
 from shardboard.domain.data.restore_plan import (
+    MAX_UNAVAILABLE,
     RETRY_SECONDS,
     NodeTransfer,
     Primary,
@@ -16,9 +17,22 @@ PRIMARIES = [Primary(1, 0, 1), Primary(2, 1, 2), Primary(3, 2, 1)]
 
 
 def attempt(
-    *shards: int, status: str = "succeeded", source: int = 0, node: int = 1, ended_ago: float = RETRY_SECONDS
+    *shards: int,
+    status: str = "succeeded",
+    source: int = 0,
+    node: int = 1,
+    ended_ago: float = RETRY_SECONDS,
+    was_unavailable: bool = False,
 ) -> RestoreAttempt:
-    return RestoreAttempt(source, node, shards, status, "It is broken.", ended_ago)
+    return RestoreAttempt(source, node, shards, status, "It is broken.", ended_ago, was_unavailable)
+
+
+def test_an_unavailable_primary_is_tried_more_often_and_without_others() -> None:
+    failed = attempt(1, 3, status="failed", was_unavailable=True)
+    plan = next_restores(1, PRIMARIES, [failed] * MAX_ATTEMPTS, UNLIMITED)
+    assert plan.start == [NodeTransfer(1, (1,)), NodeTransfer(1, (3,)), NodeTransfer(2, (2,))]
+    plan = next_restores(1, PRIMARIES, [failed] * MAX_UNAVAILABLE, UNLIMITED)
+    assert f"redis:1 failed {MAX_UNAVAILABLE} times" in plan.failed
 
 
 def test_one_transfer_per_node() -> None:

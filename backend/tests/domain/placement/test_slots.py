@@ -49,6 +49,7 @@ def test_range_operations_match_set_operations(one: set[int], other: set[int], s
     a, b = slots.gather(one), slots.gather(other)
     assert slots.joined(a, b) == slots.joined(b, a) == slots.gather(one | other)
     assert slots.subtract(a, b) == slots.gather(one - other)
+    assert slots.intersect(a, b) == slots.gather(one & other)
     assert slots.head(a, size) == slots.gather(sorted(one)[: max(0, size)])
 
 

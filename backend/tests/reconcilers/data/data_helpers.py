@@ -15,6 +15,7 @@ from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.reconcilers.data.backups import BackupBdb
 from shardboard.reconcilers.data.cleanup import DataCleanupLoop
+from shardboard.reconcilers.data.inspections import InspectFiles
 from shardboard.reconcilers.data.restores import RestoreBdb
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.state.data import backups, restores
@@ -29,7 +30,11 @@ async def running(console: Console, gate: Gate | None = None) -> AsyncIterator[N
     """Run the loops of backups and restores. At the end, they stop as in a killed console."""
     store: Any = GatedStore(console.store, gate) if gate is not None else console.store
     agents: Any = GatedAgents(console.agents, gate) if gate is not None else console.agents  # type: ignore[arg-type]
-    steppers = {ActionName.BACKUP_BDB: BackupBdb(store, agents), ActionName.RESTORE_BDB: RestoreBdb(store, agents)}
+    steppers = {
+        ActionName.BACKUP_BDB: BackupBdb(store, agents),
+        ActionName.RESTORE_BDB: RestoreBdb(store, agents),
+        ActionName.INSPECT_FILES: InspectFiles(store, agents),
+    }
     loop = ActionLoop(store, console.bus, steppers, "test")
     cleanup = DataCleanupLoop(console.store, console.bus, console.agents)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(cleanup.run())]
@@ -61,12 +66,17 @@ def restore_result(**more: Any) -> dict[str, Any]:
     return {"restored": KEYS, "expired": 0, "skipped": 0, "bytes": 100, "raw_bytes": 300, **more}
 
 
+def inspect_result(**more: Any) -> dict[str, Any]:
+    return {**snapshot_result(), "family": "redis", "engine_version": "7.4.1", "memory_bytes": 900, **more}
+
+
 def complete_all(agents: FakeAgents) -> None:
     """Make all transfers succeed as soon as they start. Each restore writes the keys of one slot."""
     agents.transfer_results = {
         "snapshot": snapshot_result(),
         "restore": restore_result(),
         "check_files": {},
+        "inspect": inspect_result(),
         "write_file": {},
         "delete_files": {},
     }
@@ -118,7 +128,7 @@ async def wait_for_backup(console: Console, uid: int, status: str) -> dict[str, 
 async def wait_for_restore(console: Console, uid: int, status: str) -> dict[str, Any]:
     async with asyncio.timeout(60):
         while (restore := await get_restore(console, uid))["status"] != status:
-            assert restore["status"] == "running", restore
+            assert restore["status"] in ("running", status), restore
             await asyncio.sleep(0.005)
     return restore
 

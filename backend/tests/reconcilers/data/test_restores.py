@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -22,7 +22,7 @@ from backend.tests.reconcilers.data.data_helpers import (
 )
 from backend.tests.reconcilers.loop_helpers import Gate, create_active_database, events_of_bdb, get_bdb, shard_rows
 from backend.tests.support.case_sampling import Sampling
-from sqlalchemy import select
+from sqlalchemy import update
 
 from shardboard.console import Console
 from shardboard.contract.transfers import StartTransfer, TransferState
@@ -31,8 +31,10 @@ from shardboard.driver.fake_agents import FakeAgents
 from shardboard.driver.interfaces import NodeRef
 from shardboard.reconcilers import loop
 from shardboard.reconcilers.data import backups as backup_steps
-from shardboard.reconcilers.data import cleanup
+from shardboard.reconcilers.data import cleanup, inspections, restore_erasure
 from shardboard.reconcilers.data import restores as steps
+from shardboard.state.cluster.actions import Action
+from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
 
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
@@ -43,6 +45,7 @@ DIGEST = "0123456789abcdef"
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(backup_steps, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(steps, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(inspections, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(restore_plan, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr(cleanup, "BUSY_SECONDS", 0.01)
     monkeypatch.setattr(cleanup, "IDLE_SECONDS", 0.05)
@@ -91,6 +94,38 @@ async def backup_uid(client: httpx.AsyncClient, console: Console, contents: dict
     async with running(console):
         await wait_for_backup(console, uid, "succeeded")
     return uid
+
+
+async def set_pair(console: Console, pair: int, *, status: str) -> None:
+    """Set the observed status of all shards of a pair."""
+    async with console.store.begin() as session:
+        for row in await shard_rows(console, 1):
+            if row.pair == pair:
+                (await session.get_one(Shard, row.uid)).observed_status = status
+
+
+async def swap_roles(console: Console, pair: int) -> None:
+    """Record that the replica of a pair was promoted."""
+    async with console.store.begin() as session:
+        for each in await shard_rows(console, 1):
+            if each.pair == pair:
+                row = await session.get_one(Shard, each.uid)
+                row.set_role("master" if row.role == "slave" else "slave", datetime.now(UTC))
+
+
+async def until_waiting(client: httpx.AsyncClient, uid: int) -> None:
+    """Wait until the action of a restore shows that it waits for a primary."""
+    action_uid = (await client.get(f"/v1/restores/{uid}")).json()["action_uid"]
+    async with asyncio.timeout(30):
+        while "no available primary" not in (await client.get(f"/v2/actions/{action_uid}")).text:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def end_soon(console: Console) -> None:
+    """Set the deadline of all actions to the near future."""
+    async with console.store.begin() as session:
+        deadline = datetime.now(UTC) + steps.STOP_MARGIN / 2
+        await session.execute(update(Action).values(deadline_at=deadline))
 
 
 def requests(agents: FakeAgents) -> list[Any]:
@@ -155,7 +190,7 @@ async def test_differences_from_the_manifest_are_reported(
     contents[6000] = (KEYS - 1, DIGEST)
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
-        restore = await wait_for_restore(console, uid, "succeeded")
+        restore = await wait_for_restore(console, uid, "succeeded_with_losses")
     assert restore["mismatched_slots"] == 2
     assert "2 slots differ" in restore["detail"]
 
@@ -212,22 +247,6 @@ async def test_a_failure_after_the_deletion_is_reported_as_incomplete(
     assert "incomplete" in bdb.status_detail
 
 
-@pytest.mark.slow
-async def test_a_restore_waits_for_a_primary_and_stops_its_transfers_before_it_fails(
-    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
-) -> None:
-    del agents.transfer_results["restore"]
-    uid = await start_restore(client, 1, backup_uid)
-    async with running(console):
-        await until(lambda: len(started(agents, "restore")) == 3)
-        async with console.store.begin() as session:
-            rows = (await session.execute(select(Shard).where(Shard.pair == 0, Shard.role == "master"))).scalars().all()
-            rows[0].observed_status = "down"
-        restore = await wait_for_restore(console, uid, "failed")
-        assert not set(started(agents, "restore")) & agents.transfers.keys()
-    assert "Replication pair 1 has no available primary." in restore["detail"]
-
-
 async def test_a_cancelled_restore_stops_its_transfers_first(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
 ) -> None:
@@ -244,21 +263,131 @@ async def test_a_cancelled_restore_stops_its_transfers_first(
     assert "incomplete" in restore["detail"]
 
 
-async def test_a_restore_without_primaries_stops_its_transfers_before_it_fails(
+async def test_a_restore_without_a_primary_fails_before_it_changes_keys(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "STOP_MARGIN", loop.UNREACHABLE_TIMEOUT)
+    monkeypatch.setattr(loop, "UNREACHABLE_TIMEOUT", timedelta())
+    await set_pair(console, 1, status="down")
+    uid = await start_restore(client, 1, backup_uid)
+    async with running(console):
+        restore = await wait_for_restore(console, uid, "failed")
+    assert restore["detail"] == "Replication pair 2 has no available primary."
+    assert flushed(agents) == []
+
+
+async def test_a_restore_that_deleted_keys_waits_for_a_promoted_replica(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "UNREACHABLE_TIMEOUT", timedelta())
     del agents.transfer_results["restore"]
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
         await until(lambda: len(started(agents, "restore")) == 3)
-        async with console.store.begin() as session:
-            for row in await shard_rows(console, 1):
-                if row.pair == 1:
-                    (await session.get_one(Shard, row.uid)).observed_status = "down"
+        await set_pair(console, 1, status="down")
+        for identity in started(agents, "restore"):
+            targets: Any = agents.started_transfers[identity][1].transfer
+            if any(target.slots == [(5461, 10922)] for target in targets.targets):
+                agents.end_transfer(identity, error="the shard is gone", error_code="shard-unavailable")
+            else:
+                agents.end_transfer(identity, restore_result())
+        await until_waiting(client, uid)
+        await swap_roles(console, 1)
+        await until(lambda: len(started(agents, "restore")) == 4)
+        agents.end_transfer(started(agents, "restore")[-1], restore_result())
+        restore = await wait_for_restore(console, uid, "succeeded_with_losses")
+    assert restore["restored"] == 3 * KEYS
+
+
+async def test_a_primary_that_restarts_gets_more_attempts(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
+) -> None:
+    del agents.transfer_results["restore"]
+    uid = await start_restore(client, 1, backup_uid)
+    async with running(console):
+        for count in range(3, 10):
+            await until(lambda number=count: len(started(agents, "restore")) == number)  # type: ignore[misc]
+            agents.end_transfer(started(agents, "restore")[-1], error="it is loading", error_code="shard-unavailable")
+        await until(lambda: len(started(agents, "restore")) == 10)
+        for identity in started(agents, "restore"):
+            if identity in agents.transfers and agents.transfers[identity].state == "running":
+                agents.end_transfer(identity, restore_result())
+        await wait_for_restore(console, uid, "succeeded_with_losses")
+
+
+async def test_at_its_deadline_a_restore_stops_its_transfers(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
+) -> None:
+    del agents.transfer_results["restore"]
+    uid = await start_restore(client, 1, backup_uid)
+    async with running(console):
+        await until(lambda: len(started(agents, "restore")) == 3)
+        await set_pair(console, 1, status="down")
+        await end_soon(console)
         restore = await wait_for_restore(console, uid, "failed")
         assert not set(started(agents, "restore")) & agents.transfers.keys()
-    assert "Replication pair 2 has no available primary." in restore["detail"]
+    assert "did not end before its deadline. The replication pair 2 has no available primary." in restore["detail"]
+
+
+async def test_a_database_stays_locked_until_its_transfers_are_removed(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "STOP_SECONDS", 0.0)
+    del agents.transfer_results["restore"]
+    uid = await start_restore(client, 1, backup_uid)
+    async with running(console):
+        await until(lambda: len(started(agents, "restore")) == 3)
+        first = started(agents, "restore")[0]
+        agents.unreachable.add(agents.started_transfers[first][0])
+        await end_soon(console)
+        await wait_for_restore(console, uid, "failed")
+        await until(lambda: set(started(agents, "restore")) & agents.transfers.keys() == {first})
+        bdb = await get_bdb(console, 1)
+        assert bdb is not None
+        assert bdb.status == "import-pending"
+        assert "locked until the processes" in bdb.status_detail
+        reply = await client.post("/v1/bdbs/1/actions/restore", json={"backup_uid": backup_uid})
+        assert (reply.status_code, reply.json()["error_code"]) == (409, "busy")
+        agents.unreachable.clear()
+        async with asyncio.timeout(30):
+            while (bdb := await get_bdb(console, 1)) is None or bdb.status != "active":  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    assert first not in agents.transfers
+    assert "incomplete" in bdb.status_detail
+
+
+@pytest.mark.parametrize("is_disconnected", [True, False])
+async def test_a_promoted_replica_without_the_deletion_is_erased_before_keys_are_written(
+    client: httpx.AsyncClient,
+    console: Console,
+    agents: FakeAgents,
+    backup_uid: int,
+    monkeypatch: pytest.MonkeyPatch,
+    is_disconnected: bool,
+) -> None:
+    monkeypatch.setattr(restore_erasure, "CONFIRM_SECONDS", 0.0)
+    rows = await shard_rows(console, 1)
+    replicas = {row.pair: row.uid for row in rows if row.role == "slave"}
+    agents.offsets = dict.fromkeys([row.uid for row in rows], 100)
+    if is_disconnected:
+        agents.unsynced.add(replicas[1])
+    else:
+        agents.offsets[replicas[1]] = 99
+    del agents.transfer_results["restore"]
+    uid = await start_restore(client, 1, backup_uid)
+    async with running(console):
+        await until(lambda: len(started(agents, "restore")) == 3)
+        before = flushed(agents)
+        assert not set(replicas.values()) & set(before)
+        for pair in (0, 1):
+            await swap_roles(console, pair)
+        await until(lambda: len(started(agents, "restore")) >= 5)
+        assert [each for each in flushed(agents) if each not in before] == [replicas[1]]
+        commands = [command for command in agents.commands if command[1][0] == "FLUSHALL"]
+        assert commands[-1][0] == replicas[1]
+        for identity in started(agents, "restore"):
+            agents.end_transfer(identity, restore_result())
+        restore = await wait_for_restore(console, uid, "succeeded_with_losses")
+    assert restore["restored"] == 3 * KEYS
 
 
 async def test_a_promoted_replica_gets_all_keys_again(
@@ -280,7 +409,7 @@ async def test_a_promoted_replica_gets_all_keys_again(
         await until(lambda: len(started(agents, "restore")) == 4)
         for identity in started(agents, "restore")[1:]:
             agents.end_transfer(identity, restore_result())
-        restore = await wait_for_restore(console, uid, "succeeded")
+        restore = await wait_for_restore(console, uid, "succeeded_with_losses")
     assert restore["restored"] == 3 * KEYS, "the keys of the former primary are not counted"
 
 
@@ -291,8 +420,40 @@ async def test_a_backup_that_is_too_large_is_refused(
     large = await start_backup(client, 1)
     async with running(console):
         await wait_for_backup(console, large, "succeeded")
-    reply = await client.post("/v1/bdbs/1/actions/restore", json={"backup_uid": large})
-    assert (reply.status_code, reply.json()["error_code"]) == (406, "file-larger-than-mem-limit")
+    body = {"backup_uid": large}
+    reply = await client.post("/v1/bdbs/1/actions/restore", json={**body, "force": True})
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "file-larger-than-mem-limit"), "it does not evict"
+    async with console.store.begin() as session:
+        row = await session.get_one(Bdb, 1)
+        row.config = {**row.config, "eviction_policy": "allkeys-lru"}
+    reply = await client.post("/v1/bdbs/1/actions/restore", json=body)
+    assert reply.status_code == 406
+    assert "at least 25,769,803,776 bytes" in reply.json()["description"]
+    assert "allows 300,000,000 bytes" in reply.json()["description"]
+    for accepted in ({"key_patterns": ["user:*"]}, {"slots": "1-4"}, {"force": True}):
+        reply = await client.post("/v1/bdbs/1/actions/restore", json={**body, **accepted})
+        assert reply.status_code == 200, reply.text
+        async with console.store.begin() as session:
+            await session.execute(update(Action).values(status="completed"))
+            await session.execute(update(Bdb).values(status="active"))
+
+
+async def test_only_selected_slots_are_restored(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
+) -> None:
+    uid = await start_restore(client, 1, backup_uid, mode="merge", slots="7000,0-99")
+    async with running(console):
+        restore = await wait_for_restore(console, uid, "succeeded")
+    assert (restore["slots"], restore["expected_keys"], restore["restored"]) == ("0-99,7000", KEYS, KEYS)
+    slots = sorted(target.slots for each in requests(agents) for target in each.targets)
+    assert slots == [[(0, 99)], [(7000, 7000)]]
+    assert all(each.key_patterns == ["*"] for each in requests(agents)), "function libraries are kept"
+
+
+@pytest.mark.parametrize("slots", ["5-1", "0-16384", "16384"])
+async def test_invalid_slots_are_rejected(client: httpx.AsyncClient, backup_uid: int, slots: str) -> None:
+    reply = await client.post("/v1/bdbs/1/actions/restore", json={"backup_uid": backup_uid, "slots": slots})
+    assert (reply.status_code, reply.json()["error_code"]) == (406, "invalid_slots")
 
 
 async def test_an_import_reads_sources_in_order(

@@ -239,3 +239,73 @@ def test_a_lost_shard_does_not_disturb_backups_and_restores(cluster: LocalCluste
     result = wait_for(cluster, f"/v1/restores/{restore_uid}")
     assert result["mismatched_slots"] == 0, result
     assert contents(cluster, large_database) == before
+
+
+WITHOUT_PRIMARY_SECONDS = 12
+"""Longer than actions wait for a machine that does not respond."""
+
+
+@pytest.mark.slow
+def test_a_restore_continues_after_a_long_time_without_a_primary(cluster: LocalCluster, large_database: int) -> None:
+    before = contents(cluster, large_database)
+    backup_uid = back_up(cluster, large_database)
+    wait_for(cluster, f"/v1/backups/{backup_uid}")
+    client = client_of(cluster, large_database)
+    for number in range(1_000):
+        client.set(f"later:{number}", number)
+    database_helpers.wait_until_replicated(cluster, large_database)
+    rows = ok(cluster.api.get(f"/v1/bdbs/{large_database}/shards"))
+    lost = next(row for row in rows if row["role"] == "master")
+    pair = [row for row in rows if row["assigned_slots"] == lost["assigned_slots"]]
+    processes = {
+        row["role"]: process
+        for row in pair
+        for process in cluster.engines()
+        if process.cwd().endswith(f"/shards/{row['uid']}")
+    }
+    processes["slave"].suspend()  # it does not receive the deletion of the keys either
+    restore_uid = restore(cluster, large_database, backup_uid)
+    cluster.wait_until(
+        lambda: ok(cluster.api.get(f"/v1/restores/{restore_uid}"))["erased"], "the keys are not deleted", 30
+    )
+    processes["master"].kill()
+    time.sleep(WITHOUT_PRIMARY_SECONDS)  # the condition is the absence of a primary for this long
+    assert ok(cluster.api.get(f"/v1/restores/{restore_uid}"))["status"] == "running"
+    processes["slave"].resume()
+    result = wait_for(cluster, f"/v1/restores/{restore_uid}", seconds=120)
+    assert result["mismatched_slots"] == 0, result
+    assert contents(cluster, large_database) == before, "the restored keys, and no key from before the restore"
+    assert ok(cluster.api.get(f"/v1/bdbs/{large_database}"))["status"] == "active"
+
+
+@pytest.mark.slow
+def test_files_are_inspected_before_an_import(cluster: LocalCluster, large_database: int, folder: Path) -> None:
+    backup = wait_for(cluster, f"/v1/backups/{back_up(cluster, large_database)}")
+    path = folder / backup["path"]
+    names = sorted(each.name for each in path.glob("*.rdb.zst"))
+    sources = [{"type": "mount_point", "path": str(path), "filename": name} for name in names]
+    uid = create(cluster, request_body(1))
+    assert wait_until_settled(cluster, uid)["status"] == "active"
+
+    def inspect() -> dict[str, Any]:
+        body = {"dataset_import_sources": sources}
+        inspection = ok(cluster.api.post(f"/v1/bdbs/{uid}/actions/inspect", json=body))["restore_uid"]
+        wait_for(cluster, f"/v1/restores/{inspection}")
+        report: dict[str, Any] = ok(cluster.api.get(f"/v1/restores/{inspection}/report"))
+        return report | {"uid": inspection}
+
+    report = inspect()
+    assert (report["forecast"], report["keys"]) == ("possible", backup["keys"]), report
+    assert LARGE * LARGE_BYTES < report["needed_bytes"] < 1.5 * LARGE * LARGE_BYTES
+    assert all(file["format"].startswith("Valkey RDB 80 (") for file in report["files"]), report
+    body = {"dataset_import_sources": sources, "inspection_uid": report["uid"]}
+    imported = ok(cluster.api.post(f"/v1/bdbs/{uid}/actions/import", json=body))["restore_uid"]
+    wait_for(cluster, f"/v1/restores/{imported}")
+    assert contents(cluster, uid) == contents(cluster, large_database)
+    first = path / names[0]
+    first.write_bytes(first.read_bytes()[:-1])
+    assert inspect()["problems"][0]["code"] == "file-corrupted"
+    damaged = ok(cluster.api.post(f"/v1/bdbs/{uid}/actions/import", json={"dataset_import_sources": sources}))
+    result = wait_for(cluster, f"/v1/restores/{damaged['restore_uid']}", status="failed")
+    assert not result["erased"]
+    assert contents(cluster, uid) == contents(cluster, large_database), "a damaged file costs no keys"

@@ -26,6 +26,7 @@ const END: u8 = 255;
 /// Longest records that are held until it is known whether they are copied: those before a key, and
 /// those together with the key.
 const MAX_PREFIX: usize = 16 * 1024 * 1024;
+const MAX_ENGINE_VERSION: usize = 100;
 const MAX_KEY: usize = MAX_PREFIX + MAX_WHOLE;
 
 /// A key, without its value.
@@ -58,6 +59,8 @@ pub struct Reader<'a> {
     pub input: Input<'a>,
     pub family: Family,
     pub version: u32,
+    /// Of the engine that wrote the file; empty if it is not in the file.
+    pub engine_version: String,
     pub replication_id: String,
     pub replication_offset: u64,
     database: u64,
@@ -85,6 +88,7 @@ impl<'a> Reader<'a> {
             input,
             family,
             version,
+            engine_version: String::new(),
             replication_id: String::new(),
             replication_offset: 0,
             database: 0,
@@ -205,6 +209,9 @@ impl<'a> Reader<'a> {
         let text = String::from_utf8_lossy(&value);
         match name.as_slice() {
             b"repl-id" => self.replication_id = text.into_owned(),
+            b"redis-ver" | b"valkey-ver" => {
+                self.engine_version = text.chars().take(MAX_ENGINE_VERSION).collect();
+            }
             b"repl-offset" => self.replication_offset = text.parse().unwrap_or(0),
             _ => {}
         }

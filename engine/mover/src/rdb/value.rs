@@ -43,6 +43,15 @@ pub enum Family {
     Valkey,
 }
 
+impl Family {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Valkey => "valkey",
+        }
+    }
+}
+
 /// Type and encoding of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Type {

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rdb::{Entry, Visitor};
 
 /// Id of the data type `shardtier` with version 1: nine characters of six bits, and ten bits.
-const DATA_TYPE: u64 = {
+pub const DATA_TYPE: u64 = {
     let (name, mut id, mut n) = (b"shardtier", 0, 0);
     while n < name.len() {
         id = id << 6 | (name[n] - b'a' + 26) as u64;

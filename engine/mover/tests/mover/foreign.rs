@@ -42,6 +42,9 @@ fn values_of_newer_redis_versions_are_converted() {
         .end();
     let inspected = lab.inspect(&file).end();
     assert_eq!(inspected["types"], json!({"hash": 2, "stream": 1, "module": 1}));
+    assert_eq!(inspected["field_expiry"], 2);
+    assert_eq!(inspected["modules"], json!({"AQIDBAUGB": 1}));
+    assert_eq!((&inspected["family"], &inspected["databases"]), (&json!("redis"), &json!({"0": 4})));
     let restored = lab.restore(&[TARGET], &file, "").end();
     assert_eq!(restored["restored"], 3, "{restored}");
     assert_eq!(restored["unsupported"], json!({"value of a module": 1}));
@@ -135,6 +138,7 @@ fn values_of_the_flash_module_become_plain_ones() {
     let restored = lab.restore(&[TARGET], &file, "").end();
     assert_eq!(restored["unsupported"], json!({"value of a module": 2}), "{restored}");
     assert_eq!((&restored["restored"], &inspected["keys"]), (&json!(4), &json!(6)));
+    assert_eq!(inspected["modules"], json!({}), "shards load them");
     let text = String::from_utf8(long).unwrap();
     assert_eq!(lab.ask(TARGET, "GET text"), format!("$70\r\n{text}\r\n"));
     assert_eq!(lab.ask(TARGET, "LRANGE list 0 -1"), format!("*2\r\n$1\r\na\r\n$70\r\n{text}\r\n"));
@@ -143,4 +147,44 @@ fn values_of_the_flash_module_become_plain_ones() {
     assert_eq!(lab.ask(TARGET, "ZRANGE zset 0 -1 WITHSCORES"), members);
     let slots = restored["slots"].as_array().unwrap();
     assert!(slots.iter().all(|slot| inspected["slots"].as_array().unwrap().contains(slot)), "{slots:?}");
+}
+
+#[test]
+fn an_inspection_reports_what_is_not_restored() {
+    let mut lab = Lab::new();
+    lab.shard(TARGET, &[]);
+    let file = RdbFile::new("VALKEY080")
+        .raw(&[250])
+        .string("valkey-ver")
+        .string("9.1.2")
+        // The shard was importing slot 15495, which contains "a".
+        .raw(&[243])
+        .string([b'j'; 40])
+        .raw(&[1])
+        .length(15495)
+        .length(15495)
+        .raw(&[254, 0, 0])
+        .string("a")
+        .string("1")
+        .raw(&[252])
+        .raw(&1_000_i64.to_le_bytes())
+        .raw(&[0])
+        .string("b")
+        .string("2")
+        .raw(&[254, 3, 0])
+        .string("c")
+        .string("3")
+        .end();
+    let inspected = lab.inspect(&file).end();
+    assert_eq!((&inspected["engine_version"], &inspected["family"]), (&json!("9.1.2"), &json!("valkey")));
+    assert_eq!(
+        (&inspected["keys"], &inspected["importing"], &inspected["expired"]),
+        (&json!(2), &json!(1), &json!(1))
+    );
+    assert_eq!(inspected["databases"], json!({"0": 1, "3": 1}));
+    let restored = lab.restore(&[TARGET], &file, "").end();
+    assert_eq!(
+        (&restored["restored"], &restored["skipped"], &restored["expired"]),
+        (&json!(0), &json!(1), &json!(1))
+    );
 }

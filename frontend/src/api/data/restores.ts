@@ -1,13 +1,26 @@
-/** API of restores and imports. */
-import { useQuery } from '@tanstack/react-query';
-import { request } from '../http';
+/** API of restores, imports, and inspections of files before an import. */
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { getQuery, request } from '../http';
 import { streamedList } from '../streamedList';
-import type { ImportRequest, Restore, RestoreRequest, StartedRestore } from '../types';
+import type {
+  ImportReport,
+  ImportRequest,
+  InspectRequest,
+  Restore,
+  RestoreRequest,
+  StartedRestore,
+} from '../types';
+import { fetchPages } from './pages';
 
-/** The newest restores and imports; older ones are only in the event log. */
-export const restoresQuery = streamedList<Restore>('restores', '/v1/restores');
+const PATH = '/v1/restores';
 
-/** Return the restores and imports of a database. */
+/** All restores, imports and inspections that the console keeps. */
+export const restoresQuery = {
+  ...streamedList<Restore>('restores', PATH),
+  queryFn: () => fetchPages<Restore>(PATH),
+};
+
+/** Return the restores, imports and inspections of a database. */
 export const useRestores = (bdb: number) =>
   useQuery({
     ...restoresQuery,
@@ -20,3 +33,15 @@ export const startRestore = (bdb: number, body: RestoreRequest) =>
 /** Delete all keys of a database, then import files into it. */
 export const startImport = (bdb: number, body: ImportRequest) =>
   request<StartedRestore>('POST', `/v1/bdbs/${bdb}/actions/import`, body);
+
+/** Start an inspection of files before an import. The database is not changed. */
+export const startInspection = (bdb: number, body: InspectRequest) =>
+  request<StartedRestore>('POST', `/v1/bdbs/${bdb}/actions/inspect`, body);
+
+/** The report of an inspection that has ended, or of an import. */
+export const reportQuery = (uid: number) =>
+  queryOptions({
+    queryKey: ['restores', uid, 'report'],
+    queryFn: getQuery<ImportReport>(`${PATH}/${uid}/report`),
+    staleTime: Number.POSITIVE_INFINITY,
+  });

@@ -253,7 +253,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'actions_keep_days',
         label: 'Finished actions',
-        help: 'Includes the steps of the actions.',
+        help: 'Includes the steps of the actions, restores, and imports.',
         unit: 'days',
         zero: 'forever',
       },

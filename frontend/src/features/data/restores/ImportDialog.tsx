@@ -1,4 +1,4 @@
-/** Wizard that imports RDB files into a database: source, files, confirmation. */
+/** Wizard that imports RDB files into a database: source, files, inspection, confirmation. */
 import { Alert, Button, Group, Modal, NativeSelect, Stack, Textarea } from '@mantine/core';
 import { type FormEvent, useState } from 'react';
 import { restoresQuery, startImport } from '@/api/data/restores';
@@ -14,17 +14,22 @@ import classes from '../data.module.css';
 import { LocationFields } from '../locations/LocationFields';
 import { credentialsError } from '../locations/locationForm';
 import { IMPORT_CHOICES, type LocationTypeName, locationType } from '../locations/locationTypes';
+import { CheckStep } from './CheckStep';
 import {
+  CHECK,
+  FILES,
   filesError,
   type ImportValues,
   importedFiles,
   importRequest,
+  inspectRequest,
   isStepComplete,
   isUrl,
   NEW_IMPORT,
   STEPS,
   withSourceType,
 } from './importForm';
+import { useInspection } from './useInspection';
 
 interface Props {
   bdb: Bdb;
@@ -36,24 +41,36 @@ const LAST = STEPS.length - 1;
 export function ImportDialog({ bdb, onClose }: Props) {
   const form = useForm(NEW_IMPORT);
   const [step, setStep] = useState(0);
+  const inspection = useInspection(bdb.uid);
   const invalidateAfter = useInvalidateAfter(restoresQuery);
   const { submit, busy, failure, clear } = useSubmit(async () => {
-    await invalidateAfter(startImport(bdb.uid, importRequest(form.values)));
-    onClose();
+    if (step === FILES) {
+      form.set({ acceptLosses: false, force: false });
+      await inspection.start(inspectRequest(form.values));
+      setStep(CHECK);
+    } else if (inspection.uid !== undefined) {
+      await invalidateAfter(startImport(bdb.uid, importRequest(form.values, inspection.uid)));
+      onClose();
+    }
   });
   const goTo = (next: number) => {
     clear();
+    if (next <= FILES) inspection.cancel();
     setStep(next);
   };
-  const complete = isStepComplete(form.values, step, bdb.name);
+  const close = () => {
+    inspection.cancel();
+    onClose();
+  };
+  const complete = isStepComplete(form.values, step, bdb, inspection.report);
   const next = (event: FormEvent) => {
     event.preventDefault();
     if (!complete) return;
-    if (step < LAST) goTo(step + 1);
-    else submit();
+    if (step === FILES || step === LAST) submit();
+    else goTo(step + 1);
   };
   return (
-    <Modal opened onClose={onClose} title={`Import into ${bdb.name}`} centered size="lg">
+    <Modal opened onClose={close} title={`Import into ${bdb.name}`} centered size="lg">
       <form onSubmit={next} noValidate>
         <Stack gap="sm">
           <ol className={classes.steps} aria-label="Steps">
@@ -64,17 +81,18 @@ export function ImportDialog({ bdb, onClose }: Props) {
             ))}
           </ol>
           {step === 0 && <SourceStep form={form} />}
-          {step === 1 && <FilesStep form={form} />}
+          {step === FILES && <FilesStep form={form} />}
+          {step === CHECK && <CheckStep form={form} bdb={bdb} inspection={inspection} />}
           {step === LAST && <ConfirmStep form={form} bdb={bdb} />}
           <RequestError failure={failure} />
           <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={step ? () => goTo(step - 1) : onClose}>
+            <Button variant="default" onClick={step ? () => goTo(step - 1) : close}>
               {step ? 'Back' : 'Cancel'}
             </Button>
             {step < LAST ? (
-              <Button type="submit" disabled={!complete}>
+              <SubmitButton type="submit" loading={busy} disabled={!complete}>
                 Next
-              </Button>
+              </SubmitButton>
             ) : (
               <SubmitButton type="submit" color="red.9" loading={busy} disabled={!complete}>
                 Erase and import
@@ -138,10 +156,9 @@ function FilesStep({ form }: StepProps) {
             Files are RDB files of Redis or Valkey, uncompressed or compressed with gzip or
             Zstandard.
           </li>
-          <li>Keys of unsupported types, such as those of modules, are skipped and counted.</li>
           <li>
-            The memory limit of the database must be large enough for all keys. Otherwise, the
-            import fails.
+            The next step reads the files completely, and shows which keys cannot be imported and
+            how much memory the others need. The database is not changed.
           </li>
           <li>
             The files can come from any number of shards. Each key is written to the shard that owns

@@ -1,5 +1,5 @@
 /** Dialog that restores a backup into its database or another one. */
-import { NativeSelect, Radio, Stack, Textarea } from '@mantine/core';
+import { Checkbox, NativeSelect, Radio, Stack, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { backupsQuery } from '@/api/data/backups';
 import { restoresQuery, startRestore } from '@/api/data/restores';
@@ -14,7 +14,13 @@ import { PemField } from '@/ui/forms/PemField';
 import { type Form, useForm } from '@/ui/forms/useForm';
 import { useZone } from '@/ui/useZone';
 import { isRestorable, newestFirst } from '../backups/backupText';
-import { needsConfirmation, type RestoreValues, restoreRequest } from './restoreForm';
+import {
+  isEvicting,
+  needsConfirmation,
+  type RestoreValues,
+  restoreRequest,
+  slotsError,
+} from './restoreForm';
 
 interface Props {
   /** Uid of the initially selected backup; undefined for the newest one of the target. */
@@ -34,6 +40,8 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
     mode: 'replace',
     patterns: '',
     identities: '',
+    slots: '',
+    force: false,
     confirmation: '',
   });
   const bdb = bdbs.find(({ uid }) => uid === form.values.target);
@@ -62,7 +70,7 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
         description="Its number of shards and its memory type can differ from those of the backup."
         value={String(form.values.target)}
         onChange={(event) =>
-          form.set({ target: Number(event.currentTarget.value), confirmation: '' })
+          form.set({ target: Number(event.currentTarget.value), force: false, confirmation: '' })
         }
         data={bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }))}
       />
@@ -76,9 +84,23 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
         spellCheck={false}
         {...form.text('patterns')}
       />
+      <TextInput
+        label="Hash slots"
+        description="Ranges, such as 0-5460,6000. If empty, the keys of all slots are restored."
+        spellCheck={false}
+        error={slotsError(form.values.slots)}
+        {...form.text('slots')}
+      />
+      {isEvicting(bdb?.eviction_policy) && (
+        <Checkbox
+          label="Restore even if the keys do not fit into memory"
+          description="The database then evicts keys."
+          {...form.check('force')}
+        />
+      )}
       {chosen && bdb && needsConfirmation(form.values) && (
         <>
-          <span>{eraseWarning(chosen, bdb.name, form.values.patterns)}</span>
+          <span>{eraseWarning(chosen, bdb.name, form.values)}</span>
           <ConfirmationField phrase={bdb.name} {...form.value('confirmation')} />
         </>
       )}
@@ -127,5 +149,9 @@ function ModeField({ form }: FieldProps) {
   );
 }
 
-const eraseWarning = ({ keys }: Backup, name: string, patterns: string): string =>
-  `All keys of ${name} are deleted. Then ${patterns.trim() ? 'the matching keys' : `${format('count', keys)} keys`} are restored. This cannot be undone.`;
+const eraseWarning = (
+  { keys }: Backup,
+  name: string,
+  { patterns, slots }: Pick<RestoreValues, 'patterns' | 'slots'>,
+): string =>
+  `All keys of ${name} are deleted. Then ${patterns.trim() || slots.trim() ? 'the matching keys' : `${format('count', keys)} keys`} are restored. This cannot be undone.`;

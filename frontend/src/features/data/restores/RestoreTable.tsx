@@ -1,9 +1,10 @@
 /** Restores and imports of a database with their results, newest first. Hidden if there are none. */
 import { Alert, Drawer } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { usePermission } from '@/api/access/session';
 import { cancelAction } from '@/api/cluster/actions';
-import { useRestores } from '@/api/data/restores';
+import { reportQuery, useRestores } from '@/api/data/restores';
 import { messageOf } from '@/api/http';
 import type { Restore } from '@/api/types';
 import { format, formatExact } from '@/lib/format';
@@ -18,6 +19,7 @@ import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import { Duration } from '../backups/BackupCells';
 import classes from '../data.module.css';
+import { ImportReportView } from './ImportReportView';
 import { comparisonText, previousDataText, restoreStatus, resultText } from './restoreText';
 
 export function RestoreTable({ bdb }: { bdb: number }) {
@@ -76,7 +78,8 @@ const columnsOf = (onOpen: (uid: number) => void): Column<Restore>[] => [
     id: 'mode',
     header: 'Existing keys',
     optional: true,
-    cell: ({ mode }) => (mode === 'replace' ? 'Replaced' : 'Merged'),
+    cell: ({ kind, mode }) =>
+      kind === 'inspection' ? 'Kept' : mode === 'replace' ? 'Replaced' : 'Merged',
   },
   {
     id: 'duration',
@@ -96,7 +99,7 @@ function RestoreDetails({ restore, onClose }: { restore: Restore; onClose: () =>
       onClose={onClose}
       position="right"
       size={560}
-      title={restore.kind === 'import' ? `Import ${restore.uid}` : `Restore ${restore.uid}`}
+      title={`${TITLES[restore.kind]} ${restore.uid}`}
       overlayProps={{ backgroundOpacity: 0.1 }}
       transitionProps={{ duration: 120 }}
     >
@@ -114,10 +117,18 @@ function RestoreDetails({ restore, onClose }: { restore: Restore; onClose: () =>
           </p>
         )}
         <Facts items={factsOf(restore)} />
+        {restore.forecast && <ReportOf uid={restore.uid} />}
         <NodeList restore={restore} />
       </div>
     </Drawer>
   );
+}
+
+const TITLES = { restore: 'Restore', import: 'Import', inspection: 'Inspection' } as const;
+
+function ReportOf({ uid }: { uid: number }) {
+  const { data } = useQuery(reportQuery(uid));
+  return data ? <ImportReportView report={data} /> : null;
 }
 
 function CancelRestore({ restore }: { restore: Restore }) {
@@ -188,13 +199,18 @@ const NODE_TONES = { running: 'progress', succeeded: 'ok', failed: 'broken' } as
 const NODE_STATUSES = { running: 'Running', succeeded: 'Complete', failed: 'Failed' } as const;
 
 function factsOf(restore: Restore): Fact[] {
-  return [
+  const common: Fact[] = [
     ['From', restore.source],
     ['Requested by', restore.originator],
     ['Started', <Stamp key="started" time={restore.created_at} />],
     ['Duration', <Duration key="duration" of={restore} />],
+  ];
+  if (restore.kind === 'inspection') return common;
+  return [
+    ...common,
     ['Previous keys', previousDataText(restore)],
     ['Key patterns', restore.key_patterns.join(', ') || 'None: all keys'],
+    ['Slots', restore.slots || 'All'],
     ['Restored', formatExact('count', restore.restored)],
     ['Expired before the restore', formatExact('count', restore.expired)],
     ['Skipped', formatExact('count', restore.skipped)],

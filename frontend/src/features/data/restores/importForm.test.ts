@@ -1,14 +1,19 @@
 import { describe, expect, it } from 'vitest';
+import type { ImportReport } from '@/api/types';
 import {
+  canForce,
   filesError,
   type ImportValues,
   importedFiles,
   importRequest,
+  inspectRequest,
+  isAllowed,
   isStepComplete,
   NEW_IMPORT,
   withSourceType,
 } from './importForm';
 
+const DEMO = { name: 'demo', eviction_policy: 'noeviction' };
 const MOUNTED: ImportValues = {
   ...withSourceType('mount_point'),
   source: { type: 'mount_point', fields: { path: '/mnt/dumps' } },
@@ -24,7 +29,7 @@ const URL_IMPORT: ImportValues = {
 
 describe('the request for an import', () => {
   it('has one source per file', () => {
-    expect(importRequest(MOUNTED)).toEqual({
+    expect(inspectRequest(MOUNTED)).toEqual({
       dataset_import_sources: [
         { type: 'mount_point', path: '/mnt/dumps', filename: 'a.rdb' },
         { type: 'mount_point', path: '/mnt/dumps', filename: 'b.rdb.gz' },
@@ -33,7 +38,7 @@ describe('the request for an import', () => {
   });
 
   it('has the URL with its credentials, which are not shown', () => {
-    const { dataset_import_sources: sources } = importRequest(URL_IMPORT);
+    const { dataset_import_sources: sources } = inspectRequest(URL_IMPORT);
     expect(sources).toEqual([
       expect.objectContaining({ type: 'url', url: 'https://ann:x@host/dump.rdb' }),
     ]);
@@ -41,16 +46,50 @@ describe('the request for an import', () => {
   });
 });
 
+it('the import refers to the inspection and to what the user accepts', () => {
+  expect(importRequest({ ...MOUNTED, acceptLosses: true }, 7)).toEqual({
+    ...inspectRequest(MOUNTED),
+    inspection_uid: 7,
+    accept_losses: true,
+    force: false,
+  });
+});
+
+describe('the report of the inspection', () => {
+  const finding = (code: string) => ({ code, message: '', keys: 1 });
+  const report = (problems: string[], losses: string[]) =>
+    ({ problems: problems.map(finding), losses: losses.map(finding) }) as unknown as ImportReport;
+  const NOTHING = { acceptLosses: false, force: false };
+  const ALL = { acceptLosses: true, force: true };
+
+  it('requires that losses are accepted', () => {
+    expect(isAllowed(NOTHING, undefined, 'noeviction')).toBe(false);
+    expect(isAllowed(NOTHING, report([], []), 'noeviction')).toBe(true);
+    expect(isAllowed(NOTHING, report([], ['module_values']), 'noeviction')).toBe(false);
+    expect(isAllowed(ALL, report([], ['module_values']), 'noeviction')).toBe(true);
+  });
+
+  it('can be overruled only if the database evicts keys', () => {
+    const large = report(['file-larger-than-mem-limit'], []);
+    expect(isAllowed(ALL, large, 'volatile-lru')).toBe(false);
+    expect(isAllowed(NOTHING, large, 'allkeys-lru')).toBe(false);
+    expect(isAllowed(ALL, large, 'allkeys-lru')).toBe(true);
+    expect(canForce(report([], []), 'allkeys-lru')).toBe(false);
+    const damaged = report(['file-larger-than-mem-limit', 'file-corrupted'], []);
+    expect(isAllowed(ALL, damaged, 'allkeys-lru')).toBe(false);
+  });
+});
+
 describe('a step of the import', () => {
   it('is complete if its values are', () => {
-    expect(isStepComplete(NEW_IMPORT, 0, 'demo')).toBe(false);
-    expect(isStepComplete(URL_IMPORT, 0, 'demo')).toBe(true);
-    expect(isStepComplete(URL_IMPORT, 1, 'demo')).toBe(true);
-    expect(isStepComplete({ ...MOUNTED, files: ' ' }, 1, 'demo')).toBe(false);
-    expect(isStepComplete({ ...MOUNTED, files: '../a' }, 1, 'demo')).toBe(false);
-    expect(isStepComplete(MOUNTED, 1, 'demo')).toBe(true);
-    expect(isStepComplete(MOUNTED, 2, 'demo')).toBe(false);
-    expect(isStepComplete({ ...MOUNTED, confirmation: 'demo' }, 2, 'demo')).toBe(true);
+    expect(isStepComplete(NEW_IMPORT, 0, DEMO)).toBe(false);
+    expect(isStepComplete(URL_IMPORT, 0, DEMO)).toBe(true);
+    expect(isStepComplete(URL_IMPORT, 1, DEMO)).toBe(true);
+    expect(isStepComplete({ ...MOUNTED, files: ' ' }, 1, DEMO)).toBe(false);
+    expect(isStepComplete({ ...MOUNTED, files: '../a' }, 1, DEMO)).toBe(false);
+    expect(isStepComplete(MOUNTED, 1, DEMO)).toBe(true);
+    expect(isStepComplete(MOUNTED, 3, DEMO)).toBe(false);
+    expect(isStepComplete({ ...MOUNTED, confirmation: 'demo' }, 3, DEMO)).toBe(true);
   });
 });
 

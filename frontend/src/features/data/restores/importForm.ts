@@ -1,5 +1,5 @@
 /** Values of the import wizard and the request that they make. Pure. */
-import type { ImportRequest } from '@/api/types';
+import type { ImportReport, ImportRequest, InspectRequest } from '@/api/types';
 import {
   EMPTY_LOCATION,
   isComplete,
@@ -8,11 +8,16 @@ import {
   textOf,
 } from '../locations/locationForm';
 import type { LocationTypeName } from '../locations/locationTypes';
+import { isEvicting } from './restoreForm';
 
 export interface ImportValues {
   source: LocationValues;
   /** Names of files below the location, one per line. Not used for URLs, which name one file each. */
   files: string;
+  /** Whether the user accepts that some keys are not imported. */
+  acceptLosses: boolean;
+  /** Whether the database may evict keys because they do not fit into its memory. */
+  force: boolean;
   /** Name of the database, entered to confirm that its keys are deleted. */
   confirmation: string;
 }
@@ -20,6 +25,8 @@ export interface ImportValues {
 export const NEW_IMPORT: ImportValues = {
   source: { ...EMPTY_LOCATION, type: 'url' },
   files: '',
+  acceptLosses: false,
+  force: false,
   confirmation: '',
 };
 
@@ -46,24 +53,59 @@ export function filesError(values: Pick<ImportValues, 'files'>): string | undefi
   return new Set(names).size < names.length ? 'A file is listed twice' : undefined;
 }
 
-export const STEPS = ['Source', 'Files', 'Confirm'] as const;
+export const STEPS = ['Source', 'Files', 'Check', 'Confirm'] as const;
+export const [FILES, CHECK] = [1, 2];
 
-/** Return whether the values of a step are complete and valid. */
-export function isStepComplete(values: ImportValues, step: number, bdbName: string): boolean {
-  if (step === 0) return isComplete(values.source);
-  if (step === 1)
-    return isUrl(values) || (fileNames(values).length > 0 && filesError(values) === undefined);
-  return values.confirmation === bdbName;
+const TOO_LARGE = 'file-larger-than-mem-limit';
+
+/** Return whether the only problem is the memory limit, and the database can evict keys instead. */
+export const canForce = ({ problems }: ImportReport, evictionPolicy: string | undefined): boolean =>
+  problems.every(({ code }) => code === TOO_LARGE) &&
+  problems.length > 0 &&
+  isEvicting(evictionPolicy);
+
+/** Return whether the report, and what the user accepts, allow the import. */
+export function isAllowed(
+  values: Pick<ImportValues, 'acceptLosses' | 'force'>,
+  report: ImportReport | undefined,
+  evictionPolicy: string | undefined,
+): boolean {
+  if (!report) return false;
+  if (report.problems.length > 0 && !(values.force && canForce(report, evictionPolicy)))
+    return false;
+  return report.losses.length === 0 || values.acceptLosses;
 }
 
-/** Return the request with one source per file. */
-export function importRequest(values: ImportValues): ImportRequest {
+/** Return whether the values of a step are complete and valid. */
+export function isStepComplete(
+  values: ImportValues,
+  step: number,
+  bdb: { name: string; eviction_policy?: string },
+  report?: ImportReport,
+): boolean {
+  if (step === 0) return isComplete(values.source);
+  if (step === FILES)
+    return isUrl(values) || (fileNames(values).length > 0 && filesError(values) === undefined);
+  if (step === CHECK) return isAllowed(values, report, bdb.eviction_policy);
+  return values.confirmation === bdb.name;
+}
+
+/** Return the request for an inspection, with one source per file. */
+export function inspectRequest(values: ImportValues): InspectRequest {
   const settings = locationSettings(values.source);
   const sources = isUrl(values)
     ? [settings]
     : fileNames(values).map((filename) => ({ ...settings, filename }));
   return { dataset_import_sources: sources };
 }
+
+/** Return the request for an import of inspected files. */
+export const importRequest = (values: ImportValues, inspection: number): ImportRequest => ({
+  ...inspectRequest(values),
+  inspection_uid: inspection,
+  accept_losses: values.acceptLosses,
+  force: values.force,
+});
 
 /** Return the files as the user knows them, for the confirmation. */
 export const importedFiles = (values: ImportValues): string[] =>

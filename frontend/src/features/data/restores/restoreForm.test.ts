@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { patternsOf, type RestoreValues, restoreRequest } from './restoreForm';
+import { patternsOf, type RestoreValues, restoreRequest, slotsError } from './restoreForm';
 
 const VALUES: RestoreValues = {
   backup: 3,
@@ -7,6 +7,8 @@ const VALUES: RestoreValues = {
   mode: 'merge',
   patterns: '',
   identities: '',
+  slots: '',
+  force: false,
   confirmation: '',
 };
 
@@ -31,6 +33,14 @@ describe('the request for a restore', () => {
     });
   });
 
+  it('contains valid slots only', () => {
+    const selected = restoreRequest({ ...VALUES, slots: ' 0-5460, 6000' }, 'demo');
+    expect(selected).toEqual({ backup_uid: 3, mode: 'merge', slots: '0-5460,6000' });
+    expect(restoreRequest({ ...VALUES, slots: '5-1' }, 'demo')).toBeUndefined();
+    for (const text of ['', '7', '0-16383']) expect(slotsError(text)).toBeUndefined();
+    for (const text of ['16384', '1-', '1,,2', 'a', '-1']) expect(slotsError(text)).toBeDefined();
+  });
+
   it('requires the name of the database if its keys are deleted', () => {
     const replace: RestoreValues = { ...VALUES, mode: 'replace' };
     expect(restoreRequest(replace, 'demo')).toBeUndefined();
@@ -39,6 +49,10 @@ describe('the request for a restore', () => {
       backup_uid: 3,
       mode: 'replace',
     });
+  });
+
+  it('can exceed the memory limit', () => {
+    expect(restoreRequest({ ...VALUES, force: true }, 'demo')).toMatchObject({ force: true });
   });
 
   it('requires a backup', () => {

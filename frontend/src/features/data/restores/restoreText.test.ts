@@ -3,6 +3,8 @@ import type { Restore } from '@/api/types';
 import { comparisonText, previousDataText, restoreStatus, resultText } from './restoreText';
 
 const RESTORE = {
+  kind: 'restore',
+  forecast: '',
   status: 'succeeded',
   progress: 100,
   restored: 97,
@@ -20,8 +22,11 @@ describe('the status of a restore', () => {
     [{ status: 'cancelled' }, 'attention', 'Cancelled'],
     [{}, 'ok', 'Succeeded'],
     [{ mismatched_slots: null }, 'ok', 'Succeeded'],
-    [{ mismatched_slots: 2 }, 'attention', 'Completed with differences'],
-    [{ unsupported: { module: 1 } }, 'attention', 'Completed with differences'],
+    [{ status: 'succeeded_with_losses' }, 'attention', 'Succeeded with losses'],
+    [{ kind: 'inspection', forecast: 'possible' }, 'ok', 'Import possible'],
+    [{ kind: 'inspection', forecast: 'losses' }, 'attention', 'Import with losses'],
+    [{ kind: 'inspection', forecast: 'impossible' }, 'broken', 'Import not possible'],
+    [{ kind: 'inspection', status: 'failed' }, 'broken', 'Failed'],
   ])('of %o is %s: %s', (part, tone, text) => {
     expect(restoreStatus({ ...RESTORE, ...part } as Restore)).toEqual({ tone, text });
   });
@@ -45,8 +50,11 @@ describe('the result of a restore', () => {
   });
 
   it('states whether the previous keys were deleted', () => {
-    expect(previousDataText({ mode: 'merge', erased: false })).toMatch(/^Kept/);
-    expect(previousDataText({ mode: 'replace', erased: false })).toBe('Not deleted yet');
-    expect(previousDataText({ mode: 'replace', erased: true })).toBe('Deleted');
+    const kind = 'restore';
+    expect(previousDataText({ kind, mode: 'merge', erased: false })).toMatch(/^Kept/);
+    expect(previousDataText({ kind, mode: 'replace', erased: false })).toBe('Not deleted yet');
+    expect(previousDataText({ kind, mode: 'replace', erased: true })).toBe('Deleted');
+    const inspection = { kind: 'inspection', mode: 'replace', erased: false } as const;
+    expect(previousDataText(inspection)).toBe('Kept');
   });
 });

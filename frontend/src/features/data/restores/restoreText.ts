@@ -2,17 +2,19 @@
 import type { Restore } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import type { Tone } from '@/ui/Status';
+import { forecastStatus } from './importReportText';
 
 export function restoreStatus(
-  restore: Pick<Restore, 'status' | 'progress' | 'mismatched_slots' | 'unsupported'>,
+  restore: Pick<Restore, 'kind' | 'status' | 'progress' | 'forecast'>,
 ): { tone: Tone; text: string } {
   if (restore.status === 'running') {
     return { tone: 'progress', text: `Running, ${Math.floor(restore.progress)}%` };
   }
   if (restore.status === 'failed') return { tone: 'broken', text: 'Failed' };
   if (restore.status === 'cancelled') return { tone: 'attention', text: 'Cancelled' };
-  if (unsupportedCount(restore) > 0 || restore.mismatched_slots)
-    return { tone: 'attention', text: 'Completed with differences' };
+  if (restore.kind === 'inspection') return forecastStatus(restore.forecast);
+  if (restore.status === 'succeeded_with_losses')
+    return { tone: 'attention', text: 'Succeeded with losses' };
   return { tone: 'ok', text: 'Succeeded' };
 }
 
@@ -21,8 +23,12 @@ export const unsupportedCount = ({ unsupported }: Pick<Restore, 'unsupported'>):
 
 /** Return the result in words: "12 k keys restored, 3 expired". Zero counts are omitted. */
 export function resultText(
-  restore: Pick<Restore, 'restored' | 'expired' | 'skipped' | 'unsupported'>,
+  restore: Pick<
+    Restore,
+    'kind' | 'expected_keys' | 'restored' | 'expired' | 'skipped' | 'unsupported'
+  >,
 ): string {
+  if (restore.kind === 'inspection') return plural(restore.expected_keys ?? 0, 'key');
   const others = (
     [
       [restore.expired, 'expired'],
@@ -47,7 +53,12 @@ export function comparisonText({
 }
 
 /** Return what happened to the previous keys of the database. */
-export function previousDataText({ mode, erased }: Pick<Restore, 'mode' | 'erased'>): string {
+export function previousDataText({
+  kind,
+  mode,
+  erased,
+}: Pick<Restore, 'kind' | 'mode' | 'erased'>): string {
+  if (kind === 'inspection') return 'Kept';
   if (mode === 'merge') return 'Kept, except for keys with the same name';
   return erased ? 'Deleted' : 'Not deleted yet';
 }
