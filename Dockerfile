@@ -21,8 +21,8 @@ RUN build-engine /opt/engine && mv /opt/engine/*/bin /opt/engine/bin
 
 FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9d40e4bb5ebe652c00285 AS packages
 WORKDIR /opt/shardboard
-COPY requirements.lock ./
-RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock
+COPY requirements-container.lock ./
+RUN python -m venv .venv && .venv/bin/pip install --no-cache-dir --require-hashes --requirement requirements-container.lock
 COPY pyproject.toml hatch_build.py LICENSE ./
 COPY backend/shardboard backend/shardboard
 RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation --editable .
@@ -31,7 +31,8 @@ FROM python:3.13-slim-trixie@sha256:9d2e5553305c7c7b0097999bb17187c69b921ccd6bc9
 RUN apt-get update && apt-get install --yes --no-install-recommends ldap-utils libssl3t64 \
   && rm -rf /var/lib/apt/lists/* \
   && useradd --system --uid 10001 --create-home --home-dir /var/lib/shardboard shardboard \
-  && install --directory --owner shardboard --mode 700 /var/lib/shardboard-join
+  && install --directory --owner shardboard --mode 700 /var/lib/shardboard-join \
+  && install --directory --owner shardboard --mode 750 /var/backups/shardboard
 WORKDIR /opt/shardboard
 COPY --from=packages /opt/shardboard /opt/shardboard
 COPY --from=page /opt/shardboard/frontend/dist frontend/dist

@@ -223,6 +223,7 @@ openapi: tools ## Write docs/openapi.json and generate the client from it
 .PHONY: lock
 lock: tools ## Update the lock files from pyproject.toml; UPGRADE=1 selects the newest versions
 	@$(compile) pyproject.toml --group build --output-file requirements.lock
+	@$(compile) pyproject.toml --group build --extra sftp --constraint requirements.lock --output-file requirements-container.lock
 	@$(compile) pyproject.toml --group dev --constraint requirements.lock --output-file requirements-dev.lock
 	@npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 

@@ -49,6 +49,15 @@ export async function createSmall(
   return bdbNamed(api, name);
 }
 
+/** Delete all keys of a database. */
+export async function flush(api: APIRequestContext, uid: number): Promise<void> {
+  // Refused while another change runs.
+  const flushed = async () => (await api.put(`/v1/bdbs/${uid}/flush`, { data: {} })).status();
+  await expect.poll(flushed).toBe(200);
+  const status = async () => (await (await api.get(`/v1/bdbs/${uid}`)).json()).status;
+  await expect.poll(status).toBe('active');
+}
+
 export async function remove(api: APIRequestContext, uid: number): Promise<void> {
   await api.delete(`/v1/bdbs/${uid}`);
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
@@ -84,7 +93,8 @@ export async function cleanUpCluster(api: APIRequestContext, keptUid: number): P
   }
 }
 
-async function removeBackups(api: APIRequestContext): Promise<void> {
+/** Delete all backups, uploads and locations. Requires that the locations respond. */
+export async function removeBackups(api: APIRequestContext): Promise<void> {
   const list = async () =>
     (await (await api.get('/v1/backups')).json()) as {
       uid: number;
@@ -98,8 +108,22 @@ async function removeBackups(api: APIRequestContext): Promise<void> {
     await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
   }
   await expect.poll(async () => (await list()).length).toBe(0);
+  await removeUploads(api);
   const locations = (await (await api.get('/v1/backup_locations')).json()) as { uid: number }[];
   for (const { uid } of locations) await api.delete(`/v1/backup_locations/${uid}`);
+}
+
+async function removeUploads(api: APIRequestContext): Promise<void> {
+  for (const { uid: bdb } of (await (await api.get('/v1/bdbs')).json()) as Bdb[]) {
+    const path = `/v1/bdbs/${bdb}/uploads`;
+    const list = async () => (await (await api.get(path)).json()) as { uid: number }[];
+    for (const { uid } of await list()) {
+      // Refused while it is being uploaded or imported.
+      const deleted = async () => (await api.delete(`${path}/${uid}`)).status();
+      await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
+    }
+    await expect.poll(async () => (await list()).length).toBe(0);
+  }
 }
 
 async function clearPermissions(api: APIRequestContext, uid: number): Promise<void> {

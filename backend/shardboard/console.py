@@ -7,6 +7,7 @@ from shardboard.collectors.alerting.delivery import DeliveryClient
 from shardboard.collectors.alerting.notifier import Notifier
 from shardboard.collectors.cluster.logs import NodeLogReader
 from shardboard.collectors.data.location_access import LocationAccess
+from shardboard.collectors.data.location_files import LocationFiles
 from shardboard.collectors.data.request_transfers import RequestTransfers
 from shardboard.collectors.databases.engine_diagnostics import ShardQueryCache
 from shardboard.collectors.metrics.command_stats import CommandCountCache
@@ -52,6 +53,7 @@ class Console:
     ram_curve_cache: RamCurveCache = field(init=False)
     shard_query_cache: ShardQueryCache = field(init=False)
     locations: LocationAccess = field(init=False)
+    location_files: LocationFiles = field(init=False)
     node_logs: NodeLogReader = field(init=False)
     bundle_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Limits support bundles to one at a time: each uses disk space and load on all agents."""
@@ -67,6 +69,7 @@ class Console:
         self.command_count_cache = CommandCountCache(self.store, self.agents)
         self.shard_query_cache = ShardQueryCache(self.store, self.agents)
         self.locations = LocationAccess(RequestTransfers(self.store, self.agents))
+        self.location_files = LocationFiles(self.store, self.agents)
         self.node_logs = NodeLogReader(self.store, self.agents)
         self.ram_curve_cache = RamCurveCache(
             self.store, self.agents, lambda bdb, shard: self.live.latest(f"flash_shards:{bdb}", str(shard))

@@ -106,7 +106,7 @@ def test_tests_of_each_language_are_found(path: str, expected: str) -> None:
 
 
 def test_dependencies_are_locked_by_hash() -> None:
-    for name in ("requirements.lock", "requirements-dev.lock"):
+    for name in ("requirements.lock", "requirements-container.lock", "requirements-dev.lock"):
         text = re.sub(r"^\s*#.*\n", "", (ROOT / name).read_text(), flags=re.MULTILINE)
         packages = re.split(r"\n(?=\S)", text.strip())
         assert len(packages) > 10

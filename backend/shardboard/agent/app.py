@@ -16,6 +16,7 @@ from shardboard.agent.benchmarks.load_generators import LoadGenerators
 from shardboard.agent.cluster.agent_priority import raise_priority
 from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, CertificateRenewal
 from shardboard.agent.cluster.join import enrol, stay_enrolled
+from shardboard.agent.data.file_streams import FileStreams
 from shardboard.agent.data.transfers import Transfers
 from shardboard.agent.databases import admin_password, flash, shard_certificates
 from shardboard.agent.databases.command_results import run_for_result
@@ -86,6 +87,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     proxy = ProxyProcess(settings, supervisor.engine_id, rate)
     loads = LoadGenerators(settings)
     transfers = Transfers(settings, supervisor, priorities.lower_new)
+    streams = FileStreams(settings, priorities.lower_new)
     renewal.add_server(proxy.reload_certificate)
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy, rate, settings.address)
     drills = Drills(supervisor, sampler, proxy, settings.address)
@@ -95,6 +97,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     async def life(_: Starlette) -> AsyncIterator[None]:
         await loads.adopt()
         await transfers.adopt()
+        await streams.adopt()
         await supervisor.adopt()
         loops = (
             sampler.run(),
@@ -154,6 +157,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
             *_shard_routes(supervisor),
             *_load_routes(loads),
             *_transfer_routes(transfers),
+            *streams.routes(),
         ],
         middleware=[Middleware(OutageSimulator, drills=drills), Middleware(ProtocolMiddleware)],
         lifespan=life,

@@ -8,6 +8,9 @@ from shardboard.collectors.alerting.notifier import Notifier
 from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
 from shardboard.collectors.cluster.housekeeping import Housekeeping
 from shardboard.collectors.cluster.nodes import NodeCollector
+from shardboard.collectors.data.location_access import LocationAccess
+from shardboard.collectors.data.request_transfers import RequestTransfers
+from shardboard.collectors.data.upload_cleanup import UploadCleanup
 from shardboard.collectors.failures.failure_detection import NodeWatch
 from shardboard.collectors.failures.first_writes import FirstWriteCollector
 from shardboard.collectors.failures.resync import ResyncCollector
@@ -42,5 +45,6 @@ async def prepare_loops(
         Loop("evaluate alarms", AlarmCollector(store, bus, live, pulses, agents, certificate_expiries).run),
         Loop("send notifications", notifier.run),
         Loop("collect benchmarks", BenchmarkCollector(store, bus, agents).run),
+        Loop("delete uploads", UploadCleanup(store, LocationAccess(RequestTransfers(store, agents))).run),
         Loop("record first writes", FirstWriteCollector(store, bus, live).run),
     ]

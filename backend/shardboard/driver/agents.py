@@ -54,6 +54,7 @@ from shardboard.contract import (
 from shardboard.contract.base import Message
 from shardboard.driver import line_stream, replies
 from shardboard.driver.agent_budgets import AgentBudgets
+from shardboard.driver.data.file_streams import FileStreamCalls
 from shardboard.driver.data.transfers import TransferCalls
 from shardboard.driver.interfaces import NodeRef, ServedCertificate
 from shardboard.driver.pools import PoolByHost
@@ -85,7 +86,7 @@ _COMMANDS = TypeAdapter(list[ShardCommand])
 _TARGETS = TypeAdapter(list[ProbeTarget])
 
 
-class HttpAgents(TransferCalls):
+class HttpAgents(TransferCalls, FileStreamCalls):
     """Implements `ports.Agents`."""
 
     def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
@@ -408,6 +409,28 @@ class HttpAgents(TransferCalls):
                 content = await self._read(node, reply, shape.max_bytes)
             self._protocols[node.uid] = protocol.protocol_from_header(reply.headers.get(protocol.HEADER))
             _check(node, reply.status_code, reply.headers, f"{method} {path}")
+        return await self._message(node, content, shape)
+
+    @asynccontextmanager
+    async def _open(
+        self, node: NodeRef, path: str, timeout: httpx.Timeout, content: bytes | AsyncIterator[bytes]
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a request whose content or response has any length. Its duration is not limited."""
+        self._budgets.check(node.uid)
+        with _translate_errors(node):
+            async with (
+                self._borrow_client() as http,
+                http.stream(
+                    "POST", _url(node, path), content=content, headers=PROTOCOL_HEADERS, timeout=timeout
+                ) as reply,
+            ):
+                _check(node, reply.status_code, reply.headers, f"POST {path}")
+                yield reply
+
+    async def _parse(self, node: NodeRef, reply: httpx.Response, shape: ReplyShape[T]) -> T:
+        return await self._message(node, await self._read(node, reply, shape.max_bytes), shape)
+
+    async def _message(self, node: NodeRef, content: bytes, shape: ReplyShape[T]) -> T:
         message, seconds = await shape.parse(content)
         self._budgets.spend(node.uid, 0, seconds)
         if message is None:

@@ -1,10 +1,10 @@
 """The interface to machines outside of the console, with the messages of the contract that it uses."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
-from typing import Protocol
+from typing import Any, Protocol
 
 from shardboard.contract import (
     ENDPOINT_FIELDS,
@@ -49,6 +49,7 @@ from shardboard.contract import (
     canary,
     max_line_bytes,
 )
+from shardboard.contract.file_streams import ReceiveFile, SendFile
 from shardboard.contract.transfers import StartTransfer, TransferState
 from shardboard.domain.alerting.mails import MailServer
 
@@ -272,6 +273,14 @@ class Agents(Protocol):
 
     async def remove_transfers(self, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
         """Kill transfers that still run, and delete their results. Unknown ids are ignored."""
+        ...
+
+    def send_file(self, node: NodeRef, request: SendFile) -> AsyncGenerator[bytes]:
+        """Yield the content of a file of a location."""
+        ...
+
+    async def receive_file(self, node: NodeRef, request: ReceiveFile, content: AsyncIterator[bytes]) -> dict[str, Any]:
+        """Write a file of a location. Return `{"bytes", "sha256"}`. `content` must have the announced size."""
         ...
 
     def samples(

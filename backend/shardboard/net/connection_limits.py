@@ -9,7 +9,7 @@ import socket
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any
 
 import h11
@@ -24,6 +24,9 @@ MAX_PER_SOURCE = 1000
 HEAD_SECONDS = 10.0
 """From the connection, or the first byte of a request, to the end of the request header."""
 BODY_SECONDS = 60.0
+STREAM_SECONDS = 900.0
+"""Between parts of a body of any length. Longer than the receiver can take to process a part."""
+_STREAMED = "shardboard-streamed-body"
 REFUSALS_AT_ONCE = 100
 REPEAT_SECONDS = 10.0
 """Time in which a repeated log line is not written again."""
@@ -126,6 +129,11 @@ def _decrement(counts: Counter[str], source: str) -> None:
         del counts[source]
 
 
+def allow_streamed_body(scope: MutableMapping[str, Any]) -> None:
+    """Allow a request of an authenticated client whose body takes any time, as long as parts arrive."""
+    scope[_STREAMED] = True
+
+
 def close_matching(condition: Callable[[Mapping[str, Any]], bool]) -> None:
     """Close the connections whose client certificate meets the condition; it gets the result of `ssl.SSLSocket.getpeercert`."""
     for each in list(_open):
@@ -166,6 +174,9 @@ class TimeoutProtocol(H11Protocol):
         state = self.conn.their_state
         if state is h11.IDLE and self.conn.trailing_data[0]:
             self._await(state, HEAD_SECONDS)
+        elif state is h11.SEND_BODY and _STREAMED in (self.scope or ()) and not self.cycle.response_complete:
+            self._await(None)
+            self._await(state, STREAM_SECONDS)
         elif state is h11.SEND_BODY:
             self._await(state, BODY_SECONDS)
         else:

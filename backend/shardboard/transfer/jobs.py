@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+from shardboard.contract.file_streams import ReceiveFile, SendFile
 from shardboard.contract.locations import Url
 from shardboard.contract.transfers import (
     CheckFiles,
@@ -17,7 +18,7 @@ from shardboard.contract.transfers import (
     TransferProgress,
     WriteFile,
 )
-from shardboard.transfer import files
+from shardboard.transfer import file_streams, files
 from shardboard.transfer.copies import Copy
 from shardboard.transfer.errors import TransferError
 from shardboard.transfer.locations import open_store
@@ -39,6 +40,8 @@ class Job:
             is_url = isinstance(self._specification.transfer.location, Url)
             return files.check_location(lambda: open_store(self._specification), only_read=is_url)
         with closing(open_store(self._specification)) as store:
+            if isinstance(self._specification.transfer, SendFile | ReceiveFile):
+                return file_streams.run(store, self._specification)
             return self._run_with(store)
 
     def stop(self) -> None:

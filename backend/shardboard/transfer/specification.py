@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.contract.file_streams import ReceiveFile, SendFile
 from shardboard.contract.transfers import ErrorCode, Transfer
 
 MOVER = "shardboard-mover"
@@ -26,7 +27,7 @@ class Specification(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    transfer: Transfer
+    transfer: Transfer | SendFile | ReceiveFile
     shards: dict[int, ShardAccess] = Field(default={})
     """By uid."""
     mover: str = ""
@@ -35,6 +36,8 @@ class Specification(BaseModel):
     """Folders below which locations of type `mount_point` are allowed."""
     private_folders: list[Path] = Field(default=[])
     """Folders that locations never contain, even below such a root: the agent's state."""
+    pipe: int | None = None
+    """Descriptor of the pipe to the agent, for file streams."""
 
 
 class TransferEnd(BaseModel):

@@ -21,9 +21,11 @@ ADDRESS = unused_loopback_address()
 
 
 @asynccontextmanager
-async def running_agent(root: Path, authority: ConsoleCa, *, park: bool = False) -> AsyncIterator[NodeRef]:
+async def running_agent(
+    root: Path, authority: ConsoleCa, *, park: bool = False, backup_roots: tuple[Path, ...] = ()
+) -> AsyncIterator[NodeRef]:
     """Run an agent with a certificate from this CA. Its shards keep running when it stops."""
-    settings = AgentSettings(address=ADDRESS, state_dir=root, park=park)
+    settings = AgentSettings(address=ADDRESS, state_dir=root, park=park, backup_roots=backup_roots)
     identity = identity_of(root, authority)
     port = AgentPort(identity)
     config = uvicorn.Config(

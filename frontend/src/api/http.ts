@@ -83,6 +83,43 @@ export async function requestFile(path: string): Promise<{ name: string; content
   return { name: name ?? 'download', content: await response.blob() };
 }
 
+/** Send the content of a file, and report how many bytes were sent. `fetch` does not report this. */
+export function sendFile<T>(
+  path: string,
+  content: Blob,
+  onProgress: (sent: number) => void,
+  signal: AbortSignal,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const call = new XMLHttpRequest();
+    call.open('PUT', path);
+    for (const [name, value] of Object.entries(HEADERS)) call.setRequestHeader(name, value);
+    call.setRequestHeader('Content-Type', 'application/octet-stream');
+    call.upload.onprogress = ({ loaded }) => onProgress(loaded);
+    call.onerror = () => reject(new OfflineError());
+    call.onabort = () => reject(new DOMException('The upload was cancelled.', 'AbortError'));
+    call.onload = async () => {
+      const response = new Response(call.responseText, { status: call.status });
+      if (call.status === 401) onSignedOut();
+      if (response.ok) resolve(JSON.parse(call.responseText));
+      else reject(await failure(response));
+    };
+    signal.addEventListener('abort', () => call.abort());
+    call.send(content);
+  });
+}
+
+/** Check that a file can be downloaded, then let the browser download it to its disk. Rejects with the reason. */
+export async function startDownload(path: string): Promise<void> {
+  const controller = new AbortController();
+  await fetchChecked('GET', path, undefined, controller.signal);
+  controller.abort();
+  const link = document.createElement('a');
+  link.href = path;
+  link.download = '';
+  link.click();
+}
+
 async function fetchChecked(
   method: Method,
   path: string,

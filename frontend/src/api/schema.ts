@@ -390,6 +390,73 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/backups/{uid}/archive": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download backup
+         * @description Return all files of a backup and its manifest as a tar archive.
+         *
+         *     The files are checked like single ones. Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        get: operations["download_backup_v1_backups__uid__archive_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups/{uid}/files/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download file of backup
+         * @description Return a file of a backup as it is stored. `manifest.json` lists the files.
+         *
+         *     Size and checksum are compared with the manifest. If they differ, the connection is closed before the last part.
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        get: operations["download_backup_file_v1_backups__uid__files__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/backups/{uid}/growth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get growth since previous backup
+         * @description Compare a backup with the previous successful one of the same database: keys and bytes, by type and prefix of the key.
+         *
+         *     It contains prefixes of keys. Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        get: operations["get_backup_growth_v1_backups__uid__growth_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdb_groups": {
         parameters: {
             query?: never;
@@ -1295,6 +1362,82 @@ export interface paths {
          *     `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["upgrade_bdb_v1_bdbs__uid__upgrade_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List uploads
+         * @description Return the files that were uploaded for imports into a database, oldest first.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        get: operations["list_uploads_v1_bdbs__uid__uploads_get"];
+        put?: never;
+        /**
+         * Create upload
+         * @description Announce a file for an import. Send its content afterwards.
+         *
+         *     It is stored in a location that all nodes reach, and deleted after it was imported, or 24 hours after its last use.
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        post: operations["create_upload_v1_bdbs__uid__uploads_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/uploads/{upload_uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get upload
+         * @description Return an uploaded file. Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        get: operations["get_upload_v1_bdbs__uid__uploads__upload_uid__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete upload
+         * @description Delete an uploaded file. Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        delete: operations["delete_upload_v1_bdbs__uid__uploads__upload_uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/uploads/{upload_uid}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Send content of upload
+         * @description Send the content of a file: an RDB file, uncompressed or compressed with gzip or zstd.
+         *
+         *     The file becomes usable when all bytes are stored. If the request is interrupted, send it again.
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        put: operations["send_upload_content_v1_bdbs__uid__uploads__upload_uid__content_put"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -5177,6 +5320,40 @@ export interface components {
             status: "waiting" | "running" | "succeeded" | "failed";
         };
         /**
+         * BackupGrowth
+         * @description Changes since the previous successful backup of the same database. Sizes are serialized and without compression.
+         */
+        BackupGrowth: {
+            /**
+             * Bytes
+             * @description Serialized size without compression, not memory.
+             */
+            bytes: number;
+            /** Keys */
+            keys: number;
+            /**
+             * Prefixes
+             * @description Like `types`.
+             */
+            prefixes: components["schemas"]["GrowthRow"][];
+            /** Previous At */
+            previous_at: string | null;
+            /** Previous Bytes */
+            previous_bytes: number;
+            /** Previous Keys */
+            previous_keys: number;
+            /**
+             * Previous Uid
+             * @description Null: there is no previous backup, and all lists are empty.
+             */
+            previous_uid: number | null;
+            /**
+             * Types
+             * @description Largest change of bytes first; empty if one of them was not analyzed.
+             */
+            types: components["schemas"]["GrowthRow"][];
+        };
+        /**
          * BackupLocation
          * @description A named storage location.
          */
@@ -5424,6 +5601,11 @@ export interface components {
              * @description Fields of an earlier change that may not have reached all shards. The next change includes them; an empty change, `{}`, retries them (extension).
              */
             incomplete_changes: string[];
+            /**
+             * Internal
+             * @description Whether it is the temporary database of a verification, which is deleted at its end.
+             */
+            internal: boolean;
             /**
              * Io Threads
              * @description Threads of each shard that read requests and write replies; 1 = off.
@@ -7268,6 +7450,28 @@ export interface components {
              */
             role_uid: number;
         };
+        /** GrowthRow */
+        GrowthRow: {
+            /**
+             * Bytes
+             * @description Serialized size without compression, not memory.
+             */
+            bytes: number;
+            /** Keys */
+            keys: number;
+            /**
+             * Name
+             * @description Type, or prefix; empty: keys without a colon.
+             */
+            name: string;
+            /** Previous Bytes */
+            previous_bytes: number | null;
+            /**
+             * Previous Keys
+             * @description Null: unknown, because the analysis of the previous backup lists the largest prefixes only.
+             */
+            previous_keys: number | null;
+        };
         /** HTTPValidationError */
         HTTPValidationError: {
             /** Detail */
@@ -8782,6 +8986,24 @@ export interface components {
              * @description Lifetime in seconds. Default: the token does not expire.
              */
             ttl?: number | null;
+        };
+        /** NewUpload */
+        NewUpload: {
+            /**
+             * Bytes
+             * @description Size of the file.
+             */
+            bytes: number;
+            /**
+             * Location Uid
+             * @description Location in which it is stored until it was imported; missing: the one of the database's schedule, or the only location.
+             */
+            location_uid?: number;
+            /**
+             * Name
+             * @description Name of the file.
+             */
+            name: string;
         };
         /** NewUser */
         NewUser: {
@@ -11054,6 +11276,46 @@ export interface components {
              * @default
              */
             redis_version?: string;
+        };
+        /**
+         * Upload
+         * @description A file for imports into a database.
+         */
+        Upload: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /** Bytes */
+            bytes: number;
+            /** Created At */
+            created_at: string;
+            /**
+             * Detail
+             * @description Why it failed; otherwise empty.
+             */
+            detail: string;
+            /**
+             * Expires At
+             * @description When it is deleted if it is not used; null while it is not complete.
+             */
+            expires_at: string | null;
+            /** Location Uid */
+            location_uid: number;
+            /** Name */
+            name: string;
+            /** Originator */
+            originator: string;
+            /**
+             * Sha256
+             * @description Of the complete file; otherwise empty.
+             */
+            sha256: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "waiting" | "receiving" | "ready" | "failed" | "deleting";
+            /** Uid */
+            uid: number;
         };
         /**
          * Url
@@ -13527,6 +13789,308 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BackupAnalysis"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    download_backup_v1_backups__uid__archive_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-tar": string;
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    download_backup_file_v1_backups__uid__files__name__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+                /** @description Name of a file of the backup, or `manifest.json`. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_backup_growth_v1_backups__uid__growth_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupGrowth"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -18552,6 +19116,552 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Bdb"] | components["schemas"]["UpgradePlan"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_uploads_v1_bdbs__uid__uploads_get: {
+        parameters: {
+            query?: {
+                /** @description Return only objects with this `name`. Can be repeated; one of the values must match. */
+                name?: string[] | null;
+                /** @description Return only objects with this `status`. Can be repeated; one of the values must match. */
+                status?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_upload_v1_bdbs__uid__uploads_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewUpload"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_upload_v1_bdbs__uid__uploads__upload_uid__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+                upload_uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_upload_v1_bdbs__uid__uploads__upload_uid__delete: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+                upload_uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    send_upload_content_v1_bdbs__uid__uploads__upload_uid__content_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+                upload_uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */

@@ -122,10 +122,7 @@ class Transfers:
             return TransferState(id=identity, state="absent")
         if identity in self._stopped:  # it ended before it handled signals
             return TransferState(id=identity, state="ended", error=STOPPED, error_code="stopped")
-        output = tail(directory / STDERR)
-        reason = f"The transfer ended unexpectedly on node {self._settings.address}"
-        error = f"{reason}. Its last output was: {output}" if output else f"{reason}."
-        return TransferState(id=identity, state="ended", error=error, error_code="general-error")
+        return final_state(self._processes, identity, self._settings.address)
 
     def _specification(self, transfer: Transfer) -> Specification:
         """Return the transfer with what its process needs. Raises StartRefused."""
@@ -169,20 +166,36 @@ class Transfers:
     def _spawn(self, identity: str, specification: Specification) -> int:
         """Start the process and return its pid."""
         self._remove_expired()
-        directory = self._processes.create_directory(identity)
-        descriptor = os.memfd_create("specification")
-        with open(descriptor, "w+b") as content, (directory / STDERR).open("wb") as errors:  # noqa: PTH123 - a descriptor
-            content.write(_serialize(specification))
-            content.seek(0)
-            # -P keeps the working directory off the module path, so that this agent's code is imported.
-            command = [sys.executable, "-P", "-m", PROGRAM]
-            return self._processes.spawn(identity, command, stdin=content, stdout=errors, stderr=errors)
+        return spawn(self._processes, identity, specification)
 
     def _remove_expired(self) -> None:
         oldest = time.time() - KEEP_SECONDS
         for directory in self._processes.root.iterdir():
             if not self._processes.is_running(directory.name) and directory.stat().st_mtime < oldest:
                 shutil.rmtree(directory, ignore_errors=True)
+
+
+def spawn(processes: DetachedProcesses, identity: str, specification: Specification, *descriptors: int) -> int:
+    """Start a process that inherits these descriptors, and return its pid. Raises OSError."""
+    directory = processes.create_directory(identity)
+    descriptor = os.memfd_create("specification")
+    with open(descriptor, "w+b") as content, (directory / STDERR).open("wb") as errors:  # noqa: PTH123 - a descriptor
+        content.write(_serialize(specification))
+        content.seek(0)
+        # -P keeps the working directory off the module path, so that this agent's code is imported.
+        command = [sys.executable, "-P", "-m", PROGRAM]
+        return processes.spawn(identity, command, stdin=content, stdout=errors, stderr=errors, pass_fds=descriptors)
+
+
+def final_state(processes: DetachedProcesses, identity: str, address: str) -> TransferState:
+    """Return the state of a process that has ended."""
+    directory = processes.directory(identity)
+    if (end := _read(directory / END)) is not None:
+        return _ended(identity, end)
+    output = tail(directory / STDERR)
+    reason = f"The transfer ended unexpectedly on node {address}"
+    error = f"{reason}. Its last output was: {output}" if output else f"{reason}."
+    return TransferState(id=identity, state="ended", error=error, error_code="general-error")
 
 
 def _serialize(specification: Specification) -> bytes:

@@ -5,6 +5,7 @@ login therefore send at most 16 kB, to the few paths that need a body for the lo
 before the body is read. The sum of all bodies is limited, too.
 """
 
+import re
 from collections import Counter
 
 from fastapi import HTTPException, Request
@@ -14,6 +15,7 @@ from shardboard.api.http import credentials
 from shardboard.api.http.credentials import Login
 from shardboard.errors import ApiError, Unavailable
 from shardboard.net.client_address import source_of
+from shardboard.net.connection_limits import allow_streamed_body
 from shardboard.state.access.audit import SAFE_METHODS
 
 MAX_BODY, MAX_LOGIN_BODY = 1_000_000, 16_384
@@ -21,6 +23,8 @@ LOGIN_PATHS = ("/v1/session", "/v1/session/second_factor", "/v1/users/authorize"
 """Paths whose body is read before the login is proved, as are those below `/v1/bootstrap`. All others need credentials in the
 header."""
 _LOGIN = "shardboard-login"
+_CONTENT_PATH = re.compile(r"/v1/bdbs/[0-9]+/uploads/[0-9]+/content")
+MAX_CONTENT = 2**50
 
 
 class BodyRefused(HTTPException):
@@ -63,8 +67,15 @@ def is_login_path(path: str) -> bool:
     return path in LOGIN_PATHS or path.startswith("/v1/bootstrap/")
 
 
+def is_content(scope: Scope) -> bool:
+    """Return whether the body is the content of a file, which the handler reads in parts."""
+    return scope["method"] == "PUT" and _CONTENT_PATH.fullmatch(scope["path"]) is not None
+
+
 def limit_of(scope: Scope) -> int:
     """Return the maximum size of the body of a request."""
+    if is_content(scope):
+        return MAX_CONTENT
     return MAX_LOGIN_BODY if is_login_path(scope["path"]) else MAX_BODY
 
 
@@ -81,7 +92,7 @@ async def authenticate_once(request: Request) -> Login | ApiError:
 
 
 class LimitedBody:
-    """The `receive` channel of a request. The first message is the complete body."""
+    """The `receive` channel of a request. The first message is the complete body, except for the content of a file."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._scope = scope
@@ -103,6 +114,9 @@ class LimitedBody:
                 login = await authenticate_once(Request(self._scope))
                 if isinstance(login, ApiError):
                     raise login
+            if is_content(self._scope):
+                allow_streamed_body(self._scope)
+                return await self._receive()
             return await self._read()
         except ApiError as error:
             raise BodyRefused(error) from None

@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from shardboard.collectors.data.request_transfers import RequestTransfers
 from shardboard.contract.locations import Location
-from shardboard.contract.transfers import CheckLocation, ListFiles, ReadFile
+from shardboard.contract.transfers import CheckLocation, DeleteFiles, ListFiles, ReadFile
 from shardboard.domain.data import folder_names
 from shardboard.domain.data import manifest as manifests
 from shardboard.domain.data.manifest import InvalidManifest, Manifest
@@ -44,6 +44,13 @@ class LocationAccess:
             return {"node_uid": tested_by, "checks": [{"name": "connect", "ok": False, "error": state.error}]}
         checks = state.result.get("checks", [])
         return {"node_uid": tested_by, "checks": checks if isinstance(checks, list) else []}
+
+    async def delete(self, location: Mapping[str, Any], paths: Sequence[str]) -> None:
+        """Delete files. Raises NotAcceptable or Unavailable with the reason."""
+        message = DeleteFiles.model_validate({"location": location, "paths": paths})
+        _, state = await self._transfers.execute(message)
+        if state.result is None:
+            raise Unavailable("location_failed", state.error or "The files cannot be deleted.")
 
     async def find_backups(self, location: Location, known: Collection[str]) -> FoundBackups:
         """Return the backups in a location, except those in `known` folders. Raises Unavailable with the reason."""

@@ -67,6 +67,8 @@ class Policy:
     """Snapshots and restores on each node at the same time; 0 = unlimited. At most 16 run in the cluster."""
     max_slave_full_syncs: int = setting(0, IntegerRule(0, 1000))
     """0 = unlimited."""
+    max_upload_size: int = setting(32 << 30, IntegerRule(0, 2**50))
+    """Extension. Bytes of the files that are uploaded for imports into a database, together; 0 = uploads are not allowed."""
     metrics_auth: bool = setting(True, FlagRule())
     metrics_exporter_expose_bdb_name: bool = setting(False, FlagRule())
     oss_cluster_api_preferred_endpoint_type: str = setting("ip", ChoiceRule(("ip", "hostname")))

@@ -1,10 +1,13 @@
 """Transfers of `FakeAgents`. They run until a test ends them."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
+from shardboard.contract.file_streams import ReceiveFile, SendFile
 from shardboard.contract.transfers import ErrorCode, StartTransfer, TransferProgress, TransferState
 from shardboard.driver.interfaces import NodeRef
+from shardboard.errors import AgentRefused
 
 
 class FakeTransfers:
@@ -24,6 +27,12 @@ class FakeTransfers:
         self.transfer_refused = ""
         """Error message with which agents refuse to start a transfer."""
         self.removed_transfers: set[str] = set()
+        self.files: dict[str, bytes] = {}
+        """Contents of files by path, in any location."""
+        self.file_errors: dict[int, str] = {}
+        """Error messages with which nodes refuse to send or receive files."""
+        self.stream_nodes: list[int] = []
+        """Nodes that were requested to send or receive files."""
 
     def set_transfer_progress(self, identity: str, **progress: int) -> None:
         """Set the fields of `TransferProgress` of a running transfer."""
@@ -70,6 +79,29 @@ class FakeTransfers:
                 del self.transfers[identity]
             self.removed_transfers.add(identity)
         return [self._transfer_state(node, identity) for identity in ids]
+
+    async def send_file(self, node: NodeRef, request: SendFile) -> AsyncGenerator[bytes]:
+        self._record_call("send_file", node)
+        self._start_stream(node)
+        if request.path not in self.files:
+            raise AgentRefused(f"No such file or directory: {request.path}")
+        content = self.files[request.path]
+        yield content[:1]
+        yield content[1:]
+
+    async def receive_file(self, node: NodeRef, request: ReceiveFile, content: AsyncIterator[bytes]) -> dict[str, Any]:
+        self._record_call("receive_file", node)
+        self._start_stream(node)
+        received = b"".join([part async for part in content])
+        if len(received) != request.bytes:
+            raise AgentRefused(f"The connection ended after {len(received)} of {request.bytes} bytes.")
+        self.files[request.path] = received
+        return {"bytes": len(received), "sha256": hashlib.sha256(received).hexdigest()}
+
+    def _start_stream(self, node: NodeRef) -> None:
+        self.stream_nodes.append(node.uid)
+        if error := self.file_errors.get(node.uid):
+            raise AgentRefused(error)
 
     def _transfer_state(self, node: NodeRef, identity: str) -> TransferState:
         state = self.transfers.get(identity)

@@ -1,19 +1,15 @@
 """The manifest of a backup, from the results of its snapshots. Its content is the same each time that it is built."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from shardboard.contract.transfers import MAX_FILE_CHARACTERS, SnapshotResult
+from shardboard.contract.transfers import SnapshotResult
 from shardboard.domain.data.analysis import merge_analyses
 from shardboard.domain.data.manifest import Manifest, ManifestFile
 from shardboard.domain.data.statuses import TransferStatus
-from shardboard.kit import age
 from shardboard.state.data import transfers
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.transfers import Transfer
@@ -44,21 +40,6 @@ async def build(session: AsyncSession, backup: Backup, snapshots: Sequence[Trans
         analysis=merge_analyses([results[each.uid].analysis for each in ordered]),
         recipients=backup.recipients,
     )
-
-
-def text(manifest: Manifest) -> str:
-    """Return the contents of the file."""
-    written = json.dumps(_content(manifest), indent=1)
-    if len(written) > MAX_FILE_CHARACTERS:
-        written = json.dumps(_content(replace(manifest, analysis={})), separators=(",", ":"))
-    return written
-
-
-def _content(manifest: Manifest) -> dict[str, Any]:
-    if not manifest.recipients:
-        return manifest.as_json()
-    private = json.dumps(manifest.private_part(), separators=(",", ":"))
-    return manifest.public_part(age.encrypt_text(private, manifest.recipients))
 
 
 def _file(backup: Backup, transfer: Transfer, result: SnapshotResult) -> ManifestFile:

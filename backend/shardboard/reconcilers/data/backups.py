@@ -35,7 +35,7 @@ from shardboard.reconcilers.loop import Outcome
 from shardboard.state.alerting.events import record_for_action
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster.actions import Action
-from shardboard.state.data import backups, transfers
+from shardboard.state.data import backups, manifest_text, transfers
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.transfers import Transfer
 from shardboard.state.databases.bdbs import Bdb
@@ -272,7 +272,7 @@ def _expected_files(context: BackupContext) -> dict[str, int]:
 
 
 async def _manifest_text(session: AsyncSession, context: BackupContext) -> str:
-    return backup_manifest.text(await backup_manifest.build(session, context.row, context.snapshots))
+    return manifest_text.text(await backup_manifest.build(session, context.row, context.snapshots))
 
 
 def _sum_progress(context: BackupContext) -> None:

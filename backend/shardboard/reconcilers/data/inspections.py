@@ -46,6 +46,8 @@ class InspectFiles:
             context = await _load(session, action)
         if context is None or context.bdb is None:
             return Outcome(failed="The database no longer exists.")
+        if any(each is None for each in context.locations):
+            return Outcome(failed="The backup location no longer exists.")
         poll = await self._poller.poll(context.inspections, context.nodes, lambda each: message(context, each))
         async with leased_transaction(self._store, action) as leased:
             current = await _load(leased, action) if leased is not None else None
@@ -71,9 +73,10 @@ class InspectFiles:
 def message(context: RestoreContext, transfer: Transfer) -> Inspect:
     """Return the request for the file of a source."""
     location: Any = context.locations[transfer.source]
+    [file] = context.row.sources[transfer.source]["files"]
     return Inspect(
         location=location,
-        files=[RestoreFile(path=_path(context, transfer.source))],
+        files=[RestoreFile(path=file["path"], sha256=file["sha256"])],
         identities=context.identities(transfer.source),
     )
 
@@ -133,7 +136,7 @@ async def write_report(session: AsyncSession, context: RestoreContext, bdb: Bdb)
     for source in range(len(context.row.sources)):
         last = _attempts(context, source)[-1]
         contents = results.get(last.uid, {})
-        files.append(InspectedFile(_path(context, source), contents, last.error, last.error_code))
+        files.append(InspectedFile(_label(context, source), contents, last.error, last.error_code))
     target = import_target(bdb, [row.observed_version for row in context.shards])
     report = import_report.build(files, target, may_exceed_memory=context.row.exceeds_memory)
     transfers.clear_results(context.inspections)
@@ -158,9 +161,11 @@ async def _load(session: AsyncSession, action: Action) -> RestoreContext | None:
     return await load_context(session, row) if row is not None else None
 
 
-def _path(context: RestoreContext, source: int) -> str:
-    path: str = context.row.sources[source]["files"][0]["path"]
-    return path
+def _label(context: RestoreContext, source: int) -> str:
+    """Return the path of a file; for an uploaded file, whose path means nothing to users, its description."""
+    entry = context.row.sources[source]
+    label: str = entry["name"] if entry["location_uid"] is not None else entry["files"][0]["path"]
+    return label
 
 
 def _attempts(context: RestoreContext, source: int) -> list[Transfer]:

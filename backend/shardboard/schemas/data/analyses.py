@@ -1,9 +1,14 @@
 """Models of the analysis of the contents of a backup."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
+
+from shardboard.domain.data.growth import Growth
+from shardboard.schemas.timestamps import iso
 
 
 class AnalysisTotal(BaseModel):
@@ -32,6 +37,51 @@ class BackupAnalysis(BaseModel):
         description="By time to live at the time of the backup: upper limit, `longer`, `expired` or `none`."
     )
     largest: list[LargeKey] = Field(description="Largest keys, at most 20.")
+
+
+class GrowthRow(AnalysisTotal):
+    name: str = Field(description="Type, or prefix; empty: keys without a colon.")
+    previous_keys: int | None = Field(
+        description="Null: unknown, because the analysis of the previous backup lists the largest prefixes only."
+    )
+    previous_bytes: int | None
+
+
+class BackupGrowth(AnalysisTotal):
+    """Changes since the previous successful backup of the same database. Sizes are serialized and without compression."""
+
+    previous_uid: int | None = Field(description="Null: there is no previous backup, and all lists are empty.")
+    previous_at: str | None
+    previous_keys: int
+    previous_bytes: int
+    types: list[GrowthRow] = Field(description="Largest change of bytes first; empty if one of them was not analyzed.")
+    prefixes: list[GrowthRow] = Field(description="Like `types`.")
+
+
+class SizedBackup(Protocol):
+    @property
+    def uid(self) -> int: ...
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def keys(self) -> int: ...
+    @property
+    def raw_bytes(self) -> int: ...
+
+
+def render_growth(
+    backup: SizedBackup, previous: SizedBackup | None, types: Sequence[Growth], prefixes: Sequence[Growth]
+) -> dict[str, Any]:
+    return {
+        "keys": backup.keys,
+        "bytes": backup.raw_bytes,
+        "previous_uid": previous.uid if previous is not None else None,
+        "previous_at": iso(previous.created_at) if previous is not None else None,
+        "previous_keys": previous.keys if previous is not None else 0,
+        "previous_bytes": previous.raw_bytes if previous is not None else 0,
+        "types": [asdict(each) for each in types],
+        "prefixes": [asdict(each) for each in prefixes],
+    }
 
 
 def render(analysis: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,9 @@ class Bdb(BaseModel):
         json_schema_extra={"enum": [each for each in BdbStatus if each not in NEVER_SET]},
     )
     status_detail: str = Field(description="Message, for example why the creation failed; otherwise empty.")
+    internal: bool = Field(
+        description="Whether it is the temporary database of a verification, which is deleted at its end."
+    )
     incomplete_changes: list[str] = Field(
         description="Fields of an earlier change that may not have reached all shards. The next change includes them; an empty "
         "change, `{}`, retries them (extension)."

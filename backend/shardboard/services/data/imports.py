@@ -15,13 +15,12 @@ from shardboard.domain.data.statuses import RestoreKind
 from shardboard.domain.text import plural
 from shardboard.errors import NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
-from shardboard.services.data import backup_keys, restores
-from shardboard.services.data.locations import describe, require_own_credentials, source_of_import
+from shardboard.services.data import restores, uploads
+from shardboard.services.data.import_sources import ImportSource, parse_sources
 from shardboard.state.data import restores as rows
 from shardboard.state.data.restores import Restore
 from shardboard.state.databases.bdbs import Bdb
 
-MAX_SOURCES = 512
 INSPECTION_DEADLINE = timedelta(days=1)
 INSPECTION_LIFETIME = timedelta(days=1)
 """How long an import can refer to an inspection. The files could have changed since then."""
@@ -45,10 +44,12 @@ async def request_inspection(
 
     `identities` are private keys that decrypt encrypted files.
     """
-    source, parsed = _parse_sources(sources, principal, identities)
-    row = restores.new_row(bdb, RestoreKind.INSPECTION, source, parsed, restores.Selection(), principal.username)
+    parsed = await parse_sources(session, bdb, sources, principal, identities)
+    files, nothing = [each.as_json() for each in parsed], restores.Selection()
+    row = restores.new_row(bdb, RestoreKind.INSPECTION, _describe(parsed), files, nothing, principal.username)
     session.add(row)
     await session.flush()
+    await uploads.mark_used(session, [each.upload for each in parsed if each.upload is not None], row)
     action = queue.enqueue(
         session,
         ActionName.INSPECT_FILES,
@@ -79,20 +80,23 @@ async def request_import(
     possible, or has losses that the request does not accept. `identities` are private keys that decrypt encrypted files.
     """
     consent = consent or Consent()
-    source, parsed = _parse_sources(sources, principal, identities)
+    parsed = await parse_sources(session, bdb, sources, principal, identities)
+    files = [each.as_json() for each in parsed]
     inspection = None
     if consent.inspection_uid is not None:
-        inspection = await _require_consent(session, bdb, parsed, consent)
-    return await restores.queue_restore(
+        inspection = await _require_consent(session, bdb, files, consent)
+    row = await restores.queue_restore(
         session,
         bdb,
         RestoreKind.IMPORT,
-        source=source,
-        sources=parsed,
+        source=_describe(parsed),
+        sources=files,
         selection=restores.Selection(force=consent.force),
         originator=principal.username,
         inspection=inspection,
     )
+    await uploads.mark_used(session, [each.upload for each in parsed if each.upload is not None], row)
+    return row
 
 
 async def _require_consent(
@@ -101,7 +105,7 @@ async def _require_consent(
     """Return the report of the inspection. Raises NotFound, or NotAcceptable if the import must not start."""
     row = await restores.get_restore(session, consent.inspection_uid or 0)
     report = await rows.report(session, row.uid)
-    is_same = [each.get("name") for each in row.sources] == [each["name"] for each in sources]
+    is_same = _files(row.sources) == _files(sources)
     if not row.is_inspection or row.bdb_uid != bdb.uid or report is None or not is_same:
         message = (
             f"{row.uid} is not a finished inspection of these files for database {bdb.name}. Inspect the files again."
@@ -123,29 +127,14 @@ async def _require_consent(
     return report
 
 
-def _parse_sources(
-    sources: Sequence[Mapping[str, Any]], principal: Principal, identities: str
-) -> tuple[str, list[dict[str, Any]]]:
-    """Return a description of the sources of an import, and their values in a row. Raises NotAcceptable or Forbidden."""
-    if not 0 < len(sources) <= MAX_SOURCES:
-        message = f"dataset_import_sources must have between 1 and {MAX_SOURCES} sources."
-        raise NotAcceptable("invalid_import_source", message, field="dataset_import_sources")
-    parsed = [source_of_import(each) for each in sources]
-    for location, _ in parsed:
-        require_own_credentials(location, principal, is_read=True)
-    keys = backup_keys.parse_identities(identities)
-    names = [f"{describe(location)} ({path})" for location, path in parsed]
-    values = [
-        {
-            "name": name,
-            "location_uid": None,
-            "location": location.model_dump(mode="json"),
-            "files": [{"path": path, "sha256": None, "slots": ""}],
-            "identities": keys,
-        }
-        for name, (location, path) in zip(names, parsed, strict=True)
-    ]
-    return names[0] if len(names) == 1 else f"{names[0]} and {plural(len(names) - 1, 'other file')}", values
+def _files(sources: Sequence[Mapping[str, Any]]) -> list[tuple[Any, Any]]:
+    """Return what identifies the files of sources: uploads of files with the same name have different paths."""
+    return [(each.get("name"), each["files"]) for each in sources]
+
+
+def _describe(sources: Sequence[ImportSource]) -> str:
+    first = sources[0].name
+    return first if len(sources) == 1 else f"{first} and {plural(len(sources) - 1, 'other file')}"
 
 
 async def get_report(session: AsyncSession, uid: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from shardboard.services.access.authorization import ADMINS, Principal
 from shardboard.services.data import backup_keys, location_urls
 from shardboard.services.data.backup_keys import KeyChanges
 from shardboard.state.alerting import events
-from shardboard.state.data import backups, locations
+from shardboard.state.data import backups, locations, uploads
 from shardboard.state.data.locations import BackupLocation
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
@@ -67,6 +67,9 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> None:
         count = plural(len(uids), "backup")
         message = f"The location {row.name} contains {count}. Delete them first, for example backup {uids[0]}."
         raise Conflict("location_in_use", message)
+    if uids := await uploads.uids_in_location(session, uid):
+        count = plural(len(uids), "uploaded file")
+        raise Conflict("location_in_use", f"The location {row.name} contains {count} for imports. Delete them first.")
     await session.delete(row)
     _record(session, "backup_location_deleted", f"Backup location {row.name} was deleted.", principal)
 

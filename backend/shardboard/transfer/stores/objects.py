@@ -115,7 +115,8 @@ def _s3(location: S3) -> "S3Config":
     if location.access_key_id:
         config["access_key_id"] = location.access_key_id
         config["secret_access_key"] = location.secret_access_key
-        config["session_token"] = location.session_token
+        if location.session_token:  # an empty one is sent, and refused by stores that check it
+            config["session_token"] = location.session_token
     if location.sse:
         config["server_side_encryption"] = location.sse
     if location.kms_key_id:

@@ -1,11 +1,10 @@
 """Snapshot, inspection and restore over the agent's API, with the real mover, real shards and a real store."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from backend.tests.support.real_shards import find_engines, kill_engines, standalone_shard, start_request
+from backend.tests.support.real_shards import find_engines, kill_engines, standalone_shard, start_request, wait_until
 from backend.tests.support.running_agent import running_agent
 
 from shardboard.contract import ShardCommand
@@ -58,11 +57,13 @@ async def agent(folder: Path, tmp_path: Path) -> AsyncIterator[tuple[HttpAgents,
 
 async def run(agent: tuple[HttpAgents, NodeRef], identity: str, transfer: Transfer) -> TransferState:
     agents, node = agent
-    state = await agents.start_transfer(node, StartTransfer(id=identity, transfer=transfer))
-    async with asyncio.timeout(60):
-        while state.state == "running":
-            await asyncio.sleep(0.05)
-            (state,) = await agents.transfer_states(node, [identity])
+    await agents.start_transfer(node, StartTransfer(id=identity, transfer=transfer))
+
+    async def ended() -> TransferState | None:
+        (state,) = await agents.transfer_states(node, [identity])
+        return state if state.state != "running" else None
+
+    state: TransferState = await wait_until(ended)
     return state
 
 

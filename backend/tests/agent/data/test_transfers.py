@@ -84,9 +84,11 @@ async def state_of(transfers: Transfers, identity: str = IDS[0]) -> TransferStat
 
 
 async def wait_for_end(transfers: Transfers, identity: str = IDS[0]) -> TransferState:
-    async with asyncio.timeout(60):
-        while (state := await state_of(transfers, identity)).state == "running":  # noqa: ASYNC110 - it is polled
-            await asyncio.sleep(0.02)
+    async def ended() -> TransferState | None:
+        state = await state_of(transfers, identity)
+        return state if state.state != "running" else None
+
+    state: TransferState = await wait_until(ended)
     return state
 
 
@@ -141,9 +143,12 @@ async def test_transfer_continues_when_the_agent_restarts(
 ) -> None:
     await start_hanging(transfers, folder, tmp_path)
     restarted = await new_agent(settings)
-    async with asyncio.timeout(30):
-        while not (state := await state_of(restarted)).progress.keys:  # noqa: ASYNC110 - it is polled
-            await asyncio.sleep(0.02)
+
+    async def has_progress() -> TransferState | None:
+        state = await state_of(restarted)
+        return state if state.progress.keys else None
+
+    state: TransferState = await wait_until(has_progress)
     assert (state.state, state.progress.bytes) == ("running", 3_000_000)
     assert (await start(restarted, snapshot(folder))).state == "running"
     await restarted.stop(TransferReferences(ids=IDS))

@@ -14,9 +14,8 @@ from shardboard.console import Console
 from shardboard.domain.data.manifest import Manifest, ManifestFile, parse
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.kit import age_keys
-from shardboard.reconcilers.data import backup_manifest
 from shardboard.state.cluster.nodes import Node
-from shardboard.state.data import backups, restores
+from shardboard.state.data import backups, manifest_text, restores
 from shardboard.state.data.locations import BackupLocation
 
 pytestmark = pytest.mark.store_in_all
@@ -145,7 +144,7 @@ async def test_found_backups_are_decrypted_when_their_key_is_known(
     file = ManifestFile("0-16383.rdb.zst.age", "0-16383", 100, 1000, "0" * 64, 3)
     bdb = {"name": "shop", "memory_size": 5}
     manifest = Manifest(70, bdb, "9.1.2", "", "", [file], [(1, 3, "f" * 16)], recipients=[RECIPIENT])
-    text = backup_manifest.text(manifest)
+    text = manifest_text.text(manifest)
     assert '"memory_size"' not in text
     folders = ["shop-1/1", "shop-1/2"]
     agents.transfer_results |= {

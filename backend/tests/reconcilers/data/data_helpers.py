@@ -1,12 +1,13 @@
 """Loops of backups and restores, requests for them, and results of transfers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 from backend.tests.reconcilers.loop_helpers import Gate, GatedAgents, GatedStore
+from backend.tests.support.real_shards import wait_until
 
 from shardboard.api.data.backups import render_backups
 from shardboard.api.data.restores import render_restores
@@ -118,25 +119,23 @@ async def get_restore(console: Console, uid: int) -> dict[str, Any]:
 
 
 async def wait_for_backup(console: Console, uid: int, status: str) -> dict[str, Any]:
-    async with asyncio.timeout(60):
-        while (backup := await get_backup(console, uid)) is None or backup["status"] != status:
-            assert backup is None or backup["status"] in ("running", status), backup
-            await asyncio.sleep(0.005)
+    async def reached() -> dict[str, Any] | None:
+        backup = await get_backup(console, uid)
+        assert backup is None or backup["status"] in ("running", status), backup
+        return backup if backup is not None and backup["status"] == status else None
+
+    backup: dict[str, Any] = await wait_until(reached)
     return backup
 
 
 async def wait_for_restore(console: Console, uid: int, status: str) -> dict[str, Any]:
-    async with asyncio.timeout(60):
-        while (restore := await get_restore(console, uid))["status"] != status:
-            assert restore["status"] in ("running", status), restore
-            await asyncio.sleep(0.005)
+    async def reached() -> dict[str, Any] | None:
+        restore = await get_restore(console, uid)
+        assert restore["status"] in ("running", status), restore
+        return restore if restore["status"] == status else None
+
+    restore: dict[str, Any] = await wait_until(reached)
     return restore
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 - the fakes send no notifications
-            await asyncio.sleep(0.005)
 
 
 def started(agents: FakeAgents, kind: str) -> list[str]:

@@ -14,10 +14,10 @@ from backend.tests.reconcilers.data.data_helpers import (
     running,
     start_backup,
     started,
-    until,
     wait_for_backup,
 )
 from backend.tests.reconcilers.loop_helpers import create_active_database, shard_rows
+from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
 from shardboard.domain.data.manifest import parse
@@ -70,7 +70,7 @@ async def test_progress_of_a_first_backup_is_estimated_from_the_memory(
         agents.info[row.uid, "memory"] = "# Memory\r\nused_memory:900\r\nused_memory_dataset:600\r\n"
     uid = await start_backup(client, bdb_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "snapshot")) == 3)
+        await wait_until(lambda: len(started(agents, "snapshot")) == 3)
         for identity in started(agents, "snapshot"):
             agents.set_transfer_progress(identity, raw_bytes=150)
         async with asyncio.timeout(60):

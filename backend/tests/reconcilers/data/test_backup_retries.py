@@ -17,11 +17,11 @@ from backend.tests.reconcilers.data.data_helpers import (
     snapshot_result,
     start_backup,
     started,
-    until,
     wait_for_backup,
 )
 from backend.tests.reconcilers.loop_helpers import Gate, create_active_database, events_of_bdb, shard_rows
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.real_shards import wait_until
 from backend.tests.support.stored_backups import configure
 
 from shardboard.collectors.data.backup_alarms import read_backup_alarms
@@ -68,7 +68,7 @@ async def fail_one_pair(agents: FakeAgents, bdb_uid: int) -> None:
                 agents.end_transfer(identity, snapshot_result())
         return len(ended) == 3 + backup_plan.MAX_ATTEMPTS - 1
 
-    await until(fail_first)
+    await wait_until(fail_first)
 
 
 async def fail_backup(client: httpx.AsyncClient, console: Console, agents: FakeAgents, bdb_uid: int) -> int:
@@ -202,7 +202,7 @@ async def test_files_of_failed_backups_are_deleted_later(
         await start_backup(client, bdb_uid)
     complete_all(agents)
     async with running(console):
-        await until(lambda: bool(started(agents, "delete_files")))
+        await wait_until(lambda: bool(started(agents, "delete_files")))
     request: Any = agents.started_transfers[started(agents, "delete_files")[0]][1].transfer
     backup = await get_backup(console, uid)
     assert backup is not None

@@ -16,11 +16,11 @@ from backend.tests.reconcilers.data.data_helpers import (
     snapshot_result,
     start_backup,
     started,
-    until,
     wait_for_backup,
 )
 from backend.tests.reconcilers.loop_helpers import Gate, create_active_database, events_of_bdb, get_bdb, shard_rows
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
 from shardboard.domain.data import backup_plan
@@ -52,9 +52,11 @@ async def stored_on_nodes(console: Console) -> list[str]:
 
 async def wait_until_removed(console: Console, *, except_for: Sequence[str] = ()) -> None:
     """Wait until nodes store only these transfers."""
-    async with asyncio.timeout(60):
-        while await stored_on_nodes(console) != list(except_for):  # noqa: ASYNC110 - the fakes send no notifications
-            await asyncio.sleep(0.005)
+
+    async def is_removed() -> bool:
+        return await stored_on_nodes(console) == list(except_for)
+
+    await wait_until(is_removed)
 
 
 async def test_a_backup_reads_replicas_and_writes_the_manifest_last(
@@ -110,10 +112,10 @@ async def test_a_failed_snapshot_is_repeated_with_the_other_copy(
     await add_location(client)
     uid = await start_backup(client, bdb_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "snapshot")) == 1)
+        await wait_until(lambda: len(started(agents, "snapshot")) == 1)
         [first] = started(agents, "snapshot")
         agents.end_transfer(first, error="the connection to the shard was closed", error_code="shard-unavailable")
-        await until(lambda: len(started(agents, "snapshot")) == 2)
+        await wait_until(lambda: len(started(agents, "snapshot")) == 2)
         second = started(agents, "snapshot")[1]
         requests = [agents.started_transfers[each][1].transfer for each in (first, second)]
         assert requests[0].shard_uid != requests[1].shard_uid  # type: ignore[union-attr]
@@ -137,7 +139,7 @@ async def test_a_backup_fails_after_three_attempts_and_its_files_are_deleted(
         async with console.store.begin() as session:
             (await session.get_one(backups.Backup, uid)).delete_retry_at = None
         complete_all(agents)
-        await until(lambda: len(started(agents, "delete_files")) == 1)
+        await wait_until(lambda: len(started(agents, "delete_files")) == 1)
         await wait_until_removed(console)
     [deletion] = started(agents, "delete_files")
     request: Any = agents.started_transfers[deletion][1].transfer
@@ -153,19 +155,21 @@ async def test_a_cancelled_backup_leaves_nothing(
     await add_location(client)
     uid = await start_backup(client, bdb_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "snapshot")) == 3)
+        await wait_until(lambda: len(started(agents, "snapshot")) == 3)
         backup = await get_backup(console, uid)
         assert backup is not None
         assert (await client.delete(f"/v1/actions/{backup['action_uid']}")).status_code == 200
         complete_all(agents)
         await wait_for_backup(console, uid, "cancelled")
-        await until(lambda: bool(started(agents, "delete_files")))
+        await wait_until(lambda: bool(started(agents, "delete_files")))
         await wait_until_removed(console)
         assert agents.transfers == {}
         assert (await client.delete(f"/v1/backups/{uid}")).json()["status"] == "deleting"
-        async with asyncio.timeout(60):
-            while await get_backup(console, uid) is not None:  # noqa: ASYNC110 - the fakes send no notifications
-                await asyncio.sleep(0.005)
+
+        async def is_deleted() -> bool:
+            return await get_backup(console, uid) is None
+
+        await wait_until(is_deleted)
     assert (await client.get(f"/v1/backups/{uid}")).status_code == 404
 
 
@@ -177,7 +181,7 @@ async def test_transfers_of_an_unreachable_node_are_replaced_and_removed_later(
     await add_location(client)
     uid = await start_backup(client, bdb_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "snapshot")) == 1)
+        await wait_until(lambda: len(started(agents, "snapshot")) == 1)
         [first] = started(agents, "snapshot")
         node_uid, request = agents.started_transfers[first]
         async with console.store.begin() as session:
@@ -191,7 +195,7 @@ async def test_transfers_of_an_unreachable_node_are_replaced_and_removed_later(
         async with console.store.begin() as session:
             (await session.get_one(Node, node_uid)).agent_status = "connected"
         await wait_until_removed(console)
-        await until(lambda: bool(started(agents, "delete_files")))
+        await wait_until(lambda: bool(started(agents, "delete_files")))
     assert first in agents.removed_transfers
     deletion: Any = agents.started_transfers[started(agents, "delete_files")[0]][1].transfer
     assert deletion.paths == [request.transfer.path], "the late file is deleted"  # type: ignore[union-attr]
@@ -238,13 +242,13 @@ async def test_files_are_deleted_by_another_node_if_one_does_not_respond(
         await wait_until_removed(console)
         del agents.transfer_results["delete_files"]
         assert (await client.delete(f"/v1/backups/{uid}")).status_code == 200
-        await until(lambda: bool(started(agents, "delete_files")))
+        await wait_until(lambda: bool(started(agents, "delete_files")))
         node_uid, _ = agents.started_transfers[started(agents, "delete_files")[0]]
         agents.unreachable.add(node_uid)
         async with console.store.begin() as session:
             (await session.get_one(Node, node_uid)).agent_status = "disconnected"
         agents.transfer_results["delete_files"] = {}
-        await until(lambda: len(started(agents, "delete_files")) == 2)
+        await wait_until(lambda: len(started(agents, "delete_files")) == 2)
     assert agents.started_transfers[started(agents, "delete_files")[1]][0] != node_uid
 
 

@@ -12,16 +12,18 @@ from backend.tests.reconcilers.data.data_helpers import (
     inspect_result,
     running,
     started,
-    until,
     wait_for_restore,
 )
 from backend.tests.reconcilers.loop_helpers import Gate, create_active_database, get_bdb
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
 from shardboard.driver.fake_agents import FakeAgents
+from shardboard.kit import age_keys
 from shardboard.reconcilers.data import cleanup, inspections
 from shardboard.reconcilers.data import restores as steps
+from shardboard.state.data.restores import Restore
 
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 SOURCES = [{"type": "mount_point", "path": f"/srv/dumps/{name}.rdb"} for name in ("a", "b")]
@@ -82,6 +84,27 @@ async def test_an_inspection_reports_the_contents_of_each_file(
     assert agents.commands == []
     [listed] = (await client.get("/v1/restores")).json()
     assert (listed["uid"], listed["kind"], listed["forecast"]) == (uid, "inspection", "possible")
+
+
+async def test_private_keys_are_used_and_deleted(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    agents.transfer_results["inspect"] = inspect_result()
+    key = age_keys.generate_identity()
+    body = {"dataset_import_sources": SOURCES, "identities": key}
+    inspection = (await client.post("/v1/bdbs/1/actions/inspect", json=body)).json()["restore_uid"]
+    async with running(console):
+        await wait_for_restore(console, inspection, "succeeded")
+        reply = await client.post("/v1/bdbs/1/actions/import", json={**body, "inspection_uid": inspection})
+        assert reply.status_code == 200, reply.text
+        await wait_for_restore(console, reply.json()["restore_uid"], "succeeded")
+    for kind in ("inspect", "restore"):
+        requests: list[Any] = [agents.started_transfers[each][1].transfer for each in started(agents, kind)]
+        assert requests
+        assert all(each.identities == [key] for each in requests)
+    async with console.store.read() as session:
+        rows = [await session.get_one(Restore, uid) for uid in (inspection, reply.json()["restore_uid"])]
+    assert [each["identities"] for row in rows for each in row.sources] == [[], [], [], []]
 
 
 async def test_losses_must_be_accepted(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
@@ -184,11 +207,11 @@ async def test_a_cancelled_inspection_ends_its_transfers(
     del agents.transfer_results["inspect"]
     uid = await inspect(client)
     async with running(console):
-        await until(lambda: len(started(agents, "inspect")) == 2)
+        await wait_until(lambda: len(started(agents, "inspect")) == 2)
         action_uid = (await client.get(f"/v1/restores/{uid}")).json()["action_uid"]
         assert (await client.delete(f"/v1/actions/{action_uid}")).status_code == 200
         await wait_for_restore(console, uid, "cancelled")
-        await until(lambda: not agents.transfers)
+        await wait_until(lambda: not agents.transfers)
     assert (await client.get(f"/v1/restores/{uid}/report")).status_code == 404
 
 
@@ -203,7 +226,7 @@ async def test_killed_at_every_step_an_inspection_completes(
             await asyncio.wait({ending, killed}, return_when=asyncio.FIRST_COMPLETED)
         async with running(console):
             restore = await ending
-            await until(lambda: not agents.transfers)
+            await wait_until(lambda: not agents.transfers)
         killed.cancel()
         assert restore["forecast"] == "possible", closed_at
         assert len(started(agents, "inspect")) == before + 2, closed_at

@@ -16,12 +16,12 @@ from backend.tests.reconcilers.data.data_helpers import (
     start_backup,
     start_restore,
     started,
-    until,
     wait_for_backup,
     wait_for_restore,
 )
 from backend.tests.reconcilers.loop_helpers import Gate, create_active_database, events_of_bdb, get_bdb, shard_rows
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.real_shards import wait_until
 from sqlalchemy import update
 
 from shardboard.console import Console
@@ -238,7 +238,7 @@ async def test_a_failure_after_the_deletion_is_reported_as_incomplete(
     async with running(console):
         restore = await wait_for_restore(console, uid, "failed")
         failing.cancel()
-        await until(lambda: not agents.transfers)
+        await wait_until(lambda: not agents.transfers)
     assert "failed 3 times. The file is corrupted." in restore["detail"]
     assert "were deleted before, and it is incomplete now" in restore["detail"]
     bdb = await get_bdb(console, 1)
@@ -253,7 +253,7 @@ async def test_a_cancelled_restore_stops_its_transfers_first(
     del agents.transfer_results["restore"]
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "restore")) == 3)
+        await wait_until(lambda: len(started(agents, "restore")) == 3)
         action_uid = (await client.get(f"/v1/restores/{uid}")).json()["action_uid"]
         assert (await client.delete(f"/v1/actions/{action_uid}")).status_code == 200
         restore = await wait_for_restore(console, uid, "cancelled")
@@ -282,7 +282,7 @@ async def test_a_restore_that_deleted_keys_waits_for_a_promoted_replica(
     del agents.transfer_results["restore"]
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "restore")) == 3)
+        await wait_until(lambda: len(started(agents, "restore")) == 3)
         await set_pair(console, 1, status="down")
         for identity in started(agents, "restore"):
             targets: Any = agents.started_transfers[identity][1].transfer
@@ -292,7 +292,7 @@ async def test_a_restore_that_deleted_keys_waits_for_a_promoted_replica(
                 agents.end_transfer(identity, restore_result())
         await until_waiting(client, uid)
         await swap_roles(console, 1)
-        await until(lambda: len(started(agents, "restore")) == 4)
+        await wait_until(lambda: len(started(agents, "restore")) == 4)
         agents.end_transfer(started(agents, "restore")[-1], restore_result())
         restore = await wait_for_restore(console, uid, "succeeded_with_losses")
     assert restore["restored"] == 3 * KEYS
@@ -305,9 +305,9 @@ async def test_a_primary_that_restarts_gets_more_attempts(
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
         for count in range(3, 10):
-            await until(lambda number=count: len(started(agents, "restore")) == number)  # type: ignore[misc]
+            await wait_until(lambda number=count: len(started(agents, "restore")) == number)  # type: ignore[misc]
             agents.end_transfer(started(agents, "restore")[-1], error="it is loading", error_code="shard-unavailable")
-        await until(lambda: len(started(agents, "restore")) == 10)
+        await wait_until(lambda: len(started(agents, "restore")) == 10)
         for identity in started(agents, "restore"):
             if identity in agents.transfers and agents.transfers[identity].state == "running":
                 agents.end_transfer(identity, restore_result())
@@ -320,7 +320,7 @@ async def test_at_its_deadline_a_restore_stops_its_transfers(
     del agents.transfer_results["restore"]
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "restore")) == 3)
+        await wait_until(lambda: len(started(agents, "restore")) == 3)
         await set_pair(console, 1, status="down")
         await end_soon(console)
         restore = await wait_for_restore(console, uid, "failed")
@@ -335,12 +335,12 @@ async def test_a_database_stays_locked_until_its_transfers_are_removed(
     del agents.transfer_results["restore"]
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "restore")) == 3)
+        await wait_until(lambda: len(started(agents, "restore")) == 3)
         first = started(agents, "restore")[0]
         agents.unreachable.add(agents.started_transfers[first][0])
         await end_soon(console)
         await wait_for_restore(console, uid, "failed")
-        await until(lambda: set(started(agents, "restore")) & agents.transfers.keys() == {first})
+        await wait_until(lambda: set(started(agents, "restore")) & agents.transfers.keys() == {first})
         bdb = await get_bdb(console, 1)
         assert bdb is not None
         assert bdb.status == "import-pending"
@@ -375,12 +375,12 @@ async def test_a_promoted_replica_without_the_deletion_is_erased_before_keys_are
     del agents.transfer_results["restore"]
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "restore")) == 3)
+        await wait_until(lambda: len(started(agents, "restore")) == 3)
         before = flushed(agents)
         assert not set(replicas.values()) & set(before)
         for pair in (0, 1):
             await swap_roles(console, pair)
-        await until(lambda: len(started(agents, "restore")) >= 5)
+        await wait_until(lambda: len(started(agents, "restore")) >= 5)
         assert [each for each in flushed(agents) if each not in before] == [replicas[1]]
         commands = [command for command in agents.commands if command[1][0] == "FLUSHALL"]
         assert commands[-1][0] == replicas[1]
@@ -396,7 +396,7 @@ async def test_a_promoted_replica_gets_all_keys_again(
     del agents.transfer_results["restore"]
     uid = await start_restore(client, 1, backup_uid)
     async with running(console):
-        await until(lambda: len(started(agents, "restore")) == 3)
+        await wait_until(lambda: len(started(agents, "restore")) == 3)
         first = started(agents, "restore")[0]
         lost: Any = agents.started_transfers[first][1].transfer
         [lost_uid] = [target.shard_uid for target in lost.targets]
@@ -406,7 +406,7 @@ async def test_a_promoted_replica_gets_all_keys_again(
             for row in rows.values():
                 if row.pair == rows[lost_uid].pair:
                     row.set_role("slave" if row.uid == lost_uid else "master", datetime.now(UTC))
-        await until(lambda: len(started(agents, "restore")) == 4)
+        await wait_until(lambda: len(started(agents, "restore")) == 4)
         for identity in started(agents, "restore")[1:]:
             agents.end_transfer(identity, restore_result())
         restore = await wait_for_restore(console, uid, "succeeded_with_losses")
@@ -494,7 +494,7 @@ async def test_killed_at_every_step_a_restore_completes(
             await asyncio.wait({ending, killed}, return_when=asyncio.FIRST_COMPLETED)
         async with running(console):
             restore = await ending
-            await until(lambda: not agents.transfers)
+            await wait_until(lambda: not agents.transfers)
         killed.cancel()
         assert (restore["restored"], restore["mismatched_slots"]) == (3 * KEYS, 0), closed_at
         assert len(started(agents, "restore")) == before + 3, closed_at

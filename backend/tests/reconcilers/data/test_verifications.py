@@ -1,7 +1,7 @@
 """Tests of verifications with fake agents and a restore whose result the tests choose."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from backend.tests.reconcilers.loop_helpers import Gate, GatedStore, create_active_database, events_of_bdb, get_bdb
 from backend.tests.support import stored_backups
+from backend.tests.support.real_shards import wait_until
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions.data_parameters import RestoreParameters
@@ -115,21 +116,13 @@ async def request(console: Console, backup_uid: int) -> str:
         return (await queue_verification(session, backup, "ann")).uid
 
 
-async def wait_for(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            if await condition():
-                return
-            await asyncio.sleep(0.01)
-
-
 async def wait_until_ended(console: Console, action_uid: str) -> Action:
     """Wait until the action has ended and its temporary database is deleted."""
 
     async def has_ended() -> bool:
         return (await get_action(console, action_uid)).finished_at is not None and not await temporary(console)
 
-    await wait_for(has_ended)
+    await wait_until(has_ended)
     return await get_action(console, action_uid)
 
 
@@ -139,7 +132,7 @@ async def wait_for_restore(console: Console) -> Bdb:
     async def is_restored() -> bool:
         return any(each.status == "import-pending" for each in await temporary(console))
 
-    await wait_for(is_restored)
+    await wait_until(is_restored)
     return (await temporary(console))[0]
 
 

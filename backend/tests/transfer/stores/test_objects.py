@@ -140,6 +140,8 @@ def test_encryption_settings_are_sent() -> None:
     assert headers["x-amz-server-side-encryption"] == "aws:kms"
     assert headers["x-amz-server-side-encryption-aws-kms-key-id"] == "my-key"
     assert headers["x-amz-security-token"] == "my-token"
+    (_, headers), *_ = requests_of(s3(""))
+    assert "x-amz-security-token" not in headers
 
 
 def test_proxy_is_used() -> None:

@@ -1,10 +1,11 @@
 /** API of backups. */
 import { queryOptions } from '@tanstack/react-query';
-import { getQuery, request } from '../http';
+import { getQuery, request, startDownload } from '../http';
 import { streamedList } from '../streamedList';
 import type {
   Backup,
   BackupAnalysis,
+  BackupGrowth,
   BackupScheduleState,
   StartedBackup,
   StartedVerification,
@@ -31,6 +32,13 @@ export const analysisQuery = (uid: number) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
+/** Changes since the previous backup of the same database. Like the analysis. */
+export const growthQuery = (uid: number) =>
+  queryOptions({
+    queryKey: ['backups', uid, 'growth'],
+    queryFn: getQuery<BackupGrowth>(`${PATH}/${uid}/growth`),
+  });
+
 /** States of all schedules. The settings are fields of the databases. */
 export const schedulesQuery = queryOptions({
   queryKey: ['backup_schedules'],
@@ -45,6 +53,9 @@ export const verifyBackup = (uid: number) =>
 /** Continue a failed backup with the files that are missing. */
 export const resumeBackup = (uid: number) =>
   request<StartedBackup>('POST', `${PATH}/${uid}/actions/resume`);
+
+/** Download all files of a backup as an archive. */
+export const downloadBackup = (uid: number) => startDownload(`${PATH}/${uid}/archive`);
 
 /** Delete a backup with its files. */
 export const deleteBackup = (uid: number) => request<Backup>('DELETE', `${PATH}/${uid}`);

@@ -23,6 +23,12 @@ export const bdbsQuery = streamedList<Bdb>('bdbs', '/v1/bdbs');
 /** Databases for display: equal names contain the uid. */
 export const shownBdbsQuery = { ...bdbsQuery, select: withDisplayNames<Bdb> };
 
+/** Databases for display, without the temporary ones of verifications. */
+export const keptBdbsQuery = {
+  ...bdbsQuery,
+  select: (bdbs: readonly Bdb[]) => withDisplayNames(bdbs).filter(({ internal }) => !internal),
+};
+
 /** Return the name of a database for display; `name` if the database does not exist any longer. */
 export function useDatabaseName({ uid, name }: Pick<Bdb, 'uid' | 'name'>): string {
   return useQuery(shownBdbsQuery).data?.find((bdb) => bdb.uid === uid)?.name ?? name;

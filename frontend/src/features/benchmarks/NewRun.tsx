@@ -18,7 +18,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useDeferredValue, useState } from 'react';
 import { parseCommandLine, preflightBenchmark, startBenchmark } from '@/api/benchmarks';
 import { nodesQuery } from '@/api/cluster/nodes';
-import { shownBdbsQuery } from '@/api/databases/bdbs';
+import { keptBdbsQuery } from '@/api/databases/bdbs';
 import { messageOf } from '@/api/http';
 import type { Benchmark } from '@/api/types';
 import { format } from '@/lib/format';
@@ -58,7 +58,7 @@ interface Props {
 }
 
 export function NewRun({ bdb, onStarted }: Props) {
-  const { data: bdbs = [] } = useQuery(shownBdbsQuery);
+  const { data: bdbs = [] } = useQuery(keptBdbsQuery);
   const { data: nodes = [] } = useQuery(nodesQuery);
   const [draft, setDraft] = useState<RunDraft>({ ...EMPTY_RUN_DRAFT, bdb: bdb ?? null });
   const active = bdbs.filter(({ status }) => status === 'active');

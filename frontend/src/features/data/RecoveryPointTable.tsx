@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { backupsQuery, schedulesQuery } from '@/api/data/backups';
-import { shownBdbsQuery } from '@/api/databases/bdbs';
+import { keptBdbsQuery } from '@/api/databases/bdbs';
 import type { BackupScheduleState } from '@/api/types';
 import { format, formatExact } from '@/lib/format';
 import { Ago, Stamp } from '@/ui/Ago';
@@ -99,7 +99,7 @@ function NextBackup({ state }: { state: BackupScheduleState | undefined }) {
 
 export function RecoveryPointTable() {
   const { data: backups } = useQuery(backupsQuery);
-  const { data: bdbs } = useQuery(shownBdbsQuery);
+  const { data: bdbs } = useQuery(keptBdbsQuery);
   const { data: states } = useQuery(schedulesQuery);
   const rows = backups && bdbs && recoveryPoints(backups, bdbs);
   if (rows?.length === 0) return null;

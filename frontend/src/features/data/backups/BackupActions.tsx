@@ -2,6 +2,7 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import {
   IconDotsVertical,
+  IconDownload,
   IconPlayerPlay,
   IconPlayerStop,
   IconRestore,
@@ -10,9 +11,16 @@ import {
 } from '@tabler/icons-react';
 import { ROLE_DENIED_TEXT } from '@/api/access/session';
 import { cancelAction } from '@/api/cluster/actions';
-import { backupsQuery, deleteBackup, resumeBackup, verifyBackup } from '@/api/data/backups';
+import {
+  backupsQuery,
+  deleteBackup,
+  downloadBackup,
+  resumeBackup,
+  verifyBackup,
+} from '@/api/data/backups';
 import type { Backup } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
+import { format, plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
 import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
@@ -20,7 +28,7 @@ import { RestoreDialog } from '../restores/RestoreDialog';
 import { deleteDeniedReason, isRestorable } from './backupText';
 
 export interface BackupDialog {
-  name: 'restore' | 'verify' | 'cancel' | 'resume' | 'delete';
+  name: 'restore' | 'verify' | 'download' | 'cancel' | 'resume' | 'delete';
   backup: Backup;
 }
 
@@ -58,6 +66,13 @@ export function BackupActions({ backup, may, onDialog }: ActionsProps) {
           onClick={() => onDialog({ name: 'verify', backup })}
         >
           Verify…
+        </Menu.Item>
+        <Menu.Item
+          leftSection={<IconDownload size={15} />}
+          disabled={!may || !isRestorable(backup)}
+          onClick={() => onDialog({ name: 'download', backup })}
+        >
+          Download…
         </Menu.Item>
         {backup.status === 'running' && (
           <Menu.Item
@@ -113,6 +128,19 @@ export function BackupDialogs({ dialog, onClose }: DialogsProps) {
         The backup is restored into a temporary database, and its keys are compared with those of
         the backup. This requires free memory for the data. Afterwards, the temporary database is
         deleted.
+      </SubmitDialog>
+    );
+  if (name === 'download')
+    return (
+      <SubmitDialog
+        title={`Download the backup of ${backup.bdb_name}?`}
+        action="Download backup"
+        onConfirm={() => downloadBackup(backup.uid)}
+        onClose={onClose}
+      >
+        The browser downloads one tar archive with {plural(backup.files.length, 'RDB file')} and the
+        manifest, {format('bytes', backup.bytes)} in total. Anyone who has the archive can read all
+        keys.
       </SubmitDialog>
     );
   if (name === 'cancel')

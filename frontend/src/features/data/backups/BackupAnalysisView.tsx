@@ -1,17 +1,28 @@
 /** Where the bytes of a backup are: by type, prefix and time to live, and the largest keys. */
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { analysisQuery } from '@/api/data/backups';
 import type { BackupAnalysis } from '@/api/types';
+import { downloadText } from '@/lib/download';
 import { format, formatExact } from '@/lib/format';
 import { type Column, DataTable } from '@/ui/table/DataTable';
+import classes from '../data.module.css';
 import { type AnalysisRow, analysisParts } from './analysis';
 
 export function BackupAnalysisView({ backup }: { backup: number }) {
   const { data } = useQuery(analysisQuery(backup));
   if (!data) return null;
+  const parts = analysisParts(data);
+  const downloadJson = () =>
+    downloadText(`backup-${backup}-analysis.json`, JSON.stringify(data, null, 2));
   return (
     <>
-      {analysisParts(data).map(({ title, header, rows }) => (
+      {parts.length > 0 && (
+        <Button variant="default" className={classes.start} onClick={downloadJson}>
+          Download analysis
+        </Button>
+      )}
+      {parts.map(({ title, header, rows }) => (
         <section key={title} aria-label={title}>
           <h2>{title}</h2>
           <DataTable

@@ -14,6 +14,7 @@ import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from '../data.module.css';
 import { BackupAnalysisView } from './BackupAnalysisView';
 import { Duration, Verified } from './BackupCells';
+import { BackupGrowthView } from './BackupGrowthView';
 import {
   backupStatus,
   compressionText,
@@ -66,7 +67,12 @@ export function BackupDetails({ backup, actions, onClose }: Props) {
           rowKey={({ first_slot }) => first_slot}
           empty={<p className={classes.none}>No files have been written yet.</p>}
         />
-        {mayRead && isRestorable(backup) && <BackupAnalysisView backup={backup.uid} />}
+        {mayRead && isRestorable(backup) && (
+          <>
+            <BackupGrowthView backup={backup.uid} />
+            <BackupAnalysisView backup={backup.uid} />
+          </>
+        )}
       </div>
     </Drawer>
   );

@@ -1,5 +1,5 @@
 /** Button that tests a storage location, with the result of each check. */
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { LocationCheck, LocationChecks } from '@/api/types';
 import { RequestError } from '@/ui/forms/RequestError';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
@@ -26,8 +26,12 @@ export function LocationTest({ onTest, disabled = false }: Props) {
     setChecks(null);
     setChecks((await onTest()).checks);
   });
+  // The dialog is often longer than the screen, and the button is at its end.
+  const shown = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the result changes
+  useEffect(() => shown.current?.scrollIntoView({ block: 'nearest' }), [checks, failure]);
   return (
-    <div className={classes.test}>
+    <div className={classes.test} ref={shown}>
       <SubmitButton variant="default" loading={busy} disabled={disabled} onClick={() => submit()}>
         Test location
       </SubmitButton>

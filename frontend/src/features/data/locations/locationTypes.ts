@@ -210,6 +210,11 @@ export const LOCATION_TYPES = {
     url: { field: 'url', schemes: ['https:', 'http:'] },
     fields: [address('https://files.example.com/dump.rdb'), USER, PASSWORD, CA, PROXY],
   },
+  upload: {
+    label: 'This computer',
+    help: 'RDB files, uploaded with the browser',
+    fields: [],
+  },
 } as const satisfies Record<string, LocationType>;
 
 export type LocationTypeName = keyof typeof LOCATION_TYPES;
@@ -220,12 +225,15 @@ export const locationType = (type: string): LocationType | undefined =>
 
 const CHOICES = Object.entries(LOCATION_TYPES).map(([value, { label }]) => ({ value, label }));
 
-/** Types that can store backups. A URL can only be a source of imports. */
-export const LOCATION_CHOICES = CHOICES.filter(({ value }) => value !== 'url');
+/** Types that can only be a source of imports, the simplest one first. */
+const SOURCES = ['upload', 'url'];
 
-/** Types from which files can be imported, the simplest one first. */
+/** Types that can store backups. */
+export const LOCATION_CHOICES = CHOICES.filter(({ value }) => !SOURCES.includes(value));
+
+/** Types from which files can be imported. */
 export const IMPORT_CHOICES = [
-  ...CHOICES.filter(({ value }) => value === 'url'),
+  ...SOURCES.flatMap((name) => CHOICES.filter(({ value }) => value === name)),
   ...LOCATION_CHOICES,
 ];
 

@@ -6,6 +6,7 @@ import type { Bdb } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
 import { plural } from '@/lib/format';
 import { ConfirmationField } from '@/ui/forms/ConfirmByTyping';
+import { PemField } from '@/ui/forms/PemField';
 import { RequestError } from '@/ui/forms/RequestError';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { type Form, useForm } from '@/ui/forms/useForm';
@@ -24,12 +25,15 @@ import {
   importRequest,
   inspectRequest,
   isStepComplete,
+  isUpload,
   isUrl,
   NEW_IMPORT,
   STEPS,
   withSourceType,
 } from './importForm';
+import { UploadFiles } from './UploadFiles';
 import { useInspection } from './useInspection';
+import { type Uploads, useUploads } from './useUploads';
 
 interface Props {
   bdb: Bdb;
@@ -43,6 +47,7 @@ export function ImportDialog({ bdb, onClose }: Props) {
   const [step, setStep] = useState(0);
   const inspection = useInspection(bdb.uid);
   const invalidateAfter = useInvalidateAfter(restoresQuery);
+  const uploads = useUploads(bdb, (complete) => form.set({ uploads: complete }));
   const { submit, busy, failure, clear } = useSubmit(async () => {
     if (step === FILES) {
       form.set({ acceptLosses: false, force: false });
@@ -50,6 +55,7 @@ export function ImportDialog({ bdb, onClose }: Props) {
       setStep(CHECK);
     } else if (inspection.uid !== undefined) {
       await invalidateAfter(startImport(bdb.uid, importRequest(form.values, inspection.uid)));
+      uploads.keep();
       onClose();
     }
   });
@@ -80,7 +86,7 @@ export function ImportDialog({ bdb, onClose }: Props) {
               </li>
             ))}
           </ol>
-          {step === 0 && <SourceStep form={form} />}
+          {step === 0 && <SourceStep form={form} uploads={uploads} />}
           {step === FILES && <FilesStep form={form} />}
           {step === CHECK && <CheckStep form={form} bdb={bdb} inspection={inspection} />}
           {step === LAST && <ConfirmStep form={form} bdb={bdb} />}
@@ -109,7 +115,7 @@ interface StepProps {
   form: Form<ImportValues>;
 }
 
-function SourceStep({ form }: StepProps) {
+function SourceStep({ form, uploads }: StepProps & { uploads: Uploads }) {
   const { source } = form.values;
   const missing = Object.keys(source.fields).length > 0 && credentialsError(source, false);
   return (
@@ -120,11 +126,18 @@ function SourceStep({ form }: StepProps) {
         data-autofocus
         value={source.type}
         onChange={(event) =>
-          form.set(withSourceType(event.currentTarget.value as LocationTypeName))
+          form.set({
+            ...withSourceType(event.currentTarget.value as LocationTypeName),
+            uploads: form.values.uploads,
+          })
         }
         data={IMPORT_CHOICES}
       />
-      <LocationFields values={source} onChange={(values) => form.set({ source: values })} />
+      {isUpload(form.values) ? (
+        <UploadFiles uploads={uploads} />
+      ) : (
+        <LocationFields values={source} onChange={(values) => form.set({ source: values })} />
+      )}
       {missing && <span className="dim">{missing}</span>}
     </>
   );
@@ -133,7 +146,9 @@ function SourceStep({ form }: StepProps) {
 function FilesStep({ form }: StepProps) {
   return (
     <>
-      {isUrl(form.values) ? (
+      {isUpload(form.values) ? (
+        <span>Uploaded files: {importedFiles(form.values).join(', ')}</span>
+      ) : isUrl(form.values) ? (
         <span>The URL names one file: {importedFiles(form.values)[0]}</span>
       ) : (
         <Textarea
@@ -150,11 +165,16 @@ function FilesStep({ form }: StepProps) {
           {...form.text('files')}
         />
       )}
+      <PemField
+        label="Private key"
+        description="Only for files that are encrypted in the age format."
+        {...form.value('identities')}
+      />
       <Alert color="blue" title="Before you import">
         <ul className={classes.notes}>
           <li>
-            Files are RDB files of Redis or Valkey, uncompressed or compressed with gzip or
-            Zstandard.
+            Files are RDB files of Redis or Valkey. They can be compressed with gzip or Zstandard,
+            and encrypted in the age format.
           </li>
           <li>
             The next step reads the files completely, and shows which keys cannot be imported and

@@ -3,7 +3,7 @@ import { Checkbox, NativeSelect, Radio, Stack, Textarea, TextInput } from '@mant
 import { useQuery } from '@tanstack/react-query';
 import { backupsQuery } from '@/api/data/backups';
 import { restoresQuery, startRestore } from '@/api/data/restores';
-import { shownBdbsQuery } from '@/api/databases/bdbs';
+import { keptBdbsQuery } from '@/api/databases/bdbs';
 import type { Backup, Restore } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
 import { format } from '@/lib/format';
@@ -32,7 +32,7 @@ interface Props {
 
 export function RestoreDialog({ backup, target, onClose }: Props) {
   const backups = newestFirst(useQuery(backupsQuery).data?.filter(isRestorable) ?? []);
-  const bdbs = useQuery(shownBdbsQuery).data ?? [];
+  const bdbs = useQuery(keptBdbsQuery).data ?? [];
   const newest = backups.find(({ bdb_uid }) => bdb_uid === target) ?? backups[0];
   const form = useForm<RestoreValues>({
     backup: backup ?? newest?.uid ?? null,

@@ -26,6 +26,13 @@ const URL_IMPORT: ImportValues = {
     fields: { address: 'https://host/dump.rdb', user: 'ann', password: 'x' },
   },
 };
+const UPLOAD_IMPORT: ImportValues = {
+  ...NEW_IMPORT,
+  uploads: [
+    { uid: 7, name: 'a.rdb' },
+    { uid: 9, name: 'b.rdb' },
+  ],
+};
 
 describe('the request for an import', () => {
   it('has one source per file', () => {
@@ -37,6 +44,12 @@ describe('the request for an import', () => {
     });
   });
 
+  it('has the uploaded files', () => {
+    const sources = [7, 9].map((upload_uid) => ({ type: 'upload', upload_uid }));
+    expect(inspectRequest(UPLOAD_IMPORT)).toEqual({ dataset_import_sources: sources });
+    expect(importedFiles(UPLOAD_IMPORT)).toEqual(['a.rdb', 'b.rdb']);
+  });
+
   it('has the URL with its credentials, which are not shown', () => {
     const { dataset_import_sources: sources } = inspectRequest(URL_IMPORT);
     expect(sources).toEqual([
@@ -44,6 +57,13 @@ describe('the request for an import', () => {
     ]);
     expect(importedFiles(URL_IMPORT)).toEqual(['https://host/dump.rdb']);
   });
+});
+
+it('the requests contain the private keys of encrypted files', () => {
+  const values = { ...MOUNTED, identities: ' AGE-SECRET-KEY-1A \n' };
+  expect(inspectRequest(values).identities).toBe('AGE-SECRET-KEY-1A');
+  expect(importRequest(values, 7).identities).toBe('AGE-SECRET-KEY-1A');
+  expect(inspectRequest(MOUNTED)).not.toHaveProperty('identities');
 });
 
 it('the import refers to the inspection and to what the user accepts', () => {
@@ -83,6 +103,8 @@ describe('the report of the inspection', () => {
 describe('a step of the import', () => {
   it('is complete if its values are', () => {
     expect(isStepComplete(NEW_IMPORT, 0, DEMO)).toBe(false);
+    expect(isStepComplete(UPLOAD_IMPORT, 0, DEMO)).toBe(true);
+    expect(isStepComplete(UPLOAD_IMPORT, 1, DEMO)).toBe(true);
     expect(isStepComplete(URL_IMPORT, 0, DEMO)).toBe(true);
     expect(isStepComplete(URL_IMPORT, 1, DEMO)).toBe(true);
     expect(isStepComplete({ ...MOUNTED, files: ' ' }, 1, DEMO)).toBe(false);

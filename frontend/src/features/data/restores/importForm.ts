@@ -1,5 +1,5 @@
 /** Values of the import wizard and the request that they make. Pure. */
-import type { ImportReport, ImportRequest, InspectRequest } from '@/api/types';
+import type { ImportReport, ImportRequest, InspectRequest, Upload } from '@/api/types';
 import {
   EMPTY_LOCATION,
   isComplete,
@@ -14,6 +14,10 @@ export interface ImportValues {
   source: LocationValues;
   /** Names of files below the location, one per line. Not used for URLs, which name one file each. */
   files: string;
+  /** Files that were uploaded completely, for the source `upload`. */
+  uploads: readonly Pick<Upload, 'uid' | 'name'>[];
+  /** Private keys of encrypted files. */
+  identities: string;
   /** Whether the user accepts that some keys are not imported. */
   acceptLosses: boolean;
   /** Whether the database may evict keys because they do not fit into its memory. */
@@ -23,10 +27,12 @@ export interface ImportValues {
 }
 
 export const NEW_IMPORT: ImportValues = {
-  source: { ...EMPTY_LOCATION, type: 'url' },
+  source: { ...EMPTY_LOCATION, type: 'upload' },
   files: '',
+  identities: '',
   acceptLosses: false,
   force: false,
+  uploads: [],
   confirmation: '',
 };
 
@@ -37,6 +43,9 @@ export const withSourceType = (type: LocationTypeName): ImportValues => ({
 });
 
 export const isUrl = ({ source }: Pick<ImportValues, 'source'>): boolean => source.type === 'url';
+
+export const isUpload = ({ source }: Pick<ImportValues, 'source'>): boolean =>
+  source.type === 'upload';
 
 /** Return the names of the files. */
 export const fileNames = ({ files }: Pick<ImportValues, 'files'>): string[] =>
@@ -83,21 +92,32 @@ export function isStepComplete(
   bdb: { name: string; eviction_policy?: string },
   report?: ImportReport,
 ): boolean {
-  if (step === 0) return isComplete(values.source);
+  if (step === 0) return isUpload(values) ? values.uploads.length > 0 : isComplete(values.source);
   if (step === FILES)
-    return isUrl(values) || (fileNames(values).length > 0 && filesError(values) === undefined);
+    return (
+      isUrl(values) ||
+      isUpload(values) ||
+      (fileNames(values).length > 0 && filesError(values) === undefined)
+    );
   if (step === CHECK) return isAllowed(values, report, bdb.eviction_policy);
   return values.confirmation === bdb.name;
 }
 
-/** Return the request for an inspection, with one source per file. */
-export function inspectRequest(values: ImportValues): InspectRequest {
+/** Return the sources of a request, one per file. */
+function sourcesOf(values: ImportValues): InspectRequest['dataset_import_sources'] {
+  if (isUpload(values))
+    return values.uploads.map(({ uid }) => ({ type: 'upload', upload_uid: uid }));
   const settings = locationSettings(values.source);
-  const sources = isUrl(values)
+  return isUrl(values)
     ? [settings]
     : fileNames(values).map((filename) => ({ ...settings, filename }));
-  return { dataset_import_sources: sources };
 }
+
+/** Return the request for an inspection. */
+export const inspectRequest = (values: ImportValues): InspectRequest => ({
+  dataset_import_sources: sourcesOf(values),
+  ...(values.identities.trim() && { identities: values.identities.trim() }),
+});
 
 /** Return the request for an import of inspected files. */
 export const importRequest = (values: ImportValues, inspection: number): ImportRequest => ({
@@ -108,5 +128,7 @@ export const importRequest = (values: ImportValues, inspection: number): ImportR
 });
 
 /** Return the files as the user knows them, for the confirmation. */
-export const importedFiles = (values: ImportValues): string[] =>
-  isUrl(values) ? [textOf(values.source, 'address')] : fileNames(values);
+export function importedFiles(values: ImportValues): string[] {
+  if (isUpload(values)) return values.uploads.map(({ name }) => name);
+  return isUrl(values) ? [textOf(values.source, 'address')] : fileNames(values);
+}
