@@ -4,7 +4,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -16,7 +16,7 @@ from perf.data_path.endpoint import ENGINE
 from perf.kit.client_processes import without_autogroup
 from perf.kit.mixed_data import MB, MixedData, Owner, fill, large_values
 from perf.kit.object_store import BUCKET, object_store
-from perf.kit.rate_load import highest_rate, rate_load, write_all_keys
+from perf.kit.rate_load import Interval, highest_rate, rate_load, write_all_keys
 from perf.kit.report import Report
 from perf.kit.scale import counted, scaled
 from perf.kit.transfer_costs import PeakMemory, TransferTime
@@ -44,8 +44,11 @@ def backup(report: Report, root: Path) -> None:
         folder, bucket = _location(cluster, _folder(root)), _location(cluster, _bucket(endpoint))
         uid, _ = create(cluster, SHARDS, replication=False, oss_cluster=False, proxy_policy="single")
         fill(_owners(cluster, uid), MixedData().commands(SIZE))
+        _set_pace(cluster, "fast")
         _to_folder(report, cluster, uid, folder, root, sharing)
         _to_bucket(report, cluster, uid, bucket, root, endpoint)
+        _set_pace(cluster, "gentle")
+        _gently(report, cluster, uid, folder)
         _restore(report, cluster, uid, folder)
         _under_load(report, cluster, uid, folder, root)
         _memory(report, cluster, uid, folder)
@@ -121,6 +124,14 @@ def _to_bucket(report: Report, cluster: LocalCluster, uid: int, bucket: int, roo
     report.fact("valkey-cli --rdb to files and upload of the files with the same library", cli_wall, "MB/s")
 
 
+def _gently(report: Report, cluster: LocalCluster, uid: int, folder: int) -> None:
+    rates = []
+    for _ in range(ROUNDS):
+        seconds, row = _back_up(cluster, uid, folder)
+        rates.append(row["raw_bytes"] / MB / seconds)
+    report.fact("backup to a folder with the pace gentle, from the request to the end, without clients", rates, "MB/s")
+
+
 def _restore(report: Report, cluster: LocalCluster, uid: int, folder: int) -> None:
     _, row = _back_up(cluster, uid, folder)
     target, _ = create(cluster, RESTORED_SHARDS, replication=False, name="restored")
@@ -145,20 +156,34 @@ def _under_load(report: Report, cluster: LocalCluster, uid: int, folder: int, ro
     endpoint = ok(cluster.api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
     write_all_keys(endpoint, LOAD)
     half = highest_rate(endpoint, LOAD, SUSTAINED_P99_MS, STEP_SECONDS) / 2
-    calm, busy = [], []
+    calm: dict[str, list[Interval]] = {"gentle": [], "fast": []}
+    busy: dict[str, list[Interval]] = {"gentle": [], "fast": []}
     with rate_load(endpoint, LOAD, half, root / "load.txt") as load:
         for _ in range(LOADED_ROUNDS):
-            start = time.time()
-            cluster.wait_until(lambda start=start: time.time() > start + CALM_SECONDS, "")  # type: ignore[misc]
-            calm.append((start, time.time()))
-            _back_up(cluster, uid, folder)
-            busy.append((calm[-1][1], time.time()))
-    before, during = load.p99(calm), load.p99(busy)
-    note = f" ({before:.2f} ms before, {during:.2f} ms during backups of {busy[0][1] - busy[0][0]:.1f} s)"
+            for pace in reversed(calm):  # the default remains
+                _set_pace(cluster, pace)
+                start = time.time()
+                cluster.wait_until(lambda start=start: time.time() > start + CALM_SECONDS, "")  # type: ignore[misc]
+                calm[pace].append((start, time.time()))
+                _back_up(cluster, uid, folder)
+                busy[pace].append((calm[pace][-1][1], time.time()))
+    before, during = load.p99(calm["gentle"]), load.p99(busy["gentle"])
+    note = f" ({before:.2f} ms before, {during:.2f} ms during backups of {_seconds(busy['gentle']):.1f} s)"
     name = "P99 at the client of the endpoint at half load, during backups / before"
     report.limit(name, during / before, 1.2, "x", f"{note}, {half:.0f} requests per second")
     # Otherwise the load was not sustained, because other processes used the machine, and the ratio means nothing.
     report.limit("the same before backups", before, SUSTAINED_P99_MS, "ms")
+    ratio = load.p99(busy["fast"]) / load.p99(calm["fast"])
+    report.fact(f"the same ratio with the pace fast, backups of {_seconds(busy['fast']):.1f} s", [ratio], "x")
+
+
+def _set_pace(cluster: LocalCluster, pace: str) -> None:
+    ok(cluster.api.put("/v1/cluster/policy", json={"backup_pace": pace}))
+
+
+def _seconds(intervals: Sequence[Interval]) -> float:
+    """Return the median of the durations."""
+    return median(end - start for start, end in intervals)
 
 
 def _memory(report: Report, cluster: LocalCluster, uid: int, folder: int) -> None:

@@ -43,8 +43,10 @@ class Snapshot(Message):
     slots: SlotRanges
     """Keys of other slots are left out. All slots outside cluster mode."""
     compression: Literal["zstd", "gzip"] = "zstd"
+    pace: Literal["gentle", "fast"] = "gentle"
+    """Whether the rate follows the CPU time that clients leave, or is only limited by `max_bytes_per_second`."""
     max_bytes_per_second: int | None = Field(default=None, ge=1)
-    """Of uncompressed data."""
+    """Of uncompressed data of all snapshots of the node together."""
     recipients: PublicKeys = Field(default=[])
 
 

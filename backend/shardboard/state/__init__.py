@@ -12,7 +12,7 @@ from shardboard.state.access import (
 from shardboard.state.alerting import events, webhooks
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.cluster import actions, agent_certificates, cluster, idempotent_replies, join_tokens, nodes
-from shardboard.state.data import backup_schedules, backups, locations, restores, transfers
+from shardboard.state.data import backup_schedules, backups, locations, restores, transfers, uploads
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.failures import outages
 from shardboard.state.metrics import latency, metric_history
@@ -44,6 +44,7 @@ __all__ = [
     "sessions",
     "shards",
     "transfers",
+    "uploads",
     "users",
     "webhooks",
 ]

@@ -45,7 +45,10 @@ class Copy:
             f"--user={access.user}",
             f"--slots={','.join(f'{first}-{last}' for first, last in transfer.slots)}",
             f"--compression={transfer.compression}",
+            f"--pace={transfer.pace}",
         ]
+        if self._specification.pace_file is not None:
+            arguments.append(f"--pace-file={self._specification.pace_file}")
         if transfer.max_bytes_per_second is not None:
             arguments.append(f"--max-bytes-per-second={transfer.max_bytes_per_second}")
         with self._run(arguments, access.password) as mover:

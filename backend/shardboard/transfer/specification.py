@@ -32,6 +32,8 @@ class Specification(BaseModel):
     """By uid."""
     mover: str = ""
     """Path of the program."""
+    pace_file: Path | None = None
+    """State of the rate that the snapshots of this node share. None: each has its own."""
     backup_roots: list[Path] = Field(default=[])
     """Folders below which locations of type `mount_point` are allowed."""
     private_folders: list[Path] = Field(default=[])

@@ -52,6 +52,7 @@ def run(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             shards={3: ShardAccess(socket=tmp_path / "valkey.sock", user="shardboard", password="correct-horse")},
             mover=fake_mover.install(tmp_path / "bin", **behavior),
             backup_roots=[tmp_path],
+            pace_file=tmp_path / "snapshot-pace",
         )
         return Job(specification, report).run()
 
@@ -72,7 +73,7 @@ def stored_files(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_snapshot_is_stored_with_its_checksum(run: Run, folder: Path) -> None:
+def test_snapshot_is_stored_with_its_checksum(run: Run, folder: Path, tmp_path: Path) -> None:
     progress: list[TransferProgress] = []
     result = SnapshotResult.model_validate(run(snapshot(folder, max_bytes_per_second=5), progress.append))
     assert (folder / "db/1/0-5.rdb.zst").read_bytes() == CONTENT
@@ -80,7 +81,8 @@ def test_snapshot_is_stored_with_its_checksum(run: Run, folder: Path) -> None:
     assert progress == [TransferProgress(bytes=SIZE, raw_bytes=2 * SIZE, keys=7)]
     command, *options = json.loads(Path("mover-arguments.json").read_text())
     assert command == "snapshot"
-    assert {"--user=shardboard", "--slots=0-5,9-9", "--compression=zstd", "--max-bytes-per-second=5"} < set(options)
+    assert {"--user=shardboard", "--slots=0-5,9-9", "--compression=zstd"} < set(options)
+    assert {"--pace=gentle", f"--pace-file={tmp_path / 'snapshot-pace'}", "--max-bytes-per-second=5"} < set(options)
     assert "correct-horse" not in " ".join(options)
 
 

@@ -2,14 +2,15 @@
 
 use crate::compression::Compression;
 use crate::slots::SlotSet;
-use crate::{restore, snapshot};
+use crate::{pace, restore, snapshot};
 use lexopt::prelude::*;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub const HELP: &str = "\
 Usage: shardboard-mover snapshot --socket=PATH --user=NAME --slots=RANGES --compression=none|zstd|gzip
-                                 [--max-bytes-per-second=N] --live-lines=FD
+                                 [--pace=gentle|fast] [--pace-file=PATH] [--max-bytes-per-second=N]
+                                 --live-lines=FD
        shardboard-mover restore --targets=FILE --user=NAME [--pattern=GLOB]... --live-lines=FD
        shardboard-mover inspect --live-lines=FD
 
@@ -18,6 +19,8 @@ restore   reads an RDB file from standard input and writes its keys to the shard
           [{\"socket\": PATH, \"slots\": [[FIRST, LAST], ...]}, ...]
 inspect   reads an RDB file from standard input and reports its contents
 
+With --pace=gentle, the rate follows the CPU time that other processes leave. Movers with the same
+--pace-file share one rate.
 Input may be compressed with zstd or gzip. The password is taken from SHARDBOARD_MOVER_PASSWORD. Progress, and
 then the result or an error, are written as lines of JSON to the descriptor FD.
 ";
@@ -42,7 +45,7 @@ struct Values {
     user: Option<String>,
     slots: Option<SlotSet>,
     compression: Option<Compression>,
-    max_bytes_per_second: Option<u64>,
+    pace: pace::Options,
     targets: Option<PathBuf>,
     patterns: Vec<String>,
     live_lines: Option<u32>,
@@ -72,7 +75,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<ParsedArgu
             user: values.user.ok_or("--user is required")?,
             slots: values.slots.ok_or("--slots is required")?,
             compression: values.compression.ok_or("--compression is required")?,
-            max_bytes_per_second: values.max_bytes_per_second,
+            pace: values.pace,
         }),
         Some("restore") => Task::Restore(restore::Options {
             targets: read_targets(&values.targets.ok_or("--targets is required")?)?,
@@ -86,12 +89,14 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<ParsedArgu
 }
 
 fn set(values: &mut Values, name: &str, value: OsString) -> Result<(), String> {
-    if name == "socket" {
-        values.socket = Some(value.into());
-        return Ok(());
-    }
-    if name == "targets" {
-        values.targets = Some(value.into());
+    let path = match name {
+        "socket" => Some(&mut values.socket),
+        "targets" => Some(&mut values.targets),
+        "pace-file" => Some(&mut values.pace.file),
+        _ => None,
+    };
+    if let Some(path) = path {
+        *path = Some(value.into());
         return Ok(());
     }
     let text = value.into_string().map_err(|_| format!("--{name}: the value is not UTF-8"))?;
@@ -100,9 +105,16 @@ fn set(values: &mut Values, name: &str, value: OsString) -> Result<(), String> {
         "user" => values.user = Some(text),
         "slots" => values.slots = Some(SlotSet::parse(&text).ok_or_else(invalid)?),
         "compression" => values.compression = Some(Compression::parse(&text).ok_or_else(invalid)?),
+        "pace" => {
+            values.pace.is_gentle = match text.as_str() {
+                "gentle" => true,
+                "fast" => false,
+                _ => return Err(invalid()),
+            }
+        }
         "max-bytes-per-second" => {
             let rate = text.parse().ok().filter(|&rate| rate > 0);
-            values.max_bytes_per_second = Some(rate.ok_or_else(invalid)?);
+            values.pace.max_bytes_per_second = Some(rate.ok_or_else(invalid)?);
         }
         "pattern" => values.patterns.push(text),
         "live-lines" => values.live_lines = Some(text.parse().map_err(|_| invalid())?),
@@ -127,13 +139,13 @@ mod tests {
 
     #[test]
     fn snapshot() {
-        let line = "snapshot --socket=a/b --user=u --slots=0-16383 --compression=gzip --max-bytes-per-second=9 --live-lines=3";
+        let line = "snapshot --socket=a/b --user=u --slots=0-16383 --compression=gzip --pace=gentle --pace-file=p --max-bytes-per-second=9 --live-lines=3";
         let expected = snapshot::Options {
             socket: "a/b".into(),
             user: "u".into(),
             slots: SlotSet::all(),
             compression: Compression::Gzip,
-            max_bytes_per_second: Some(9),
+            pace: pace::Options { is_gentle: true, file: Some("p".into()), max_bytes_per_second: Some(9) },
         };
         assert_eq!(parsed(line), Ok(ParsedArguments::Run { task: Task::Snapshot(expected), live_lines: 3 }));
     }
@@ -149,6 +161,7 @@ mod tests {
             "inspect --live-lines=3 --other=1",
             "snapshot --socket=a --user=u --slots=0-16384 --compression=zstd --live-lines=3",
             "snapshot --socket=a --user=u --slots=0 --compression=lz4 --live-lines=3",
+            "snapshot --socket=a --user=u --slots=0 --compression=zstd --pace=slow --live-lines=3",
             "restore --targets=/nonexistent --user=u --live-lines=3",
         ] {
             assert!(parsed(line).is_err(), "{line}");

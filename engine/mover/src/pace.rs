@@ -1,73 +1,98 @@
-//! Limits the rate at which a source is read.
+//! Limits the rate at which snapshots are read.
+//!
+//! All movers of a node share a file with the state of one rate (`--pace-file`), which follows the
+//! CPU time that clients leave: latencies of a database rise long before a machine is fully used.
+//! Data is read in small pieces with pauses between them. Each piece lets the engine's fork and the
+//! compression run for a fraction of a millisecond only, so that a process that serves clients
+//! finds a free CPU soon.
 
+mod processors;
+mod rate;
+
+use crate::error::{Error, Result};
+use processors::Processors;
+use rate::{Rate, Usage};
+use rustix::fs::{FlockOperation, flock};
+use rustix::time::{ClockId, clock_gettime};
+use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::time::{Duration, Instant};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Unused capacity is kept for this long.
-const BURST: Duration = Duration::from_millis(100);
-/// Bytes of one read at least, so that a low rate does not cause many small reads.
-const MIN_READ: u64 = 4096;
-
-/// Computes how long to wait after a number of bytes.
-#[derive(Debug)]
-pub struct Bucket {
-    bytes_per_second: u64,
-    /// Time at which everything that was taken so far has been paid for.
-    paid: Instant,
-}
-
-impl Bucket {
-    pub fn new(bytes_per_second: u64, now: Instant) -> Self {
-        Self { bytes_per_second: bytes_per_second.max(1), paid: now }
-    }
-
-    /// Largest number of bytes to take at once.
-    pub fn share(&self) -> usize {
-        (self.bytes_per_second / 20).max(MIN_READ) as usize
-    }
-
-    pub fn take(&mut self, bytes: usize, now: Instant) -> Duration {
-        let oldest = now.checked_sub(BURST).unwrap_or(now);
-        self.paid =
-            self.paid.max(oldest) + Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
-        self.paid.saturating_duration_since(now)
-    }
+/// How fast to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the rate follows the use of the CPUs.
+    pub is_gentle: bool,
+    /// Path of the file that movers of the node share. `None`: the rate does not depend on others.
+    pub file: Option<PathBuf>,
+    pub max_bytes_per_second: Option<u64>,
 }
 
 /// A reader with a limited rate.
 pub struct Paced<R> {
     source: R,
-    bucket: Option<Bucket>,
+    /// `None`: unlimited.
+    pace: Option<Pace>,
 }
 
 impl<R> Paced<R> {
-    pub fn new(source: R, bytes_per_second: Option<u64>) -> Self {
-        Self { source, bucket: bytes_per_second.map(|rate| Bucket::new(rate, Instant::now())) }
+    pub fn new(source: R, options: &Options) -> Result<Self> {
+        let rate = match (options.is_gentle, options.max_bytes_per_second) {
+            (true, limit) => Rate::adaptive(limit),
+            (false, Some(limit)) => Rate::fixed(limit),
+            (false, None) => return Ok(Self { source, pace: None }),
+        };
+        let file = options.file.as_deref().map(open).transpose()?;
+        Ok(Self { source, pace: Some(Pace { rate, processors: Processors::open()?, file }) })
     }
 }
 
 impl<R: Read> Read for Paced<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let Some(bucket) = &mut self.bucket else { return self.source.read(buffer) };
-        let some = buffer.len().min(bucket.share());
+        let Some(pace) = &mut self.pace else { return self.source.read(buffer) };
+        let some = buffer.len().min(pace.rate.piece());
         let read = self.source.read(&mut buffer[..some])?;
-        std::thread::sleep(bucket.take(read, Instant::now()));
+        let wait = pace.take(read).map_err(|error| {
+            std::io::Error::other(Error::general(format!("--pace-file: the file cannot be used: {error}")))
+        })?;
+        std::thread::sleep(wait);
         Ok(read)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+struct Pace {
+    rate: Rate,
+    processors: Processors,
+    file: Option<File>,
+}
 
-    #[test]
-    fn the_rate_is_limited_and_pauses_are_not_made_up_for() {
-        let start = Instant::now();
-        let mut bucket = Bucket::new(1000, start);
-        assert_eq!(bucket.take(500, start), Duration::from_millis(500));
-        assert_eq!(bucket.take(500, start + Duration::from_millis(500)), Duration::from_millis(500));
-        let later = start + Duration::from_secs(60);
-        assert_eq!(bucket.take(1000, later), Duration::from_millis(900));
-        assert_eq!(Bucket::new(0, start).take(1, start), Duration::from_secs(1));
+impl Pace {
+    /// Returns how long to wait after a number of bytes.
+    fn take(&mut self, bytes: usize) -> std::io::Result<Duration> {
+        let Some(file) = &self.file else {
+            return Ok(self.rate.take(bytes as u64, now(), || self.processors.usage()));
+        };
+        // The kernel releases the lock of a killed process.
+        flock(file, FlockOperation::LockExclusive)?;
+        let mut state = [0; rate::STATE_BYTES];
+        let known = file.read_at(&mut state, 0)?;
+        self.rate.load(&state[..known]);
+        let wait = self.rate.take(bytes as u64, now(), || self.processors.usage());
+        file.write_all_at(&self.rate.state(), 0)?;
+        flock(file, FlockOperation::Unlock)?;
+        Ok(wait)
     }
+}
+
+fn open(path: &Path) -> Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+    file.map_err(|error| Error::general(format!("--pace-file: {} cannot be opened: {error}", path.display())))
+}
+
+/// Nanoseconds of a clock that all processes share.
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -7,7 +7,7 @@ use crate::connection::Connection;
 use crate::digest::ValueDigest;
 use crate::error::{Error, Result};
 use crate::lines::{Counted, Progress};
-use crate::pace::Paced;
+use crate::pace::{self, Paced};
 use crate::rdb::input::Input;
 use crate::rdb::{Event, Ignore, Reader};
 use crate::slots::SlotSet;
@@ -26,7 +26,7 @@ pub struct Options {
     pub user: String,
     pub slots: SlotSet,
     pub compression: Compression,
-    pub max_bytes_per_second: Option<u64>,
+    pub pace: pace::Options,
 }
 
 /// How the shard delimits the file.
@@ -97,7 +97,7 @@ fn copy(
     output: Output,
     progress: &Progress,
 ) -> Result<Map<String, Value>> {
-    let source = Paced::new(Counted::new(connection, &progress.raw_bytes), options.max_bytes_per_second);
+    let source = Paced::new(Counted::new(connection, &progress.raw_bytes), &options.pace)?;
     let source: Box<dyn Read + '_> = match framing {
         Framing::Mark(_) => Box::new(source),
         Framing::Length(length) => Box::new(source.take(*length)),

@@ -185,6 +185,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/backup_locations/actions/create_key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create backup key
+         * @description Create a key pair for encrypted backups, as `age-keygen` does. It is not stored. Required role: `admin`.
+         */
+        post: operations["create_backup_key_v1_backup_locations_actions_create_key_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/backup_locations/actions/test": {
         parameters: {
             query?: never;
@@ -344,6 +364,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/backups/{uid}/actions/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume backup
+         * @description Continue a failed backup: its complete files are kept, and the other shards are backed up.
+         *
+         *     Required role: `admin`, `cluster_member` or `db_member`.
+         */
+        post: operations["resume_backup_v1_backups__uid__actions_resume_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/backups/{uid}/actions/verify": {
         parameters: {
             query?: never;
@@ -358,7 +400,8 @@ export interface paths {
          * @description Restore a backup into a temporary database, and compare the keys with the manifest.
          *
          *     The temporary database is named `drill-` and the uid of the backup, and has no open port. It needs as much memory as one
-         *     copy of the data, and is deleted afterwards. `verified` of the backup contains the result. Returns 409 while it is verified.
+         *     copy of the data, and is deleted afterwards. `verified` of the backup contains the result. Returns 409 while it is verified,
+         *     and 406 if it is encrypted and its private key is not stored.
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["verify_backup_v1_backups__uid__actions_verify_post"];
@@ -845,7 +888,8 @@ export interface paths {
         put?: never;
         /**
          * Import data
-         * @description Delete all keys of a database, then import RDB files into it. Files can be compressed with gzip or zstd.
+         * @description Delete all keys of a database, then import RDB files into it. Files can be compressed with gzip or zstd, and
+         *     encrypted in the age format.
          *
          *     The files are inspected before keys are deleted, unless `inspection_uid` is an inspection of the same files. Returns 406 with
          *     the code of the reason, such as `import_with_losses` or `file-larger-than-mem-limit`, if the inspection does not allow the
@@ -1431,7 +1475,7 @@ export interface paths {
         get?: never;
         /**
          * Send content of upload
-         * @description Send the content of a file: an RDB file, uncompressed or compressed with gzip or zstd.
+         * @description Send the content of a file: an RDB file. It can be compressed with gzip or zstd, and encrypted in the age format.
          *
          *     The file becomes usable when all bytes are stored. If the request is interrupted, send it again.
          *     Required role: `admin`, `cluster_member` or `db_member`.
@@ -5188,6 +5232,8 @@ export interface components {
             files: components["schemas"]["BackupFile"][];
             /** Finished At */
             finished_at: string | null;
+            /** Is Encrypted */
+            is_encrypted: boolean;
             /**
              * Kept Because
              * @description Why it is kept, separated by commas: rules of `backup_retention` of the database, `newest`, `manual`, `unfinished`, `failed`, `future` (it is dated in the future), or `no_rules`.
@@ -5229,6 +5275,26 @@ export interface components {
              * @description Size without compression.
              */
             raw_bytes: number;
+            /**
+             * Recipients
+             * @description Public keys for which its files are encrypted.
+             */
+            recipients: string[];
+            /**
+             * Resumable Until
+             * @description Until then, a failed backup can be resumed; otherwise null.
+             */
+            resumable_until: string | null;
+            /**
+             * Retry At
+             * @description When a failed scheduled backup is retried automatically; otherwise null.
+             */
+            retry_at: string | null;
+            /**
+             * Runs
+             * @description How often it was started: more than once if it was resumed or retried.
+             */
+            runs: number;
             /**
              * Shards Count
              * @description Number of primaries.
@@ -5295,6 +5361,11 @@ export interface components {
             error: string;
             /** First Slot */
             first_slot: number;
+            /**
+             * Is Estimate
+             * @description Whether `progress` is estimated, from the previous backup or else from the used memory, while it is written.
+             */
+            is_estimate: boolean;
             /** Keys */
             keys: number;
             /** Last Slot */
@@ -5303,7 +5374,7 @@ export interface components {
             node_uid: number | null;
             /**
              * Progress
-             * @description 0-100; estimated from the previous backup while it is written.
+             * @description 0-100
              */
             progress: number;
             /** Raw Bytes */
@@ -5360,9 +5431,24 @@ export interface components {
         BackupLocation: {
             /** Created At */
             created_at: string;
+            /**
+             * Is Encrypted
+             * @description Whether new backups are encrypted.
+             */
+            is_encrypted: boolean;
             location: components["schemas"]["LocationSettings"];
             /** Name */
             name: string;
+            /**
+             * Recipients
+             * @description Public keys for which new backups are encrypted. Only for administrators.
+             */
+            recipients: string[];
+            /**
+             * Stored Keys
+             * @description Public keys whose private keys are stored. Only for administrators.
+             */
+            stored_keys: string[];
             /** Uid */
             uid: number;
             /**
@@ -5478,6 +5564,11 @@ export interface components {
              * @description Next due time.
              */
             next_at: string | null;
+            /**
+             * Retry At
+             * @description When the last backup, which failed, is retried; otherwise null.
+             */
+            retry_at: string | null;
             /**
              * Schedule
              * @description Interval, or cron expression with its time zone, as text.
@@ -7263,6 +7354,12 @@ export interface components {
             export_location: {
                 [key: string]: unknown;
             };
+            /**
+             * Recipients
+             * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted.
+             * @default []
+             */
+            recipients?: string[];
         };
         /** FailoverReply */
         FailoverReply: {
@@ -7671,6 +7768,12 @@ export interface components {
              * @default false
              */
             force?: boolean;
+            /**
+             * Identities
+             * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one a line. Deleted at the end of the action.
+             * @default
+             */
+            identities?: string;
             /** Inspection Uid */
             inspection_uid?: number;
         };
@@ -7996,6 +8099,12 @@ export interface components {
             dataset_import_sources?: {
                 [key: string]: unknown;
             }[];
+            /**
+             * Identities
+             * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one a line. Deleted at the end of the action.
+             * @default
+             */
+            identities?: string;
         };
         /**
          * InspectedFile
@@ -8427,10 +8536,27 @@ export interface components {
          * @description Omitted fields keep their values. Secrets that `location` does not contain keep their values if its type is the same.
          */
         LocationUpdate: {
+            /**
+             * Delete Identities
+             * @description Public keys whose stored private keys are deleted.
+             * @default []
+             */
+            delete_identities?: string[];
+            /**
+             * Identities
+             * @description Private keys, one a line, that are added.
+             * @default
+             */
+            identities?: string;
             /** Location */
             location?: (components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"]) | null;
             /** Name */
             name?: string | null;
+            /**
+             * Recipients
+             * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted. Existing backups are not changed.
+             */
+            recipients?: string[] | null;
         };
         /** LoginForm */
         LoginForm: {
@@ -8748,6 +8874,22 @@ export interface components {
             /** Name */
             name: string;
         };
+        /**
+         * NewBackupKey
+         * @description A key pair in the age format.
+         */
+        NewBackupKey: {
+            /**
+             * Identity
+             * @description Private key. It is not stored: save it in a safe place.
+             */
+            identity: string;
+            /**
+             * Recipient
+             * @description Public key.
+             */
+            recipient: string;
+        };
         /** NewCaRequest */
         NewCaRequest: {
             /**
@@ -8851,6 +8993,12 @@ export interface components {
          * @description A location that databases can use for their backups.
          */
         NewLocation: {
+            /**
+             * Identities
+             * @description Private keys (`AGE-SECRET-KEY-1…`), one a line, for restores and verifications. Never returned.
+             * @default
+             */
+            identities?: string;
             /** Location */
             location: components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"];
             /**
@@ -8858,6 +9006,12 @@ export interface components {
              * @description Unique name, 1-120 characters.
              */
             name: string;
+            /**
+             * Recipients
+             * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted.
+             * @default []
+             */
+            recipients?: string[];
         };
         /** NewMapping */
         NewMapping: {
@@ -10168,6 +10322,12 @@ export interface components {
              * @default false
              */
             force?: boolean;
+            /**
+             * Identities
+             * @description Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one a line, if they are not stored. Deleted when the restore ends.
+             * @default
+             */
+            identities?: string;
             /**
              * Key Patterns
              * @description Glob patterns. Only matching keys are restored; empty: all keys.
@@ -12625,6 +12785,89 @@ export interface operations {
             };
         };
     };
+    create_backup_key_v1_backup_locations_actions_create_key_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewBackupKey"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     check_new_backup_location_v1_backup_locations_actions_test_post: {
         parameters: {
             query?: {
@@ -13599,6 +13842,124 @@ export interface operations {
             };
             /** @description The object does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    resume_backup_v1_backups__uid__actions_resume_post: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedBackup"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
                 headers: {
                     [name: string]: unknown;
                 };

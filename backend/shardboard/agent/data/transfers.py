@@ -36,6 +36,7 @@ from shardboard.transfer.errors import STOPPED
 from shardboard.transfer.specification import END, MOVER, PROGRESS, STDERR, ShardAccess, Specification, TransferEnd
 
 PROGRAM = "shardboard.transfer"
+PACE_FILE = "snapshot-pace"
 KEEP_SECONDS = 7 * 86_400
 """How long the result of a transfer is kept that the console does not remove, for example because its store was replaced."""
 
@@ -138,6 +139,7 @@ class Transfers:
             transfer=transfer,
             shards={uid: self._access(uid, engine_id) for uid, engine_id in shards.items()},
             mover=mover,
+            pace_file=(self._settings.state_dir / PACE_FILE).absolute(),
             backup_roots=list(self._settings.backup_roots),
             private_folders=[self._settings.state_dir.absolute()],
         )

@@ -31,6 +31,10 @@ class Policy:
     auto_recovery: bool = setting(True, FlagRule())
     """The reference's default is False; here, databases with persistence recover automatically."""
     automatic_node_offload: bool = setting(True, FlagRule())
+    backup_max_bytes_per_second: int = setting(0, IntegerRule(0, 2**40))
+    """Extension. Of uncompressed data of all backups on each node; 0 = unlimited."""
+    backup_pace: Literal["gentle", "fast"] = setting("gentle", ChoiceRule(("gentle", "fast")))
+    """Extension. Whether backups use only CPU time that clients leave, or are as fast as possible."""
     bigstore_migrate_node_threshold: int = setting(8, COUNT)
     bigstore_migrate_node_threshold_p: int = setting(0, PERCENT)
     bigstore_provision_node_threshold: int = setting(12, COUNT)

@@ -6,8 +6,10 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.cluster.policy import Policy
 from shardboard.domain.data.statuses import TransferKind, TransferStatus
 from shardboard.reconcilers.data.locations import location_of
+from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.data import transfers
@@ -28,6 +30,7 @@ class BackupContext:
     shards: Sequence[Shard]
     nodes: Sequence[Node]
     location: dict[str, Any] | None
+    rules: Policy
 
     @property
     def snapshots(self) -> list[Transfer]:
@@ -57,4 +60,5 @@ async def load_context(session: AsyncSession, row: Backup) -> BackupContext:
         shards=await shards.list_for_bdb(session, row.bdb_uid),
         nodes=await nodes.list_all(session),
         location=await location_of(session, row.location_uid, row.location),
+        rules=(await clusters.load(session)).rules,
     )

@@ -260,6 +260,8 @@ def _message(context: BackupContext, transfer: Transfer, manifest: str) -> Snaps
         engine_id=shard.engine_id,
         slots=list(slots.parse(context.slots_by_pair[shard.pair])),
         compression="gzip" if context.row.kind == BackupKind.EXPORT else "zstd",
+        pace=context.rules.backup_pace,
+        max_bytes_per_second=context.rules.backup_max_bytes_per_second or None,
         recipients=context.row.recipients,
     )
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from shardboard.actions.data_parameters import RestoreParameters
 from shardboard.domain.cluster.actions import StepStatus
+from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
 from shardboard.driver.valkey_cluster import ShardRef
@@ -77,14 +78,14 @@ class Erasure:
         """Return the replicas that have received everything that the primaries have executed so far."""
         offsets = {}
         for shard, info in (await self._replication(primaries)).items():
-            if info.get("role") == "master":
+            if info.get("role") == ShardRole.PRIMARY:
                 offsets[shard.pair] = info_number(info, "master_repl_offset")
         waiting = [each for each in replicas if each.pair in offsets]
         confirmed: list[int] = []
         deadline = time.monotonic() + CONFIRM_SECONDS
         while waiting:
             for shard, info in (await self._replication(waiting)).items():
-                is_replica = info.get("role") == "slave" and info.get("master_link_status") == "up"
+                is_replica = info.get("role") == ShardRole.REPLICA and info.get("master_link_status") == "up"
                 if is_replica and info_number(info, "slave_repl_offset") >= offsets[shard.pair]:
                     confirmed.append(shard.uid)
             waiting = [each for each in waiting if each.uid not in confirmed]

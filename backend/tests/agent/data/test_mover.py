@@ -34,10 +34,9 @@ KEYS = 2_000
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "store"
     folder.mkdir()
-    monkeypatch.setenv("SHARDBOARD_BACKUP_ROOTS", f"/mnt:{folder}")
     return folder
 
 
@@ -46,7 +45,7 @@ async def agent(folder: Path, tmp_path: Path) -> AsyncIterator[tuple[HttpAgents,
     ca = ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
     agents = HttpAgents(ca.client_ssl_context)
     try:
-        async with running_agent(tmp_path / "agent", ca) as node:
+        async with running_agent(tmp_path / "agent", ca, backup_roots=(folder,)) as node:
             yield agents, node
             await agents.remove_transfers(node, IDS)
     finally:
@@ -57,7 +56,9 @@ async def agent(folder: Path, tmp_path: Path) -> AsyncIterator[tuple[HttpAgents,
 
 async def run(agent: tuple[HttpAgents, NodeRef], identity: str, transfer: Transfer) -> TransferState:
     agents, node = agent
-    await agents.start_transfer(node, StartTransfer(id=identity, transfer=transfer))
+    started = await agents.start_transfer(node, StartTransfer(id=identity, transfer=transfer))
+    if started.state != "running":
+        return started
 
     async def ended() -> TransferState | None:
         (state,) = await agents.transfer_states(node, [identity])

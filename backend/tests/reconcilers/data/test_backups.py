@@ -23,6 +23,7 @@ from backend.tests.support.case_sampling import Sampling
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
+from shardboard.contract.transfers import Snapshot
 from shardboard.domain.data import backup_plan
 from shardboard.domain.data.manifest import parse
 from shardboard.driver.fake_agents import FakeAgents
@@ -276,6 +277,31 @@ async def test_limits_of_simultaneous_transfers(
     assert backup is not None
     assert backup["status"] == "succeeded"
     assert len(started(agents, "snapshot")) == 9
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ({}, ("gentle", None)),
+        ({"backup_pace": "fast", "backup_max_bytes_per_second": 50_000_000}, ("fast", 50_000_000)),
+    ],
+)
+async def test_snapshots_have_the_pace_of_the_policy(
+    client: httpx.AsyncClient,
+    console: Console,
+    agents: FakeAgents,
+    policy: dict[str, Any],
+    expected: tuple[str, int | None],
+) -> None:
+    bdb_uid = await create_active_database(console)
+    await add_location(client)
+    assert (await client.put("/v1/cluster/policy", json=policy)).status_code == 200
+    complete_all(agents)
+    uid = await start_backup(client, bdb_uid)
+    async with running(console):
+        await wait_for_backup(console, uid, "succeeded")
+    snapshots = [agents.started_transfers[identity][1].transfer for identity in started(agents, "snapshot")]
+    assert {(each.pace, each.max_bytes_per_second) for each in snapshots if isinstance(each, Snapshot)} == {expected}
 
 
 async def test_a_backup_of_a_deleted_database_fails(client: httpx.AsyncClient, console: Console) -> None:

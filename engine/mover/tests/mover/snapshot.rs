@@ -5,6 +5,7 @@ use crate::lab::{Lab, PASSWORD};
 use lab::wait;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
+use std::time::Instant;
 
 const SHARD: u16 = 7000;
 const MARK: &[u8; 40] = b"0123456789012345678901234567890123456789";
@@ -149,4 +150,27 @@ fn slots_that_are_imported_are_left_out() {
     assert!(taken.output == expected);
     let snapshot = taken.end();
     assert_eq!((&snapshot["keys"], &snapshot["slots"][0]["slot"]), (&1.into(), &3300.into()));
+}
+
+#[test]
+fn movers_share_a_rate() {
+    let mut lab = Lab::new();
+    let ports = [SHARD, SHARD + 1];
+    for port in ports {
+        lab.shard(port, &[]);
+        lab.ask(port, "DEBUG POPULATE 20000 key 100");
+    }
+    let start = Instant::now();
+    let bytes: u64 = std::thread::scope(|scope| {
+        let movers = ports.map(|port| {
+            let arguments = format!(
+                "snapshot --socket={port}/socket --user=default --slots=0-16383 --compression=none --pace=gentle --pace-file=pace --max-bytes-per-second=4000000"
+            );
+            let lab = &lab;
+            scope.spawn(move || lab.mover(&arguments, PASSWORD, b"").end()["raw_bytes"].as_u64().unwrap())
+        });
+        movers.map(|mover| mover.join().unwrap()).iter().sum()
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    assert!(bytes as f64 / seconds < 4_100_000.0, "{bytes} bytes in {seconds} s");
 }

@@ -139,13 +139,26 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
-    title: 'Data and endpoint moves',
+    title: 'Backups and moves',
     rules: [
       {
         name: 'resharding_pace',
         label: 'Resharding pace',
         help: 'Gentle gives priority to client requests. Fast moves slots at full speed while requests wait.',
         choices: { gentle: 'gentle', fast: 'fast' },
+      },
+      {
+        name: 'backup_pace',
+        label: 'Backup pace',
+        help: 'Gentle uses only CPU time that clients leave, so backups of busy databases take longer. Fast backs up at full speed while requests wait.',
+        choices: { gentle: 'gentle', fast: 'fast' },
+      },
+      {
+        name: 'backup_max_bytes_per_second',
+        label: 'Maximum rate of backups',
+        help: 'Uncompressed data per second that all backups on a node read together. Limit it if backups must not fill the network.',
+        unit: 'bytes',
+        zero: 'unlimited',
       },
       {
         name: 'endpoint_rebind_propagation_grace_time',
