@@ -20,8 +20,9 @@ def queue_drill(
     shard_uid: int | None,
     what: str,
     originator: str,
+    together_with: tuple[int, ...] = (),
 ) -> Action:
-    """Queue a drill and record its event; `what` is its description."""
+    """Queue a drill and record its event; `what` is its description. `together_with` are the other nodes of a drill of a zone."""
     action = queue.enqueue(
         session,
         ActionName.DRILL,
@@ -30,7 +31,7 @@ def queue_drill(
         description=f"Drill: {what}",
         originator=originator,
         deadline=timedelta(seconds=seconds + 60),
-        params=DrillParameters(kind=kind, seconds=seconds, shard_uid=shard_uid),
+        params=DrillParameters(kind=kind, seconds=seconds, shard_uid=shard_uid, together_with=together_with),
     )
     events.record(
         session,

@@ -82,3 +82,5 @@ class DrillParameters(Parameters):
     seconds: float
     shard_uid: int | None
     """None: all shards of the node."""
+    together_with: tuple[int, ...] = ()
+    """Other nodes of the same zone, if the drill affects a zone. A node is not cut off from them."""

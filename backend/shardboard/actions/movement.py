@@ -17,6 +17,7 @@ from shardboard.domain.placement.layout import Layout
 from shardboard.domain.placement.moves import Move
 from shardboard.domain.placement.shard_placement import NodeCapacity
 from shardboard.domain.placement.shard_role import ShardRole
+from shardboard.domain.placement.zones import Zones
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.actions import Action
@@ -71,7 +72,8 @@ class ClusterView:
                 flash=bdb.shard_memory.flash,
                 nodes=(frozenset(map(int, bdb.config["use_nodes"])) or all_nodes)
                 - frozenset(map(int, bdb.config["avoid_nodes"])),
-                copies=2 if bdb.replication else 1,
+                copies=bdb.copies,
+                rack_aware=bdb.rack_aware,
             )
             for bdb in self.databases.values()
         ]
@@ -86,7 +88,12 @@ class ClusterView:
             )
             for row in self.desired_shards
         ]
-        return Layout(copies, databases, self.capacities(ignore_failures=ignore_failures))
+        return Layout(copies, databases, self.capacities(ignore_failures=ignore_failures), self.zones)
+
+    @property
+    def zones(self) -> dict[int, Zones]:
+        """Zones of all nodes by uid."""
+        return {uid: node.zones for uid, node in self.nodes.items()}
 
     def obstacles(self, bdb_uid: int) -> list[str]:
         """Return what prevents moves of a database's shards now, as text: unreachable nodes, and shards that are not in sync."""

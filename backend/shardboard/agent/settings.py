@@ -35,6 +35,8 @@ class AgentSettings:
     """Bytes of flash for shards. None: the size of the file system."""
     tier: str = ""
     """Path of the engine module for flash. Empty: use the installed one."""
+    rack_id: str = ""
+    """Zone of this node, stated when it joins. Empty: not stated."""
     park: bool = False
     """Save and stop the shards when the agent stops, and start them again with it (used by the demo)."""
     engine: str = field(default_factory=lambda: os.environ.get("SHARDBOARD_ENGINE") or "valkey-server")

@@ -19,6 +19,7 @@ from shardboard.domain.text import plural
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import record
 from shardboard.state.cluster import actions, nodes
+from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard, StoredCondition
@@ -81,12 +82,23 @@ async def record_node_down(
             "replicas": len(node_shards) - primaries,
             "detected_ms": detected_ms,
             "databases": _lost_slots(node_shards),
+            **await _zone(session, node),
             "lost_shards": [
                 {"uid": shard.uid, "bdb_uid": shard.bdb_uid, "pair": shard.pair, "role": shard.current_role}
                 for shard in node_shards
             ],
         },
     )
+
+
+async def _zone(session: AsyncSession, node: Node) -> dict[str, Any]:
+    """Return the zone of the node and the nodes in it, because both can change later; empty for a node without a zone."""
+    if not node.rack_id:
+        return {}
+    return {
+        "rack_id": node.rack_id,
+        "zone_nodes": [each.uid for each in await nodes.list_all(session) if node.rack_id.lower() in each.zones],
+    }
 
 
 def _lost_slots(lost: Sequence[Shard]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from shardboard.state.access.users import User
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import Event, record
 from shardboard.state.cluster import nodes
+from shardboard.state.cluster.cluster import Cluster
 from shardboard.state.cluster.nodes import Node
 from shardboard.store.db import Base, Store, alembic_config
 
@@ -317,6 +318,19 @@ async def test_downgrade_removes_users_who_could_no_longer_sign_in(store: Store)
         ]
     assert remaining_rows == [["user 1"], [1]]
     await store.migrate()
+
+
+async def test_policy_that_had_no_effect_is_reset(store: Store) -> None:
+    policy = {"rack_aware": True, "slave_ha": False}
+    async with store.begin() as session:
+        fields = {"name": "c", "created_at": datetime.now(UTC), "bootstrap_state": "idle", "jwt_secret": ""}
+        session.add(Cluster(uid=1, **fields, policy=policy))
+    async with store.engine.connect() as connection:
+        await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0040"))
+        await connection.commit()
+    await store.migrate()
+    async with store.read() as session:
+        assert (await session.get_one(Cluster, 1)).policy == {"slave_ha": False}
 
 
 async def test_second_migration_changes_nothing(store: Store) -> None:

@@ -36,13 +36,19 @@ _PREFIX = "sb1"
 
 
 def enrol(
-    console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
+    console_url: str | None,
+    token: str | None,
+    addr: str,
+    port: int,
+    state_dir: Path,
+    facts: NodeFacts,
+    rack_id: str = "",
 ) -> AgentIdentity:
     """Return the identity in `state_dir`. Without one, join the cluster at `console_url`. Raises EnrolError."""
     remove_partial_files(state_dir / "tls")
     identity = load(state_dir)
     if identity is None:
-        return _enrol(console_url, token, addr, port, state_dir, facts)
+        return _enrol(console_url, token, addr, port, state_dir, facts, rack_id)
     if (normal_name(identity.addr), identity.port) != (addr, port):
         raise EnrolError(
             f"{state_dir} belongs to the agent of {identity.addr} port {identity.port}; "
@@ -66,7 +72,16 @@ async def stay_enrolled(
         if certificate_error and (token is None or token != refused_token):
             console = settings.join or identity.console
             try:
-                await asyncio.to_thread(_enrol, console, token, identity.addr, identity.port, settings.state_dir, facts)
+                await asyncio.to_thread(
+                    _enrol,
+                    console,
+                    token,
+                    identity.addr,
+                    identity.port,
+                    settings.state_dir,
+                    facts,
+                    settings.rack_id,
+                )
                 await renewal.serve_after_enrolment()
                 log.info(
                     "agent: joined the cluster again because the old certificate was invalid: %s", certificate_error
@@ -108,15 +123,23 @@ def _examine_token(settings: AgentSettings, identity: AgentIdentity, token: str)
 
 
 def _enrol(
-    console_url: str | None, token: str | None, addr: str, port: int, state_dir: Path, facts: NodeFacts
+    console_url: str | None,
+    token: str | None,
+    addr: str,
+    port: int,
+    state_dir: Path,
+    facts: NodeFacts,
+    rack_id: str,
 ) -> AgentIdentity:
     if not console_url or not token:
         raise EnrolError("To join a cluster, the agent needs the console's URL (--join) and a join token.")
     _check_local(addr)
-    return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts)
+    return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts, rack_id)
 
 
-def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts) -> AgentIdentity:
+def _join(
+    console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts, rack_id: str
+) -> AgentIdentity:
     ca = console.fetch_ca()
     try:
         key, csr = key_generation.generate()
@@ -130,6 +153,8 @@ def _join(console: "_Console", token: str, addr: str, port: int, state_dir: Path
         "agent_port": port,
         "facts": facts.model_dump(exclude_defaults=True, context={"protocol": PROTOCOL - 1}),
     }
+    if rack_id:  # a console of the previous release does not know it
+        body["rack_id"] = rack_id
     reply = console.post("/v1/bootstrap/join", body)
     node_uid, certificate = reply.get("node_uid"), reply.get("certificate")
     if not isinstance(node_uid, int) or not isinstance(certificate, str):

@@ -1,7 +1,8 @@
 """Endpoint that starts failure drills."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api.http.api_router import ApiRouter
@@ -9,9 +10,12 @@ from shardboard.api.http.dependencies import Admin, WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
 from shardboard.domain.cluster.actions import ActionStatus
+from shardboard.domain.placement import zones
 from shardboard.services.failures import drills as service
 
 router = ApiRouter(prefix="/v1", tags=["nodes"])
+
+RackId = Annotated[str, Path(pattern=zones.RACK_ID_IN_USE, max_length=zones.MAX_RACK_ID, description="Zone of nodes.")]
 
 
 class DrillRequest(BaseModel):
@@ -30,6 +34,24 @@ class DrillRequest(BaseModel):
         description="Uid of the shard; required for `kill_shard` and `freeze_shard`.",
     )
     confirm: str = Field(description='Confirmation: the words "node <uid>".')
+
+
+class ZoneDrillRequest(BaseModel):
+    """Fault to inject on all nodes of a zone at once."""
+
+    model_config = ConfigDict(strict=True)
+
+    kind: Literal["reboot", "kill", "freeze", "cut_off"] = Field(
+        description="`kill` requires systemd, and `cut_off` the permission to change routes. Nodes that are cut off "
+        "together reach each other."
+    )
+    seconds: float = Field(default=20, ge=1, le=120, strict=False, description="Duration of the fault in seconds.")
+    confirm: str = Field(description='Confirmation: the words "zone <rack_id>".')
+
+
+class QueuedZoneDrill(BaseModel):
+    action_uids: list[str] = Field(description="One action for each node.")
+    status: str = ActionStatus.QUEUED
 
 
 class QueuedDrill(BaseModel):
@@ -53,3 +75,19 @@ async def start_drill(admin: Admin, session: WriteSession, uid: Uid, body: Drill
         confirm=body.confirm,
     )
     return QueuedDrill(action_uid=action.uid)
+
+
+@router.post(
+    "/zones/{rack_id}/actions/drill", summary="Start drill of a zone", responses=error_responses(403, 404, 406)
+)
+async def start_zone_drill(
+    admin: Admin, session: WriteSession, rack_id: RackId, body: ZoneDrillRequest
+) -> QueuedZoneDrill:
+    """Start a failure drill on all nodes of a zone at once (extension). Incident reports of the nodes show the loss of the zone.
+
+    Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
+    """
+    actions = await service.schedule_for_zone(
+        session, rack_id, admin, kind=body.kind, seconds=body.seconds, confirm=body.confirm
+    )
+    return QueuedZoneDrill(action_uids=[action.uid for action in actions])

@@ -23,7 +23,7 @@ router = ApiRouter(prefix="/v1", tags=["shards"])
 class MigrationRequest(BaseModel):
     """Body of a migration request, as in the Redis Enterprise REST API."""
 
-    WITHOUT_EFFECT: ClassVar = {"override_rack_policy": False, "preserve_roles": False}
+    WITHOUT_EFFECT: ClassVar = {"preserve_roles": False}
 
     target_node_uid: int = Field(
         ge=1,
@@ -31,7 +31,9 @@ class MigrationRequest(BaseModel):
         validation_alias=AliasChoices("target_node_uid", "target_node"),
         description="Uid of the target node. `target_node` is accepted as another name.",
     )
-    override_rack_policy: bool = Field(default=False, description="Accepted without effect: racks are not supported.")
+    override_rack_policy: bool = Field(
+        default=False, description="Whether the copies of a pair of a rack-aware database can be in one zone."
+    )
     dry_run: bool = False
     preserve_roles: bool = Field(
         default=False, description="Accepted without effect: roles are always kept, so a moved primary stays a primary."
@@ -65,6 +67,7 @@ async def migrate_shards(editor: AnyEditor, session: WriteSession, body: MultiMi
         body.target_node_uid,
         editor,
         dry_run=body.dry_run,
+        override_rack_policy=body.override_rack_policy,
         concurrent_databases=body.max_concurrent_bdb_migrations,
     )
     return _reply(action, address_changes, dry_run=body.dry_run)
@@ -76,7 +79,14 @@ async def migrate_shard(editor: ShardEditor, session: WriteSession, uid: Uid, bo
 
     Required role: `admin`, `cluster_member` or `db_member`.
     """
-    action, address_changes = await service.schedule(session, [uid], body.target_node_uid, editor, dry_run=body.dry_run)
+    action, address_changes = await service.schedule(
+        session,
+        [uid],
+        body.target_node_uid,
+        editor,
+        dry_run=body.dry_run,
+        override_rack_policy=body.override_rack_policy,
+    )
     return _reply(action, address_changes, dry_run=body.dry_run)
 
 

@@ -144,6 +144,8 @@ class AlarmCollector:
                 )
             flash: dict[int, int] = {}
             databases = await bdbs.list_all(session)
+            machines = await nodes.list_all(session)
+            zones = {node.uid: node.zones for node in machines}
             for bdb in databases:
                 if bdb.on_flash:
                     flash[bdb.uid] = bdb.shard_memory.flash or 0
@@ -154,7 +156,12 @@ class AlarmCollector:
                 if bdb.on_flash:
                     stored_state.on_flash[bdb.uid] = bdb.config["bigstore_ram_size"]
                 new_alarms = alarms.database_alarms(
-                    bdb.uid, bdb.name, replicated=bdb.replication, sharded=bdb.sharding, shard_statuses=parts[bdb.uid]
+                    bdb.uid,
+                    bdb.name,
+                    replicated=bdb.replication,
+                    sharded=bdb.sharding,
+                    shard_statuses=parts[bdb.uid],
+                    zones=zones if bdb.rack_aware else None,
                 )
                 # A shard that is replaced on its own node has its replacement on the same node for some time.
                 is_changing = bdb.status == BdbStatus.CHANGE_PENDING
@@ -162,7 +169,6 @@ class AlarmCollector:
                     alarm for alarm in new_alarms if not (is_changing and alarm.type == "alarm_pair_on_one_node")
                 ]
             stalls = await observations.recent_stalls(session)
-            machines = await nodes.list_all(session)
             for node in machines:
                 stored_state.memory[node.uid] = node.facts["total_memory"]
                 stored_state.stalls[node.uid] = stalls[node.uid]

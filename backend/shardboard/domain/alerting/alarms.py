@@ -12,6 +12,8 @@ from typing import Any
 from shardboard.domain.alerting import advisories
 from shardboard.domain.databases.shard_status import RESPONDING, ShardStatus
 from shardboard.domain.placement.shard_role import ShardRole
+from shardboard.domain.placement.zones import NO_ZONES, Zones, is_violation
+from shardboard.domain.text import plural
 
 AlarmKey = tuple[str, int | None, int | None, int | None]
 
@@ -99,10 +101,16 @@ class MonitoredShard:
 
 
 def database_alarms(
-    uid: int, name: str, *, replicated: bool, sharded: bool, shard_statuses: Iterable[MonitoredShard]
+    uid: int,
+    name: str,
+    *,
+    replicated: bool,
+    sharded: bool,
+    shard_statuses: Iterable[MonitoredShard],
+    zones: Mapping[int, Zones] | None = None,
 ) -> list[Alarm]:
     """Return the alarms of a database: pairs without a primary, with a primary that rejects requests, with two primaries, without
-    a replica, or with both copies on one node."""
+    a replica, or with both copies on one node. `zones` are the zones of the nodes if the database is rack-aware."""
     pairs: dict[int, list[MonitoredShard]] = defaultdict(list)
     for part in shard_statuses:
         pairs[part.pair].append(part)
@@ -126,6 +134,8 @@ def database_alarms(
         alarms.append(Alarm("alarm_shards_refuse", description, "ERROR", uid, details={"shards": rejecting}))
     for members in pairs.values():
         alarms += _pair_alarms(uid, name, members)
+    if zones is not None:
+        alarms += _zone_alarms(uid, name, pairs, zones)
     without_replica = sorted(pair for pair, members in pairs.items() if not any(_is_replica(part) for part in members))
     if replicated and without_replica:
         description = f"{len(without_replica)} of {len(pairs)} primaries of {name} had no running replica."
@@ -139,6 +149,28 @@ def receiver_alarms(names: Sequence[str]) -> list[Alarm]:
         return []
     description = f"Notifications could not be delivered to {', '.join(names)}."
     return [Alarm("alarm_receiver_failed", description, details={"receivers": list(names)})]
+
+
+def _zone_alarms(
+    bdb_uid: int, name: str, pairs: Mapping[int, Sequence[MonitoredShard]], zones: Mapping[int, Zones]
+) -> list[Alarm]:
+    """Return the alarm about pairs of a rack-aware database that the loss of one zone, or of nodes without a zone, can take."""
+    violating = {
+        pair: members
+        for pair, members in sorted(pairs.items())
+        if is_violation([zones.get(part.node_uid, NO_ZONES) for part in members])
+    }
+    if not violating:
+        return []
+    node_uids = {part.node_uid for members in violating.values() for part in members}
+    without_zone = sorted(uid for uid in node_uids if not zones.get(uid))
+    reason = f" These nodes had no zone: {', '.join(map(str, without_zone))}." if without_zone else ""
+    description = (
+        f"{name} is rack-aware, but {len(violating)} of {plural(len(pairs), 'replication pair')} had no copies in different "
+        f"zones.{reason}"
+    )
+    details = {"pairs": list(violating), "nodes": sorted(node_uids)}
+    return [Alarm("alarm_rack_aware_violation", description, bdb_uid=bdb_uid, details=details)]
 
 
 def _pair_alarms(bdb_uid: int, name: str, members: Sequence[MonitoredShard]) -> list[Alarm]:

@@ -65,7 +65,6 @@ class ClusterSettings:
     password_expiration_duration: int = setting(0, IntegerRule(0, 36_500))
     password_hashing_algorithm: str = setting("argon2id", ChoiceRule(("argon2id", "SHA-256", "PBKDF2")))
     password_min_length: int = setting(8, IntegerRule(8, 256))
-    rack_aware: bool = setting(False, FlagRule())
     reserved_ports: list[int] = field(default_factory=list, metadata={"rule": ListRule(PORT, 1000)})
     sentinel_tls_mode: str = setting("allowed", ChoiceRule(("allowed", "required", "disabled")))
     slave_ha: bool = setting(True, FlagRule())

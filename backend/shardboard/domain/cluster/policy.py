@@ -82,6 +82,7 @@ class Policy:
     primaries_return: bool = setting(False, FlagRule())
     """Extension. Primaries return to their node when it is back and in sync."""
     rack_aware: bool = setting(False, FlagRule())
+    """Whether databases can be rack-aware, and nodes need a zone to join."""
     redis_migrate_node_threshold: int = setting(4, COUNT)
     redis_migrate_node_threshold_p: int = setting(0, PERCENT)
     redis_provision_node_threshold: int = setting(8, COUNT)

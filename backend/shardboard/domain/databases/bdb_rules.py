@@ -61,6 +61,8 @@ class ClusterContext:
     known_nodes: Collection[int]
     taken_names: Collection[str]
     """Names that the database must not have."""
+    rack_aware: bool = False
+    """Whether databases can be rack-aware (policy `rack_aware`)."""
 
 
 def free_uid(first: int, taken: Collection[int]) -> int:
@@ -93,6 +95,8 @@ def check_conflicts(spec: BdbFields, context: ClusterContext) -> ValidationError
     ]
     if missing_nodes:
         return _invalid("bad_request", f"Node {missing_nodes[0]} does not exist.", "use_nodes")
+    if spec["rack_aware"] and (error := check_rack_awareness(is_rack_aware=context.rack_aware)):
+        return error
     if spec["replication"] and len(context.eligible_nodes) < 2:
         return _invalid(
             "replication_node_violation",
@@ -101,6 +105,17 @@ def check_conflicts(spec: BdbFields, context: ClusterContext) -> ValidationError
             "replication",
         )
     return check_name(spec["name"], context.taken_names)
+
+
+def check_rack_awareness(*, is_rack_aware: bool) -> ValidationError | None:
+    """Return the error if databases of the cluster cannot be rack-aware, or None."""
+    if is_rack_aware:
+        return None
+    message = (
+        "The cluster is not rack-aware. Set rack_id of its nodes and rack_aware of its policy first, or set rack_aware of the "
+        "database to false."
+    )
+    return _invalid("not_rack_aware", message, "rack_aware")
 
 
 def check_name(name: str, taken: Collection[str]) -> ValidationError | None:
@@ -360,7 +375,6 @@ _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
     ("ssl", False, _NO, "Enabling TLS with this field instead of tls_mode is not"),
     ("authentication_ssl_client_certs", [], _NO, "Client certificates are not"),
     ("module_list", [], "missing_module", "No modules are installed. Adding modules is not"),
-    ("rack_aware", False, "not_rack_aware", "Rack awareness is not"),
     ("replica_sources", [], _NO, "Replicating from another database (Replica Of) is not"),
     ("sync_sources", [], _NO, "Replicating from another database (Replica Of) is not"),
     ("replica_sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),

@@ -1,6 +1,6 @@
 """Decisions about failover as pure functions: which replica to promote, and how."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -102,9 +102,12 @@ def method(*, cluster: bool, primaries: int, lost: int) -> Method:
     return "FORCE" if primaries - lost > primaries // 2 else "TAKEOVER"
 
 
-def best(offsets: Sequence[tuple[int, int]]) -> int:
-    """Return the uid of the replica with the highest offset, from pairs (uid, replication offset); among equals the lowest uid."""
-    return min(offsets, key=lambda each: (-each[1], each[0]))[0]
+def best(offsets: Sequence[tuple[int, int]], at_risk: Collection[int] = ()) -> int:
+    """Return the uid of the replica with the highest offset, from pairs (uid, replication offset).
+
+    Among equals, the lowest uid of those that are not `at_risk`, which means in the zone of the lost primary.
+    """
+    return min(offsets, key=lambda each: (-each[1], each[0] in at_risk, each[0]))[0]
 
 
 def recoverable_shards(members: Iterable[ObservedShard]) -> list[int]:

@@ -28,6 +28,7 @@ def markdown(incident: Incident, *, cluster: str, names: Mapping[int, str], url:
         f"{markdown_text(account(incident, names) or 'no known effects')}.",
         "",
         *_table(["Figure", "Value"], _summary(incident, cluster, now)),
+        *_zone(incident),
         *_section(
             "Databases",
             [
@@ -97,6 +98,24 @@ def _summary(incident: Incident, cluster: str, now: int) -> list[list[str]]:
     return rows + (
         [["Received in resyncs", size(received)]] if (received := incident.bytes_resynced) is not None else []
     )
+
+
+def _zone(incident: Incident) -> list[str]:
+    if incident.zone is None:
+        return []
+    rows = [
+        [
+            str(event.node_uid),
+            utc(ms(event.time)),
+            "not yet" if event.ended_at is None else utc(ms(event.ended_at)),
+            "–" if event.details.get("detected_ms") is None else span(event.details["detected_ms"]),
+            str(event.details.get("primaries", "–")),
+            str(event.details.get("replicas", "–")),
+        ]
+        for event in incident.zone.failures
+    ]
+    head = ["Node", "Down since", "Back", "Detected after", "Primaries lost", "Replicas lost"]
+    return _section(f"Zone {markdown_text(incident.zone.rack_id)}", head, rows, "")
 
 
 def cause(incident: Incident) -> str:

@@ -73,7 +73,8 @@ def figures(incident: Incident) -> list[Figure]:
 
 def consequences(incident: Incident, names: Mapping[int, str]) -> list[str]:
     """Return the consequences as parts of a sentence. The parts do not depend on how long the incident has lasted."""
-    parts = [*_served(incident, names), *_failovers(incident), *_resyncs(incident)]
+    zone = [incident.zone.text] if incident.zone is not None else []
+    parts = [*zone, *_served(incident, names), *_failovers(incident), *_resyncs(incident)]
     return [*parts, *(_data(incident) if incident.state == "over" else [])]
 
 

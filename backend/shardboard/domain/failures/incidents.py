@@ -10,6 +10,7 @@ from shardboard.domain.failures import incident_pairs, outages
 from shardboard.domain.failures.incident_pairs import PairKey
 from shardboard.domain.failures.incident_start import BEFORE_MS, IncidentStart, LogEvent, ms
 from shardboard.domain.failures.outages import OutageSummary
+from shardboard.domain.failures.zone_loss import ZoneLoss, zone_loss
 from shardboard.domain.placement import slots
 
 DRILL_BEFORE_MS = 60_000
@@ -77,6 +78,8 @@ class Incident:
     percent: float | None
     """Progress of all resyncs, 0 to 100; None without resyncs."""
     timeline: list[LogEvent]
+    zone: ZoneLoss | None = None
+    """The other failures in the zone of the node, if there were any at the same time."""
 
     @property
     def bytes_behind(self) -> int | None:
@@ -144,6 +147,7 @@ def incident(
         replicas=replicas,
         percent=_percent(resyncs, expected),
         timeline=related,
+        zone=zone_loss(start, events),
     )
 
 

@@ -34,7 +34,7 @@ def drain(layout: Layout, node: int, *, evict: Callable[[Copy], bool]) -> Drain:
         remains_primary = layout.copies[copy.uid].is_primary
         target = layout.choose(layout.copies[copy.uid]) if remains_primary or evict(copy) else None
         if target is None and (remains_primary or evict(copy)):
-            plan.staying[copy.uid] = "no other node has enough capacity for it"
+            plan.staying[copy.uid] = layout.obstacle(copy)
         if target is not None or promoted is not None:
             plan.moves.append(relocation_move(layout, copy, target, promoted))
         if target is not None:
@@ -66,7 +66,7 @@ def rebuild(layout: Layout, node: int, bdb: int) -> Drain:
         if copy.bdb == bdb and not copy.ready and _has_other_primary(layout, copy):
             target = layout.choose(copy)
             if target is None:
-                plan.staying[copy.uid] = "no other node has enough capacity for it"
+                plan.staying[copy.uid] = layout.obstacle(copy)
             else:
                 plan.moves.append(_rebuild_move(layout, copy, target))
                 layout.move(copy.uid, target)
@@ -124,8 +124,14 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: RememberedCopy, pla
     missing = len(present) < layout.databases[mine.bdb].copies
     if misplaced_copy is None and not missing:
         return  # the pair is where it was, apart from copies that the database no longer has
-    if not layout.fits(mine.bdb, mine.pair, mine.node):
-        found.staying[(misplaced_copy or leader).uid] = f"node {mine.node} does not have enough capacity for it"
+    leaving = () if misplaced_copy is None else (misplaced_copy.uid,)
+    if not layout.fits(mine.bdb, mine.pair, mine.node, leaving=leaving):
+        reason = (
+            f"node {mine.node} does not have enough capacity for it, or is not in another zone than its other copy"
+            if layout.databases[mine.bdb].rack_aware
+            else f"node {mine.node} does not have enough capacity for it"
+        )
+        found.staying[(misplaced_copy or leader).uid] = reason
         return
     if misplaced_copy is None:
         name = layout.databases[mine.bdb].name

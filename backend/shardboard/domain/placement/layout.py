@@ -1,11 +1,13 @@
 """A model of the copies on the nodes and the free capacity, on which moves are planned before they are executed."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from shardboard.domain.placement import zones as zone_rules
 from shardboard.domain.placement.moves import Move
 from shardboard.domain.placement.shard_placement import NodeCapacity
+from shardboard.domain.placement.zones import NO_ZONES, Zones
 
 
 @dataclass(frozen=True)
@@ -36,15 +38,22 @@ class LayoutDatabase:
     """Nodes that it may use; None for all."""
     copies: int = 2
     """Copies of each pair."""
+    rack_aware: bool = False
+    """Whether the copies of a pair must be in different zones."""
 
 
 class Layout:
     """A model of copies on nodes. Planned moves change the free capacity immediately."""
 
     def __init__(
-        self, copies: Iterable[Copy], databases: Iterable[LayoutDatabase], capacities: Mapping[int, NodeCapacity]
+        self,
+        copies: Iterable[Copy],
+        databases: Iterable[LayoutDatabase],
+        capacities: Mapping[int, NodeCapacity],
+        zones: Mapping[int, Zones] | None = None,
     ) -> None:
-        """Create a model; `rooms` are the nodes that accept shards, with their free capacity."""
+        """Create a model; `capacities` are the nodes that accept shards, with their free capacity. `zones` are those of all
+        nodes."""
         self.copies: dict[int, Copy] = {}
         self.databases = {database.uid: database for database in databases}
         self._pairs: dict[tuple[int, int], set[int]] = defaultdict(set)
@@ -52,6 +61,7 @@ class Layout:
         for copy in copies:
             self._put(copy)
         self._rooms = dict(capacities)
+        self._zones = dict(zones or {})
         self._next = -1
 
     @property
@@ -73,8 +83,48 @@ class Layout:
         """Return the number of copies of a database on a node; with `leads`, only those of that role."""
         return sum(self._counts[node, bdb, role] for role in (True, False) if is_primary in (None, role))
 
-    def fits(self, bdb: int, pair: int, node: int) -> bool:
-        """Return whether another copy of the pair can be on the node: allowed, enough capacity, and no copy there yet."""
+    def fits(self, bdb: int, pair: int, node: int, *, leaving: Collection[int] = ()) -> bool:
+        """Return whether another copy of the pair can be on the node: allowed, enough capacity, no copy there yet, and in another
+        zone than the other copies, if the database is rack-aware. `leaving` are the copies that it replaces."""
+        return self._has_capacity(bdb, pair, node) and (
+            not self.databases[bdb].rack_aware or self._is_separate(bdb, pair, node, leaving)
+        )
+
+    def choose(self, copy: Copy) -> int | None:
+        """Return the best node for another copy instead of this one; None if there is none."""
+        nodes = [node for node in self._rooms if self.fits(copy.bdb, copy.pair, node, leaving=(copy.uid,))]
+        return min(nodes, key=lambda node: self.rank(copy, node), default=None)
+
+    def rank(self, copy: Copy, node: int) -> tuple[int, ...]:
+        """Return the rank of a node for a copy by the placement policy; lower is better."""
+        role, all_ = self.count(node, copy.bdb, is_primary=copy.is_primary), self.count(node, copy.bdb)
+        is_dense = self.databases[copy.bdb].dense
+        return (-role, -all_, node) if is_dense else (role, all_, self._rooms[node].shards, node)
+
+    def lacks_zones(self, copy: Copy) -> bool:
+        """Return whether `choose` finds no node for a copy although nodes have capacity: they are not in another zone."""
+        return self.databases[copy.bdb].rack_aware and any(
+            self._has_capacity(copy.bdb, copy.pair, node) for node in self._rooms
+        )
+
+    def obstacle(self, copy: Copy) -> str:
+        """Return why `choose` finds no node for a copy, as a clause."""
+        if not self.lacks_zones(copy):
+            return "no other node has enough capacity for it"
+        possible = [node for node in self._rooms if self._has_capacity(copy.bdb, copy.pair, node)]
+        partners = {each.node: self.zones(each.node) for each in self.pair(copy.bdb, copy.pair) if each.uid != copy.uid}
+        return zone_rules.obstacle(partners, [node for node in possible if not self.zones(node)])
+
+    def zones(self, node: int) -> Zones:
+        """Return the zones of a node."""
+        return self._zones.get(node, NO_ZONES)
+
+    def is_zone_violation(self, bdb: int, pair: int) -> bool:
+        """Return whether the copies of a pair must be in different zones and are not."""
+        copies = [self.zones(copy.node) for copy in self.pair(bdb, pair)]
+        return self.databases[bdb].rack_aware and zone_rules.is_violation(copies)
+
+    def _has_capacity(self, bdb: int, pair: int, node: int) -> bool:
         database, capacity = self.databases[bdb], self._rooms.get(node)
         return (
             capacity is not None
@@ -85,16 +135,12 @@ class Layout:
             and all(copy.node != node for copy in self.pair(bdb, pair))
         )
 
-    def choose(self, copy: Copy) -> int | None:
-        """Return the best node for another copy like this one; None if there is none."""
-        available = [node for node in self._rooms if self.fits(copy.bdb, copy.pair, node)]
-        dense = self.databases[copy.bdb].dense
-
-        def rank(node: int) -> tuple[int, ...]:
-            role, all_ = self.count(node, copy.bdb, is_primary=copy.is_primary), self.count(node, copy.bdb)
-            return (-role, -all_, node) if dense else (role, all_, self._rooms[node].shards, node)
-
-        return min(available, key=rank, default=None)
+    def _is_separate(self, bdb: int, pair: int, node: int, leaving: Collection[int]) -> bool:
+        """Return whether the node has a zone, and the other copies of the pair are in other zones."""
+        others = [copy for copy in self.pair(bdb, pair) if copy.uid not in leaving]
+        return bool(self.zones(node)) and all(
+            zone_rules.are_separate(self.zones(node), self.zones(copy.node)) for copy in others
+        )
 
     def promote(self, uid: int) -> None:
         """Give the primary role of its pair to this copy."""

@@ -1,7 +1,8 @@
 """Desired nodes of a database's copies by its placement policy, and the smallest number of moves to get there.
 
 Sparse: copies and primaries are spread evenly over the nodes. Dense: primaries are on as few nodes as possible, and replicas on as
-few other nodes. A switchover is cheap but a copy needs a full resync. Copies therefore move only if switchovers are not sufficient.
+few other nodes. In a rack-aware database, copies of a pair that are in one zone are separated first. A switchover is cheap but a
+copy needs a full resync. Copies therefore move only if switchovers are not sufficient.
 """
 
 from collections import defaultdict, deque
@@ -10,6 +11,10 @@ from itertools import groupby
 
 from shardboard.domain.placement.layout import Copy, Layout, move_title, relocation_move
 from shardboard.domain.placement.moves import Move
+from shardboard.domain.placement.zones import are_separate
+
+MAX_ROUNDS = 10
+"""Limit for databases in which the order of moves matters; a few rounds are sufficient."""
 
 
 def plan(layout: Layout, bdb: int, *, only_failovers: bool = False, max_operations: int | None = None) -> list[Move]:
@@ -18,17 +23,60 @@ def plan(layout: Layout, bdb: int, *, only_failovers: bool = False, max_operatio
     previous = _pairs(layout, bdb)
     nodes = [node for node in layout.nodes if _allowed(layout, bdb, node)]
     if nodes:
+        if not only_failovers:
+            _separate_copies(layout, bdb, nodes)
         if layout.databases[bdb].dense:
-            _concentrate(layout, bdb, nodes, copies=not only_failovers)
+            _concentrate_all(layout, bdb, nodes, copies=not only_failovers)
         else:
             if not only_failovers:
                 _spread_copies(layout, bdb, nodes)
             _spread_primaries(layout, bdb, nodes)
-    moves = surplus + [
-        move for pair, members in previous.items() for move in _difference(layout, members, layout.pair(bdb, pair))
-    ]
+    moves = surplus + _moves(layout, bdb, previous)
     # Switchovers first: they are cheap and take effect at once, even if the other moves are cut off.
     return sorted(moves, key=lambda move: move.to is not None)[:max_operations]
+
+
+def separate(layout: Layout, bdb: int) -> list[Move]:
+    """Return the moves that bring the copies of each pair of a rack-aware database into different zones, where possible."""
+    previous = _pairs(layout, bdb)
+    _separate_copies(layout, bdb, [node for node in layout.nodes if _allowed(layout, bdb, node)])
+    return _moves(layout, bdb, previous)
+
+
+def _moves(layout: Layout, bdb: int, previous: Mapping[int, list[Copy]]) -> list[Move]:
+    return [move for pair, members in previous.items() for move in _difference(layout, members, layout.pair(bdb, pair))]
+
+
+def _separate_copies(layout: Layout, bdb: int, nodes: list[int]) -> None:
+    """Move the replica of each pair whose copies are in one zone, otherwise its primary, otherwise both."""
+    for pair, members in _pairs(layout, bdb).items():
+        if not layout.is_zone_violation(bdb, pair) or not all(copy.ready for copy in members):
+            continue
+        copies = sorted(members, key=lambda copy: copy.is_primary)
+        single = next(((copy, node) for copy in copies if (node := layout.choose(copy)) is not None), None)
+        if single is not None:
+            layout.move(single[0].uid, single[1])
+        elif len(copies) == 2:
+            _move_both(layout, copies, nodes)
+
+
+def _move_both(layout: Layout, copies: list[Copy], nodes: list[int]) -> None:
+    replica, primary = copies
+    leaving = (replica.uid, primary.uid)
+    targets = [node for node in nodes if layout.fits(replica.bdb, replica.pair, node, leaving=leaving)]
+    for first in sorted(targets, key=lambda node: layout.rank(replica, node)):
+        second = next(
+            (
+                node
+                for node in sorted(targets, key=lambda node: layout.rank(primary, node))
+                if are_separate(layout.zones(first), layout.zones(node))
+            ),
+            None,
+        )
+        if second is not None:
+            layout.move(replica.uid, first)
+            layout.move(primary.uid, second)
+            return
 
 
 def _allowed(layout: Layout, bdb: int, node: int) -> bool:
@@ -76,7 +124,7 @@ def _best_spread(layout: Layout, bdb: int, nodes: list[int]) -> tuple[int, int] 
         second_best = None
         for _, source, target in equal_gaps:
             for copy in copies_by_node[source]:
-                if layout.fits(bdb, copy.pair, target):
+                if layout.fits(bdb, copy.pair, target, leaving=(copy.uid,)):
                     # Prefer a primary only if the primaries are unbalanced as well.
                     if copy.is_primary == (primary_counts[source] - primary_counts[target] >= 2):
                         return copy.uid, target
@@ -136,6 +184,19 @@ def _find_chain(start: int, candidates: Mapping[int, list[tuple[int, int]]], lea
     return []
 
 
+def _concentrate_all(layout: Layout, bdb: int, nodes: list[int], *, copies: bool) -> None:
+    """Concentrate until nothing changes. A copy of a rack-aware database can often move only after the other copy of its pair."""
+    for _ in range(MAX_ROUNDS if layout.databases[bdb].rack_aware else 1):
+        before = _positions(layout, bdb)
+        _concentrate(layout, bdb, nodes, copies=copies)
+        if _positions(layout, bdb) == before:
+            return
+
+
+def _positions(layout: Layout, bdb: int) -> set[tuple[int, int, bool]]:
+    return {(copy.pair, copy.node, copy.is_primary) for copy in layout.copies.values() if copy.bdb == bdb}
+
+
 def _concentrate(layout: Layout, bdb: int, nodes: list[int], *, copies: bool) -> None:
     """Gather primaries on the node with the most primaries, and those that do not fit on the next one; then the replicas."""
     for primaries_only in (True, False):
@@ -174,7 +235,7 @@ def _place(layout: Layout, bdb: int, pair: int, node: int, *, is_primary: bool, 
             layout.promote(other.uid)
             return True
         return False
-    if copies and moving_copy.ready and layout.fits(bdb, pair, node):
+    if copies and moving_copy.ready and layout.fits(bdb, pair, node, leaving=(moving_copy.uid,)):
         layout.move(moving_copy.uid, node)
         return True
     return False
@@ -196,12 +257,31 @@ def _difference(layout: Layout, before: list[Copy], after: list[Copy]) -> list[M
             if copy_on_target is not None and copy_on_target is not primary
             else []
         )
-    if len(removed) > 1:  # the primary moves to the node of the new primary, the replica to the other node
-        removed.sort(key=lambda copy: not copy.is_primary)
-        return [relocation_move(layout, old, new.node) for old, new in zip(removed, added, strict=False)]
+    if len(removed) > 1:
+        return _replacements(layout, sorted(removed, key=lambda copy: not copy.is_primary), added)
     [old], [new] = removed, added
     if copy_on_target is not None:
         return [relocation_move(layout, old, new.node, copy_on_target if copy_on_target is not primary else None)]
     takes_primary_role = not old.is_primary
     text = move_title(layout, old, to=new.node) + (" and promote it" if takes_primary_role else "")
     return [Move(old.bdb, old.pair, text, removed=old.uid, to=new.node, promote_new_shard=takes_primary_role)]
+
+
+def _replacements(layout: Layout, removed: list[Copy], added: list[Copy]) -> list[Move]:
+    """Return the moves of both copies of a pair: the primary to the node of the new primary, the replica to the other node.
+
+    Each move can be the only one that succeeds. If a new copy of a rack-aware database is in the zone of the other old copy, the
+    copies therefore change roles instead of zones.
+    """
+    is_crossed = layout.databases[removed[0].bdb].rack_aware and any(
+        not are_separate(layout.zones(new.node), layout.zones(old.node))
+        for new, old in zip(added, reversed(removed), strict=False)
+    )
+    if not is_crossed or len(added) != len(removed):
+        return [relocation_move(layout, old, new.node) for old, new in zip(removed, added, strict=False)]
+    [primary, replica], [new_primary, new_replica] = removed, added
+    text = move_title(layout, replica, to=new_primary.node) + " and promote it"
+    return [
+        relocation_move(layout, primary, new_replica.node),
+        Move(replica.bdb, replica.pair, text, removed=replica.uid, to=new_primary.node, promote_new_shard=True),
+    ]

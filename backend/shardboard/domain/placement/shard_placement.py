@@ -1,14 +1,17 @@
 """Placement of shards on nodes, as a pure function of the known nodes.
 
 Sparse placement spreads primaries over as many nodes as possible, dense placement uses as few as possible. A replica is never on
-the node of its primary. The replicas of one node's primaries are spread over the other nodes, to share the load of a lost node.
+the node of its primary, and in a rack-aware database not in its zone. The replicas of one node's primaries are spread over the
+other nodes, to share the load of a lost node.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from shardboard.domain.placement import zones as zone_rules
 from shardboard.domain.placement.shard_role import ShardRole
+from shardboard.domain.placement.zones import NO_ZONES, ZoneCapacity, Zones
 
 SHARD_PORTS = range(20000, 25000)
 BUS_OFFSET = 5000
@@ -32,6 +35,13 @@ class NodeCapacity:
         """Return whether `count` shards that need `flash` bytes each fit; None = none needed. Flash is never overbooked."""
         return flash is None or (self.free_flash is not None and count * flash <= self.free_flash)
 
+    def fitting_shards(self, memory: int, flash: int | None) -> int:
+        """Return how many shards fit that need `memory` bytes (0 = not counted) and `flash` bytes (None = none needed)."""
+        limits = [self.max_shards - self.shards]
+        limits += [self.free_memory // memory] if memory else []
+        limits += [(self.free_flash or 0) // flash] if flash else []
+        return max(0, min(limits))
+
 
 @dataclass(frozen=True)
 class PlacedShard:
@@ -46,6 +56,10 @@ class InsufficientCapacity(Exception):
     """There is not enough capacity; the text is a message for users."""
 
 
+class InsufficientZones(InsufficientCapacity):
+    """There is not enough capacity in different zones."""
+
+
 def place(
     capacities: Sequence[NodeCapacity],
     *,
@@ -56,13 +70,15 @@ def place(
     overbooking: bool,
     shard_flash: int | None = None,
     existing: Sequence[PlacedShard] = (),
+    zones: Mapping[int, Zones] | None = None,
 ) -> list[PlacedShard]:
     """Return a node for each primary and, with `replication`, for one replica of each; pairs are counted from 0.
 
-    `beside` are existing shards of the database; the new ones are spread as if all were placed together. `policy` is sparse or
+    `existing` are existing shards of the database; the new ones are spread as if all were placed together. `policy` is sparse or
     dense, `shard_memory` is bytes per shard (0 = no limit), `shard_flash` is bytes of flash (None = not on flash). With
-    `overbooking`, memory is not checked; flash is always checked.
-    Raises NoRoom if there are too few nodes, too many shards, too little flash or, without overbooking, too little memory.
+    `overbooking`, memory is not checked; flash is always checked. `zones` are the zones of the nodes if the database is rack-aware.
+    Raises InsufficientCapacity if there are too few nodes, too many shards, too little flash or, without overbooking, too little
+    memory, and InsufficientZones if only the zones are the reason.
     """
     if not capacities:
         raise InsufficientCapacity("No node with a connected agent accepts shards. Add a node, or reconnect an agent.")
@@ -78,7 +94,14 @@ def place(
                 f"{'two nodes' if replication else 'one node'} with flash that accept shards, but there "
                 f"{'is one' if capacities else 'are none'}. Start agents with --flash."
             )
-    plan = _Plan(capacities, 0 if overbooking else shard_memory, existing, shard_flash)
+    shard_memory = 0 if overbooking else shard_memory
+    zone_capacity = None
+    if zones is not None and replication:
+        fitting = {each.node_uid: each.fitting_shards(shard_memory, shard_flash) for each in capacities}
+        zone_capacity = _zone_capacity(fitting, zones, pairs)
+        if zone_capacity is not None:
+            capacities = [each for each in capacities if zones.get(each.node_uid)]
+    plan = _Plan(capacities, shard_memory, existing, shard_flash, zones or {}, zone_capacity)
     choose = plan.densest if policy == "dense" else plan.emptiest
     primaries = [
         PlacedShard(pair, ShardRole.PRIMARY, plan.take(choose(avoid=None), ShardRole.PRIMARY)) for pair in range(pairs)
@@ -92,6 +115,17 @@ def place(
     return primaries + replicas
 
 
+def _zone_capacity(fitting: Mapping[int, int], zones: Mapping[int, Zones], pairs: int) -> ZoneCapacity | None:
+    """Return the capacity of the zones; None if there is too little even without regard to zones, which is another error."""
+    if sum(fitting.values()) < 2 * pairs:
+        return None
+    capacity = ZoneCapacity({uid: count for uid, count in fitting.items() if zones.get(uid)}, zones, pairs)
+    if not capacity.is_sufficient():
+        without_zone = {uid: count for uid, count in fitting.items() if count and not zones.get(uid)}
+        raise InsufficientZones(zone_rules.shortage_message(capacity, pairs, without_zone))
+    return capacity
+
+
 class _Plan:
     """Remaining capacity while shards are placed."""
 
@@ -101,7 +135,12 @@ class _Plan:
         shard_memory: int,
         existing: Sequence[PlacedShard],
         shard_flash: int | None,
+        zones: Mapping[int, Zones],
+        zone_capacity: ZoneCapacity | None,
     ) -> None:
+        """With `zone_capacity`, the copies of a pair are in different zones."""
+        self._zones = zones
+        self._zone_capacity = zone_capacity
         self._rooms = sorted(capacities, key=lambda capacity: capacity.node_uid)
         self._shard_memory = shard_memory
         self._shard_flash = shard_flash
@@ -119,6 +158,8 @@ class _Plan:
         self._by_role[node_uid, role] += 1
         if of is not None:
             self._partners[of, node_uid] += 1
+        if self._zone_capacity is not None:
+            self._zone_capacity.take(node_uid, of)
         return node_uid
 
     def emptiest(self, avoid: int | None) -> int:
@@ -155,7 +196,13 @@ class _Plan:
         ).node_uid
 
     def _open(self, avoid: int | None) -> list[NodeCapacity]:
-        fitting = [capacity for capacity in self._rooms if capacity.node_uid != avoid and self._fits(capacity)]
+        fitting = [
+            capacity
+            for capacity in self._rooms
+            if capacity.node_uid != avoid
+            and self._fits(capacity)
+            and (self._zone_capacity is None or self._is_separate(self._zone_capacity, capacity.node_uid, avoid))
+        ]
         if not fitting:
             total_placed = sum(self._placed.values())
             raise InsufficientCapacity(
@@ -164,6 +211,12 @@ class _Plan:
                 + ". Reduce the size of the database, add a node, or allow overbooking (policy shards_overbooking)."
             )
         return fitting
+
+    def _is_separate(self, zone_capacity: ZoneCapacity, node_uid: int, avoid: int | None) -> bool:
+        """Return whether the node is in another zone than the node `avoid`, and the remaining shards find places as well."""
+        if avoid is not None and not zone_rules.are_separate(self._zones[node_uid], self._zones.get(avoid, NO_ZONES)):
+            return False
+        return zone_capacity.can_take(node_uid, avoid)
 
     def _fits(self, capacity: NodeCapacity) -> bool:
         placed_count = self._placed[capacity.node_uid]

@@ -137,6 +137,10 @@ async def _load(
     nearby_events += await events.list_overlapping(
         session, incidents.CAUSES, event.time - TIME_TOLERANCE, event.time + TIME_TOLERANCE, limit=MAX_INCIDENTS
     )
+    if event.details.get("rack_id"):  # other nodes of the zone
+        nearby_events += await events.list_overlapping(
+            session, ("node_failed",), event.time - TIME_TOLERANCE, event.ended_at or last, limit=MAX_INCIDENTS
+        )
     loaded_outages = await outages.list_for_node(
         session, node, first, last, shard_uid=start.shard_uid, limit=MAX_OUTAGES
     )

@@ -99,7 +99,7 @@ def _add_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mappi
     page.add("shardboard_console_cpu_seconds_total", own_labels, round(usage.ru_utime + usage.ru_stime, 3))
     page.add("shardboard_console_resident_memory_bytes", own_labels, _resident())
     for node in machines:
-        labels, values = {"cluster": name, "node": node.uid}, raw.get(node.uid)
+        labels, values = _node_labels(name, node), raw.get(node.uid)
         page.add(prometheus_families.NODE_UP.name, render_labels(labels), int(values is not None))
         if values is not None:
             _add_values(page, prometheus_families.NODE, render_labels(labels), values)
@@ -107,6 +107,11 @@ def _add_nodes(page: Exposition, name: str, machines: Sequence[Node], raw: Mappi
                 total, parts = values[field], rates.add(values[part] for part in contained_modes)
                 seconds = None if total is None or parts is None else max(0.0, total - parts)
                 page.add(prometheus_families.CPU.name, render_labels({**labels, "mode": mode}), seconds)
+
+
+def _node_labels(name: str, node: Node) -> dict[str, str | int]:
+    """Return the labels of a node's series. Without a zone there is no label `rack_id`, so that series keep their identity."""
+    return {"cluster": name, "node": node.uid, **({"rack_id": node.rack_id} if node.rack_id else {})}
 
 
 def _add_provisional(
@@ -120,7 +125,7 @@ def _add_provisional(
             ram[row.node_uid] += share.ram
             flash[row.node_uid] += share.flash or 0
     for node in machines:
-        labels = render_labels({"cluster": name, "node": node.uid})
+        labels = render_labels(_node_labels(name, node))
         free_memory = max(0, int(node.facts.get("total_memory", 0)) - ram[node.uid])
         page.add(prometheus_families.PROVISIONAL.name, labels, free_memory)
         if node.flash_size:

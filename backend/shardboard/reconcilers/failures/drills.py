@@ -44,7 +44,8 @@ class DrillStepper:
                 for row in await shards.list_occupying(session)
                 if row.node_uid == action.object_uid and parameters.shard_uid in (None, row.uid)
             ]
-            peers = [other.addr for other in await nodes.list_all(session) if other.uid != action.object_uid]
+            connected_uids = {action.object_uid, *parameters.together_with}
+            peers = [other.addr for other in await nodes.list_all(session) if other.uid not in connected_uids]
         if node is None:
             return Outcome(failed="The node no longer exists.")
         drill = Drill(

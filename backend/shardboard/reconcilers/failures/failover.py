@@ -22,6 +22,7 @@ from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures import failover
 from shardboard.domain.failures.failover import ObservedShard, PairWithoutPrimary
 from shardboard.domain.placement.shard_role import ShardRole
+from shardboard.domain.placement.zones import NO_ZONES, Zones
 from shardboard.domain.text import plural
 from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
@@ -183,15 +184,34 @@ class Failover:
         replies = await valkey_cluster.command(self._agents, candidates, "INFO", "replication", timeout=TIMEOUT_SECONDS)
         infos = {uid: info_fields(result.reply) for uid, result in replies.items() if result.ok}
         offsets = {uid: _offset(info) for uid, info in infos.items() if _has_complete_data(info)}
+        at_risk = await self._in_lost_zones(broken, references)
         promotions = []
         for pair in broken:
             known_offsets = [(uid, offsets[uid]) for uid in pair.candidates if uid in offsets]
             if known_offsets:
-                promoted_uid = failover.best(known_offsets)
+                promoted_uid = failover.best(known_offsets, at_risk)
                 primary_offset = self._last_offset(pair.primary)
                 bytes_behind = None if primary_offset is None else max(0, int(primary_offset) - offsets[promoted_uid])
                 promotions.append(Promotion(pair.pair, pair.primary, promoted_uid, bytes_behind))
         return promotions
+
+    async def _in_lost_zones(self, broken: Sequence[PairWithoutPrimary], references: dict[int, ShardRef]) -> set[int]:
+        """Return the candidates in the zone of the lost primary, of which other nodes may fail next, for pairs with a choice."""
+        with_choice = [pair for pair in broken if len(pair.candidates) > 1 and pair.primary in references]
+        if not with_choice:
+            return set()
+        async with self._store.read() as session:
+            zones = {node.uid: node.zones for node in await nodes.list_all(session)}
+
+        def zones_of_shard(uid: int) -> Zones:
+            return zones.get(references[uid].node.uid, NO_ZONES)
+
+        return {
+            uid
+            for pair in with_choice
+            for uid in pair.candidates
+            if not zones_of_shard(pair.primary).isdisjoint(zones_of_shard(uid))
+        }
 
     async def _await_promotion(self, replicas: Sequence[ShardRef]) -> set[int]:
         loop = asyncio.get_running_loop()

@@ -3,7 +3,7 @@
 The lost replicas are removed when their node returns, like all shards that are no longer desired.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -53,7 +53,7 @@ async def _schedule(session: AsyncSession, view: ClusterView, board: Layout, bdb
         return
     plan = drain.rebuild(board, node, bdb_uid)
     if plan.staying:
-        await _record_no_capacity(session, bdb_uid, node, sorted(plan.staying))
+        await _record_no_capacity(session, bdb_uid, node, plan.staying, rack_aware=bdb.rack_aware)
     if not plan.moves or not should_retry(
         await actions.list_attempts_for_bdb(session, bdb_uid, ActionName.REPLICA_HA), ActionName.REPLICA_HA, node
     ):
@@ -84,8 +84,10 @@ async def _schedule(session: AsyncSession, view: ClusterView, board: Layout, bdb
     )
 
 
-async def _record_no_capacity(session: AsyncSession, bdb_uid: int, node: int, uids: Sequence[int]) -> None:
-    """Record the event once per outage and database."""
+async def _record_no_capacity(
+    session: AsyncSession, bdb_uid: int, node: int, staying: Mapping[int, str], *, rack_aware: bool
+) -> None:
+    """Record the event once per outage and database. `staying` are the reasons by uid of the replica."""
     outage = await events.open_span(session, "node_failed", node_uid=node)
     previous = await events.newest(session, "replica_ha_no_room", bdb_uid=bdb_uid)
     if outage is None or (previous is not None and previous.time > outage.time and previous.node_uid == node):
@@ -93,8 +95,12 @@ async def _record_no_capacity(session: AsyncSession, bdb_uid: int, node: int, ui
     record(
         session,
         "replica_ha_no_room",
-        f"No other node has the capacity to rebuild replicas lost with node {node}: "
-        + ", ".join(f"redis:{uid}" for uid in uids)
+        (
+            f"Replicas lost with node {node} cannot be rebuilt in another zone than their primaries: "
+            if rack_aware
+            else f"No other node has the capacity to rebuild replicas lost with node {node}: "
+        )
+        + ", ".join(f"redis:{uid}" + (f" ({staying[uid]})" if rack_aware else "") for uid in sorted(staying))
         + ". Their pairs have no replica until the node returns.",
         source="bdb",
         severity="WARNING",

@@ -79,6 +79,10 @@ class PolicyUpdate(_Settings):
         default=True, description="Whether databases can get higher memory limits than the nodes have memory."
     )
     default_shards_placement: str = "dense"
+    rack_aware: bool = Field(
+        default=False,
+        description="Whether databases can be rack-aware, and nodes must have a zone (`rack_id`) when they join.",
+    )
 
     @model_validator(mode="after")
     def _check_all(self) -> Self:
@@ -99,7 +103,7 @@ class Cluster(BaseModel):
     cnm_https_port: int
     cnm_http_port: int
     reserved_ports: list[int]
-    rack_aware: bool
+    rack_aware: bool = Field(description="Same as in the policy.")
     slave_ha: bool
     shards_overbooking: bool = Field(description="Same as in the policy.")
 
@@ -123,6 +127,7 @@ class Policy(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     shards_overbooking: bool
+    rack_aware: bool
     default_shards_placement: str
     default_sharded_proxy_policy: str
     default_non_sharded_proxy_policy: str
@@ -152,6 +157,7 @@ def render(cluster: ClusterRow, *, https_port: int, http_port: int) -> dict[str,
         "default_sharded_proxy_policy": rules.default_sharded_proxy_policy,
         "default_non_sharded_proxy_policy": rules.default_non_sharded_proxy_policy,
         "shards_overbooking": rules.shards_overbooking,
+        "rack_aware": rules.rack_aware,
         "upgrade_in_progress": False,
         "upgrade_mode": False,
     }

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from shardboard.domain.cluster.node_status import AgentStatus, NodeDuty, NodeHealth, NodeState
 from shardboard.domain.databases.flash import ShardMemory
+from shardboard.domain.placement import zones
 from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.rules import AddressRule, ListRule, Rule, TextRule
 from shardboard.schemas.cluster.node_actions import SnapshotRow
@@ -82,6 +83,8 @@ class Node(BaseModel):
     shard_count: int
     shard_list: list[int]
     accept_servers: bool
+    rack_id: str = Field(description="Zone (rack) of the node; empty if it has none.")
+    second_rack_id: str = Field(description="Second zone with whose loss the node is lost; empty if it has none.")
     in_maintenance: bool = Field(
         description="Whether the node is in maintenance: its shards were moved, and it gets no new ones."
     )
@@ -250,13 +253,18 @@ def _free(latest: LatestSample, usable_memory: int) -> int | None:
     return None if available is None else min(int(available), usable_memory)
 
 
+RACK_ID = TextRule(
+    "a zone of letters, digits, hyphens and underscores that starts with a letter and ends with a letter or digit",
+    zones.RACK_ID,
+    zones.MAX_RACK_ID,
+)
 RULES: dict[str, Rule] = {
     "external_addr": ListRule(AddressRule(), 16),
-    "rack_id": TextRule("text", max_length=64),
-    "second_rack_id": TextRule("text", max_length=64),
+    "rack_id": RACK_ID,
+    "second_rack_id": RACK_ID,
     "recovery_path": TextRule("an absolute path", "|/.*", 4096),
 }
-"""Rules of text fields that are stored without effect."""
+"""Rules of text fields. `external_addr` and `recovery_path` are stored without effect."""
 
 
 class NodeUpdate(BaseModel):
@@ -277,8 +285,14 @@ class NodeUpdate(BaseModel):
     max_redis_forks: int | None = Field(default=None, ge=-1, le=1000)
     max_listeners: int | None = Field(default=None, ge=1, le=10000)
     external_addr: list[str] | None = Field(default=None, max_length=16)
-    rack_id: str | None = Field(default=None, max_length=64)
-    second_rack_id: str | None = Field(default=None, max_length=64)
+    rack_id: str | None = Field(
+        default=None,
+        max_length=64,
+        description="Zone (rack) of the node; empty for none. Letters are not case-sensitive.",
+    )
+    second_rack_id: str | None = Field(
+        default=None, max_length=64, description="Second zone with whose loss the node is lost; empty for none."
+    )
     recovery_path: str | None = Field(default=None, max_length=4096)
 
     @field_validator("external_addr", "rack_id", "second_rack_id", "recovery_path")

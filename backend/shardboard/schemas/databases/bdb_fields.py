@@ -102,6 +102,7 @@ IMPLEMENTED: dict[str, Any] = {
     "max_connections": 0,
     "slave_ha": False,
     "slave_ha_priority": 0,
+    "rack_aware": False,
     **backup_rules.DEFAULTS,
     "dataset_import_sources": [],
 }
@@ -117,7 +118,6 @@ UNSUPPORTED: dict[str, Any] = {
     "sync": "disabled",
     "roles_permissions": [],
     "acl": [],
-    "rack_aware": False,
     "crdt": False,
 }
 """Fields that must have this value, because the feature is not supported. Other values are rejected

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from shardboard.domain.failures.incident_report import cause as cause_words
 from shardboard.domain.failures.incident_start import ms
@@ -12,7 +13,7 @@ from shardboard.domain.failures.incident_summary import Figure, consequences, fi
 from shardboard.domain.failures.incidents import Incident as DomainIncident
 from shardboard.domain.failures.incidents import Loss
 from shardboard.schemas.alerting import events as logs
-from shardboard.schemas.optional_fields import OptionalInt, OptionalStr, without_none
+from shardboard.schemas.optional_fields import OptionalInt, OptionalStr, without_default, without_none
 from shardboard.schemas.timestamps import iso
 
 
@@ -73,6 +74,15 @@ class IncidentFigure(BaseModel):
     events: list[int] = Field(description="Uids of the events that the figure is computed from.")
 
 
+class IncidentZone(BaseModel):
+    """Zone of which several nodes were down at the same time."""
+
+    rack_id: str
+    nodes: list[int] = Field(description="Uids of the nodes that were down.")
+    total: int = Field(description="Number of nodes of the zone.")
+    events: list[int] = Field(description="Uids of the events of these failures, which are also uids of incidents.")
+
+
 class Incident(BaseModel):
     """Failure of a node or a single primary, with its effects. Times are those of the console's clock."""
 
@@ -106,6 +116,8 @@ class Incident(BaseModel):
     bytes_resynced: int | None = Field(description="Bytes that the replicas received in all resyncs; null if unknown.")
     figures: list[IncidentFigure] = Field(description="The four figures of the incident, always in the same order.")
     summary: list[str] = Field(description="Effects of the failure, as parts of a sentence.")
+    zone: Annotated[IncidentZone | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
+    """Missing if no other node of the zone was down at the same time."""
     timeline: list[int] = Field(description="Uids of all events of the incident, in chronological order.")
 
 
@@ -143,12 +155,24 @@ def render(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]
             returned_ms=incident.returned,
             ended=None if incident.ended is None else iso(datetime.fromtimestamp(incident.ended / 1000, UTC)),
             ended_ms=incident.ended,
+            zone=_zone(incident),
         ),
     }
 
 
 def render_with_events(incident: DomainIncident, names: Mapping[int, str]) -> dict[str, Any]:
     return {**render(incident, names), "events": [logs.render(event) for event in incident.timeline]}
+
+
+def _zone(incident: DomainIncident) -> dict[str, Any] | None:
+    if (zone := incident.zone) is None:
+        return None
+    return {
+        "rack_id": zone.rack_id,
+        "nodes": [event.node_uid for event in zone.failures],
+        "total": zone.nodes,
+        "events": [event.uid for event in zone.failures],
+    }
 
 
 def _figure(figure: Figure) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from shardboard.state.access.users import REGULAR, by_email
 from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster as state
 from shardboard.state.cluster.cluster import Cluster
+from shardboard.state.databases import bdbs
 
 
 async def update(session: AsyncSession, changes: Mapping[str, Any], principal: Principal) -> Cluster:
@@ -37,6 +38,8 @@ async def update_policy(session: AsyncSession, changes: Mapping[str, Any], princ
     cluster = await state.load_for_update(session)
     if changes.get("second_factor_required") and not cluster.rules.second_factor_required:
         await _require_own_second_factor(session, principal)
+    if changes.get("rack_aware") is False and cluster.rules.rack_aware:
+        await _require_no_rack_aware_database(session)
     if changes:
         cluster.policy = {**cluster.policy, **changes}
         events.record(
@@ -56,10 +59,19 @@ async def _require_own_second_factor(session: AsyncSession, principal: Principal
         raise NotAcceptable("second_factor_missing", message, field="second_factor_required")
 
 
+async def _require_no_rack_aware_database(session: AsyncSession) -> None:
+    names = [bdb.name for bdb in await bdbs.list_all(session) if bdb.config.get("rack_aware")]
+    if names:
+        message = f"Databases are rack-aware: {', '.join(names[:5])}. Set rack_aware of these databases to false first."
+        raise NotAcceptable("rack_awareness_violation", message, field="rack_aware")
+
+
 async def restore_policy(session: AsyncSession, principal: Principal) -> Cluster:
     """Set all rules of the policy back to their defaults, including those that the cluster's settings contain."""
     cluster = await state.load_for_update(session)
     changed = state.changed_rules(cluster)
+    if cluster.rules.rack_aware:
+        await _require_no_rack_aware_database(session)
     if changed:
         cluster.policy = {}
         cluster.config = {name: value for name, value in cluster.config.items() if name not in changed}

@@ -129,7 +129,10 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> Actio
     if plan.staying:
         shard, reason = min(plan.staying.items())
         suffix = f" (and {len(plan.staying) - 1} more)" if len(plan.staying) > 1 else ""
+        copy = layout.copies.get(shard)
+        lacks_zones = copy is not None and not is_dead and layout.lacks_zones(copy)
         code = "replication_violation" if is_dead else "insufficient_resources"
+        code = "rack_awareness_violation" if lacks_zones else code
         raise NotAcceptable(code, f"Shard redis:{shard}{suffix} cannot leave node {uid}: {reason}.")
     action = await _queue(
         session,

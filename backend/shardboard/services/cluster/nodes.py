@@ -18,11 +18,18 @@ async def configure(session: AsyncSession, node: Node, changes: Mapping[str, Any
         node.accept_servers = changes["accept_servers"]
         changed.add("accept_servers")
     if changed:
+        previous_zones = node.zones
         node.config = {**node.config, **settings}
+        zone_change = (
+            f" Its zone is now {', '.join(sorted(node.zones)) or 'unknown'} instead of "
+            f"{', '.join(sorted(previous_zones)) or 'unknown'}."
+            if node.zones != previous_zones
+            else ""
+        )
         events.record(
             session,
             "node_updated",
-            f"Settings of node {node.uid} were changed: {', '.join(sorted(changed))}.",
+            f"Settings of node {node.uid} were changed: {', '.join(sorted(changed))}.{zone_change}",
             source="node",
             originator=principal.username,
             node_uid=node.uid,

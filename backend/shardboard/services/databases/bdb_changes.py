@@ -38,6 +38,7 @@ CHANGEABLE = frozenset(
         "max_connections",
         "io_threads",
         "replication",
+        "rack_aware",
         "shards_placement",
         "slave_ha",
         "slave_ha_priority",
@@ -83,8 +84,7 @@ async def validated_changes(
         )
         raise NotAcceptable("not_supported", message, field="bigstore")
     raise_validation_error(bdb_rules.check_fields(desired))
-    if changed.get("replication"):
-        await _require_two_nodes(session)
+    await _check_redundancy(session, changed, cluster)
     if "roles_permissions" in changed:
         await roles_and_acls.check_roles_permissions(session, changed["roles_permissions"])
     fixed = sorted(changed.keys() & (_EFFECTIVE - CHANGEABLE))
@@ -153,8 +153,10 @@ def _require_sharding(bdb: Bdb, changed: Mapping[str, Any]) -> None:
     raise NotAcceptable("invalid_sharding", message, field="shards_count")
 
 
-async def _require_two_nodes(session: AsyncSession) -> None:
-    if len(await nodes.list_all(session)) < 2:
+async def _check_redundancy(session: AsyncSession, changed: Mapping[str, Any], cluster: Cluster) -> None:
+    if changed.get("rack_aware"):
+        raise_validation_error(bdb_rules.check_rack_awareness(is_rack_aware=cluster.rules.rack_aware))
+    if changed.get("replication") and len(await nodes.list_all(session)) < 2:
         message = "Replication needs at least two nodes: a replica on the node of its primary would be lost with it."
         raise NotAcceptable("replication_node_violation", message, field="replication")
 

@@ -23,6 +23,7 @@ from shardboard.domain.databases.io_threads import Host
 from shardboard.domain.placement import shard_placement, slots
 from shardboard.domain.placement.shard_placement import NodeCapacity, PlacedShard
 from shardboard.domain.placement.shard_role import ShardRole
+from shardboard.domain.placement.zones import Zones
 from shardboard.domain.rules import ValidationError
 from shardboard.errors import ApiError, BadRequest, Conflict, NotAcceptable
 from shardboard.pki.shard_certificates import ShardCertificates
@@ -91,6 +92,7 @@ async def plan_creation(
         eligible_nodes=[node.uid for node in eligible],
         known_nodes=[node.uid for node in machines],
         taken_names=() if allow_duplicate_name else bdbs.names_in_use(databases),
+        rack_aware=policy.rack_aware,
     )
     raise_validation_error(bdb_rules.check_conflicts(desired, context))
     await roles_and_acls.check_roles_permissions(session, desired["roles_permissions"])
@@ -98,7 +100,8 @@ async def plan_creation(
     if port is None:
         raise NotAcceptable("port_unavailable", "All ports for databases are in use.", field="port")
     capacities = node_capacities(eligible, occupying, databases)
-    plan = _place(capacities, desired, overbooking=policy.shards_overbooking and may_overbook)
+    zones = {node.uid: node.zones for node in machines} if desired["rack_aware"] else None
+    plan = _place(capacities, desired, zones, overbooking=policy.shards_overbooking and may_overbook)
     node_uids = [shard.node_uid for shard in occupying] + [shard.node_uid for shard in plan]
     hosts = hosts_with_shard_counts(machines, node_uids, {shard.node_uid for shard in plan})
     desired["io_threads"] = desired["io_threads"] or io_threads.default_threads(hosts)
@@ -160,7 +163,13 @@ def _eligible(node: Node, desired: Mapping[str, Any]) -> bool:
     return is_eligible and node.accept_servers and not node.duty and node.agent_status == AgentStatus.CONNECTED
 
 
-def _place(capacities: Sequence[NodeCapacity], desired: Mapping[str, Any], *, overbooking: bool) -> list[PlacedShard]:
+def _place(
+    capacities: Sequence[NodeCapacity],
+    desired: Mapping[str, Any],
+    zones: Mapping[int, Zones] | None,
+    *,
+    overbooking: bool,
+) -> list[PlacedShard]:
     share = bdb_rules.shard_memory(desired)
     try:
         return shard_placement.place(
@@ -171,7 +180,10 @@ def _place(capacities: Sequence[NodeCapacity], desired: Mapping[str, Any], *, ov
             shard_memory=share.ram,
             shard_flash=share.flash,
             overbooking=overbooking,
+            zones=zones,
         )
+    except shard_placement.InsufficientZones as reason:
+        raise NotAcceptable("rack_awareness_violation", str(reason), field="rack_aware") from reason
     except shard_placement.InsufficientCapacity as reason:
         raise NotAcceptable("insufficient_resources", str(reason)) from reason
 

@@ -15,7 +15,7 @@ from shardboard.services.databases import upgrades
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
 
-MOVING_FIELDS = frozenset({"replication", "shards_placement"})
+MOVING_FIELDS = frozenset({"replication", "shards_placement", "rack_aware"})
 """Fields that move shards when they change."""
 
 
@@ -23,8 +23,8 @@ def plan_moves(view: ClusterView, bdb: Bdb, changed: Collection[str]) -> list[Mo
     """Return the moves. `bdb` already has its new values. Raises NotAcceptable if replicas do not fit on any node."""
     view.databases = {**view.databases, bdb.uid: bdb}
     layout = view.layout()
-    if "replication" in changed and "shards_placement" in changed:
-        message = "replication and shards_placement must be changed one after the other."
+    if "shards_placement" in changed and (other := sorted({"replication", "rack_aware"} & set(changed))):
+        message = f"{other[-1]} and shards_placement must be changed one after the other."
         raise NotAcceptable("not_supported", message, field="shards_placement")
     restart_moves = _applied_at_start(view, bdb) if "io_threads" in changed else []
     if restart_moves:
@@ -34,7 +34,20 @@ def plan_moves(view: ClusterView, bdb: Bdb, changed: Collection[str]) -> list[Mo
         return _replace(view, bdb, restart_moves)
     if "replication" in changed:
         return _replicate(layout, bdb) if bdb.replication else _remove_replicas(layout, bdb)
+    if "rack_aware" in changed:
+        return _separate(layout, bdb) if bdb.rack_aware else []
     return rebalance.plan(layout, bdb.uid) if "shards_placement" in changed else []
+
+
+def _separate(layout: Layout, bdb: Bdb) -> list[Move]:
+    """Move copies of pairs that are in one zone. All pairs must be in different zones afterwards."""
+    moves = rebalance.separate(layout, bdb.uid)
+    for copy in _copies(layout, bdb, is_primary=False):
+        if layout.is_zone_violation(bdb.uid, copy.pair):
+            reason = layout.obstacle(copy) if copy.ready else "it is not in sync; try again when it is"
+            message = f"Replica redis:{copy.uid} of {bdb.name} cannot be in another zone than its primary: {reason}."
+            raise NotAcceptable("rack_awareness_violation", message, field="rack_aware")
+    return moves
 
 
 def _applied_at_start(view: ClusterView, bdb: Bdb) -> list[Shard]:
@@ -70,7 +83,11 @@ def _replicate(layout: Layout, bdb: Bdb) -> list[Move]:
     for primary in _copies(layout, bdb, is_primary=True):
         if len(layout.pair(bdb.uid, primary.pair)) > 1:
             continue  # the replica of an earlier attempt still exists
-        node = layout.choose(Copy(0, bdb.uid, primary.pair, primary.node, is_primary=False))
+        replica = Copy(0, bdb.uid, primary.pair, primary.node, is_primary=False)
+        node = layout.choose(replica)
+        if node is None and layout.lacks_zones(replica):
+            message = f"A replica of redis:{primary.uid} has no place: {layout.obstacle(replica)}."
+            raise NotAcceptable("rack_awareness_violation", message, field="replication")
         if node is None:
             message = (
                 f"No node has enough capacity for a replica of redis:{primary.uid}; add a node or allow overbooking."

@@ -46,6 +46,32 @@ async def schedule(
     )
 
 
+async def schedule_for_zone(
+    session: AsyncSession, rack_id: str, principal: Principal, *, kind: str, seconds: float, confirm: str
+) -> list[Action]:
+    """Schedule a drill on all nodes of a zone at once. It needs `zone <rack_id>` as confirmation."""
+    members = [node for node in await nodes.list_all(session) if rack_id.lower() in node.zones]
+    for node in members:
+        await check_drill(session, node.uid, kind=kind, shard_uid=None)
+    if not members:
+        raise NotFound("node_not_found", f"No node is in zone {rack_id}.")
+    if confirm != f"zone {rack_id}":
+        raise BadRequest("bad_request", f'To confirm, send "zone {rack_id}".', field="confirm")
+    return [
+        drills.queue_drill(
+            session,
+            node.uid,
+            kind=kind,
+            seconds=seconds,
+            shard_uid=None,
+            what=f"{describe(kind, node.uid, seconds, None)}, with all nodes of zone {rack_id}",
+            originator=principal.username,
+            together_with=tuple(each.uid for each in members if each.uid != node.uid),
+        )
+        for node in members
+    ]
+
+
 async def check_drill(session: AsyncSession, node_uid: int, *, kind: str, shard_uid: int | None) -> None:
     """Raise an error if such a drill cannot start now."""
     if not (await cluster.load(session)).rules.drills_enabled:

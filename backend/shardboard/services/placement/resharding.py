@@ -181,7 +181,10 @@ def _place(
             shard_flash=share.flash,
             overbooking=view.overbooking,
             existing=[PlacedShard(row.pair, row.current_role, row.node_uid) for row in rows],
+            zones=view.zones if bdb.rack_aware else None,
         )
+    except shard_placement.InsufficientZones as reason:
+        raise NotAcceptable("rack_awareness_violation", str(reason), field="shards_count") from reason
     except shard_placement.InsufficientCapacity as reason:
         raise NotAcceptable("insufficient_resources", str(reason), field="shards_count") from reason
     occupied_pairs = {row.pair for row in rows}

@@ -10,6 +10,7 @@ from shardboard.actions.movement import ClusterView
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.domain.cluster.node_status import AgentStatus, NodeHealth
 from shardboard.domain.placement.moves import Move
+from shardboard.domain.placement.zones import are_separate, zone_text
 from shardboard.errors import NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
 from shardboard.services.placement import endpoint_addresses
@@ -26,12 +27,14 @@ async def schedule(
     principal: Principal,
     *,
     dry_run: bool,
+    override_rack_policy: bool = False,
     concurrent_databases: int = 0,
 ) -> tuple[Action | None, list[EndpointAddressChange]]:
-    """Schedule moves of these shards to node `target`, `at_once` databases at a time (0 = all).
+    """Schedule moves of these shards to node `target`, `concurrent_databases` at a time (0 = all).
 
-    Roles stay the same: the new shard of a primary becomes primary. Returns the action, None for a dry run or if there is nothing
-    to do, and the endpoint addresses that clients must stop using.
+    Roles stay the same: the new shard of a primary becomes primary. With `override_rack_policy`, the copies of a pair of a
+    rack-aware database may share a zone. Returns the action, None for a dry run or if there is nothing to do, and the endpoint
+    addresses that clients must stop using.
     """
     view = await movement.locked_view(session)
     if not uids:
@@ -49,6 +52,8 @@ async def schedule(
     # Must precede checks of the layout: a running move has already added its new shards to it.
     await queue.require_idle(session, databases)
     _check_copies(view, leaving, target)
+    if not override_rack_policy:
+        _check_zones(view, leaving, target)
     _check_capacity(view, leaving, target)
     layout = view.layout()
     for row in leaving:
@@ -124,6 +129,29 @@ def _check_copies(view: ClusterView, leaving: Sequence[Shard], target: int) -> N
     if len(pairs) < len(leaving):
         message = "Both copies of a shard would be on one node; name either the primary or the replica."
         raise NotAcceptable("replication_node_violation", message, field="shard_uids")
+
+
+def _check_zones(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:
+    """Require that the copies of each pair of a rack-aware database are in different zones afterwards."""
+    zones = view.zones
+    for row in leaving:
+        partners = [each for each in view.shards_of_pair(row) if each is not row]
+        if not view.databases[row.bdb_uid].rack_aware or all(
+            are_separate(zones[target], zones[each.node_uid]) for each in partners
+        ):
+            continue
+        uids = [uid for uid in (target, partners[0].node_uid) if not zones[uid]]
+        reason = (
+            f"Node {uids[0]} has no zone. Set its rack_id"
+            if uids
+            else f"Node {target} and the other copy, redis:{partners[0].uid} on node {partners[0].node_uid}, are both in "
+            f"{zone_text(zones[target] & zones[partners[0].node_uid])}. Choose a node in another zone"
+        )
+        message = (
+            f"The copies of redis:{row.uid} of the rack-aware database {view.databases[row.bdb_uid].name} must be in different "
+            f"zones. {reason}, or send override_rack_policy=true."
+        )
+        raise NotAcceptable("rack_awareness_violation", message, field="target_node_uid")
 
 
 def _check_capacity(view: ClusterView, leaving: Sequence[Shard], target: int) -> None:

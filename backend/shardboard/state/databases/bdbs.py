@@ -96,6 +96,11 @@ class Bdb(Base):
         return 2 if self.replication else 1
 
     @property
+    def rack_aware(self) -> bool:
+        """Whether the copies of each pair must be in different zones."""
+        return self.replication and bool(self.config.get("rack_aware"))
+
+    @property
     def traffic_stopped(self) -> bool:
         """Whether its endpoints are closed on request."""
         return bool(self.config.get("traffic_manually_disabled"))

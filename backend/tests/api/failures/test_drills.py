@@ -94,3 +94,31 @@ async def test_drill_is_stored_with_its_event(
     assert event.description == f"A drill was requested: freeze shard redis:{shards[2]} on node 2 for 2 s."
     assert (event.type, event.severity, event.node_uid) == ("drill_started", "WARNING", 2)
     assert (event.shard_uid, event.action_uid) == (int(shards[2]), action.uid)
+
+
+@pytest.mark.usefixtures("allowed")
+async def test_drill_of_a_zone_affects_all_its_nodes(client: httpx.AsyncClient, console: Console) -> None:
+    for uid, rack_id in ((1, "east"), (2, "East"), (3, "west")):
+        await client.put(f"/v1/nodes/{uid}", json={"rack_id": rack_id})
+    request = {"kind": "cut_off", "seconds": 5, "confirm": "zone east"}
+    reply = await client.post("/v1/zones/east/actions/drill", json=request)
+    assert reply.status_code == 200, reply.text
+    drills, _ = await written(console)
+    assert {(drill.object_uid, tuple(drill.params["together_with"])) for drill in drills} == {(1, (2,)), (2, (1,))}
+    assert sorted(drill.uid for drill in drills) == sorted(reply.json()["action_uids"])
+    assert drills[0].description.endswith("for 5 s, with all nodes of zone east")
+
+
+@pytest.mark.usefixtures("allowed")
+async def test_invalid_drills_of_a_zone_are_refused(client: httpx.AsyncClient, console: Console) -> None:
+    await client.put("/v1/nodes/1", json={"rack_id": "east"})
+    request = {"kind": "reboot", "seconds": 5, "confirm": "zone east"}
+    for path, changes, status in (
+        ("west", {"confirm": "zone west"}, 404),
+        ("east", {"confirm": "east"}, 400),
+        ("east", {"kind": "kill_shard"}, 400),
+        ("ea%20st", {}, 404),
+    ):
+        reply = await client.post(f"/v1/zones/{path}/actions/drill", json=request | changes)
+        assert reply.status_code == status, reply.text
+    assert await written(console) == ([], [])

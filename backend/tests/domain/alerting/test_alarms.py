@@ -19,6 +19,7 @@ from shardboard.domain.alerting.alarms import (
     replication_lag_alarms,
     samples_late,
 )
+from shardboard.domain.placement.zones import zones_of
 
 PARTS = [
     MonitoredShard(uid=1, node_uid=1, pair=0, role="master", status="ok", in_sync=False, slots=8192),
@@ -85,6 +86,23 @@ def test_two_primaries_of_one_pair_raise_an_alarm() -> None:
 def test_pair_on_one_node_raises_an_alarm() -> None:
     alarm = alarms_by_type(parts_with(3, node_uid=1))["alarm_pair_on_one_node"]
     assert (alarm.node_uid, alarm.shard_uid, alarm.details) == (1, 3, {"pair": 0, "shards": [1, 3]})
+
+
+def test_pairs_in_one_zone_raise_an_alarm_if_the_database_is_rack_aware() -> None:
+    """Pair 0 is on nodes 1 and 2, pair 1 on nodes 2 and 1."""
+
+    def description(first: str, second: str) -> str | None:
+        zones = {1: zones_of(first), 2: zones_of(second)}
+        alarms = database_alarms(7, "shop", replicated=True, sharded=True, shard_statuses=PARTS, zones=zones)
+        return next((each.description for each in alarms if each.type == "alarm_rack_aware_violation"), None)
+
+    assert description("a", "b") is None
+    assert description("a", "A") == (
+        "shop is rack-aware, but 2 of 2 replication pairs had no copies in different zones."
+    )
+    assert description("a", "") == (
+        "shop is rack-aware, but 2 of 2 replication pairs had no copies in different zones. These nodes had no zone: 2."
+    )
 
 
 def test_lagging_replica_raises_an_alarm() -> None:

@@ -138,7 +138,6 @@ def test_valid_databases_are_accepted(spec: dict[str, Any]) -> None:
         ({"tls_mode": "replica_ssl"}, "bad_request"),
         ({"ssl": True}, "not_supported"),
         ({"module_list": [{"module_name": "search"}]}, "missing_module"),
-        ({"rack_aware": True}, "not_rack_aware"),
         ({"replica_sources": [{"uri": "redis://x"}]}, "not_supported"),
         ({"shards_blueprint": [{"nodes": []}]}, "bad_shards_blueprint"),
         ({"authentication_redis_pass": "with space"}, "bad_request"),

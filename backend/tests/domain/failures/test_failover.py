@@ -75,6 +75,12 @@ def test_best_replica_has_the_highest_offset(offsets: list[tuple[int, int]]) -> 
     assert best(offsets) == min(uid for uid, offset in offsets if offset == top)
 
 
+def test_replica_outside_the_lost_zone_is_preferred_among_equals() -> None:
+    assert best([(1, 7), (2, 7), (3, 7)], at_risk={1}) == 2
+    assert best([(1, 8), (2, 7)], at_risk={1}) == 1, "no acknowledged write is given up"
+    assert best([(1, 7), (2, 7)], at_risk={1, 2}) == 1
+
+
 @given(observed_shards)
 def test_dead_shard_is_restarted_only_if_its_pair_has_a_primary(shards: list[ObservedShard]) -> None:
     recoverable = recoverable_shards(shards)

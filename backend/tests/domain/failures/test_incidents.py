@@ -380,3 +380,30 @@ class TestReport:
 
     def test_tables_stay_valid_with_special_characters(self) -> None:
         assert "| a \\| b c |" in self.report(Event(30, at(1), "node_agent_lost", node_uid=2, description="a | b\nc"))
+
+
+def zone_failure(uid: int, node: int, start: float, end: float | None) -> Event:
+    details = {"rack_id": "east", "zone_nodes": [2, 5, 6], "primaries": 1, "replicas": 2}
+    return Event(
+        uid, at(start), "node_failed", ended_at=None if end is None else at(end), node_uid=node, details=details
+    )
+
+
+def test_loss_of_a_zone_is_part_of_the_incident_of_each_node() -> None:
+    events = [
+        zone_failure(10, 2, 0, 40),
+        zone_failure(11, 5, 0.3, None),
+        zone_failure(12, 6, 41, 60),
+        node_failed_event(13, 5, node=7),
+    ]
+    result = first_incident(events)
+    assert result.zone is not None
+    assert ([event.uid for event in result.zone.failures], result.zone.nodes) == ([10, 11], 3)
+    assert account(result, NAMES).startswith("2 of 3 nodes of zone east were down at the same time")
+    report = markdown(result, cluster="", names=NAMES, url="", now=NOW)
+    assert "## Zone east" in report
+    assert "| 5 | 2026-03-01 04:00:00.300 UTC | not yet | – | 1 | 2 |" in report
+    complete = first_incident([*events[:2], zone_failure(12, 6, 1, 60)])
+    assert complete.zone is not None
+    assert complete.zone.text == "All 3 nodes of zone east were down at the same time"
+    assert first_incident([events[0], events[2]]).zone is None, "node 6 went down after node 2 had returned"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from shardboard.domain.placement.layout import Copy, Layout, LayoutDatabase
 from shardboard.domain.placement.moves import Move
 from shardboard.domain.placement.shard_placement import NodeCapacity
+from shardboard.domain.placement.zones import Zones
 
 
 def node_capacities(nodes: int, *, max_shards: int = 100) -> dict[int, NodeCapacity]:
@@ -34,19 +35,24 @@ def random_layouts(
     return layout_of(copies, bases, node_capacities(count)), count
 
 
-def layout_of(copies: list[Copy], bases: list[LayoutDatabase], free: dict[int, NodeCapacity]) -> Layout:
+def layout_of(
+    copies: list[Copy],
+    bases: list[LayoutDatabase],
+    free: dict[int, NodeCapacity],
+    zones: dict[int, Zones] | None = None,
+) -> Layout:
     """Return a layout in which the copies count toward the number of shards of their nodes."""
     capacities = {
         uid: NodeCapacity(uid, capacity.free_memory, sum(copy.node == uid for copy in copies), capacity.max_shards)
         for uid, capacity in free.items()
     }
-    return Layout(copies, bases, capacities)
+    return Layout(copies, bases, capacities, zones)
 
 
 def copy_layout(layout: Layout, without: int | None = None) -> Layout:
     """Return a copy of the layout, in which the node `without` accepts no shards."""
     free = {uid: capacity for uid, capacity in layout._rooms.items() if uid != without}
-    return Layout(layout.copies.values(), layout.databases.values(), free)
+    return Layout(layout.copies.values(), layout.databases.values(), free, layout._zones)
 
 
 def apply_moves(layout: Layout, moves: list[Move]) -> None:

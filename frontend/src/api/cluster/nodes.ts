@@ -10,6 +10,7 @@ import type {
   Node,
   NodeQueued,
   NodeSnapshot,
+  NodeUpdate,
   NodeUpgrades,
 } from '../types';
 
@@ -20,6 +21,27 @@ export function useNode(uid: number) {
 }
 
 export const createJoinToken = () => request<JoinToken>('POST', '/v1/join_tokens', {});
+
+export const updateNode = (uid: number, changes: NodeUpdate) =>
+  request<Node>('PUT', `/v1/nodes/${uid}`, changes);
+
+/** Rules of the console for the zone of a node. */
+export const zoneError = (zone: string): string | undefined =>
+  /^([A-Za-z]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?)?$/.test(zone)
+    ? undefined
+    : 'Use up to 63 letters, digits, hyphens and underscores. Start with a letter, and end with a letter or digit.';
+
+/** Return the zones of nodes, sorted. Zones are not case-sensitive; the first spelling is returned. */
+export function zonesOf(nodes: readonly Pick<Node, 'rack_id'>[]): string[] {
+  const zones = new Map<string, string>();
+  for (const { rack_id: zone } of nodes) {
+    if (zone && !zones.has(zone.toLowerCase())) zones.set(zone.toLowerCase(), zone);
+  }
+  return [...zones.values()].sort((a, b) => a.localeCompare(b));
+}
+
+export const isInZone = (node: Partial<Pick<Node, 'rack_id' | 'second_rack_id'>>, zone: string) =>
+  [node.rack_id, node.second_rack_id].some((each) => each?.toLowerCase() === zone.toLowerCase());
 
 /** Return why the node intentionally gets no shards; null for a node in service. */
 export function outOfServiceReason(

@@ -2,14 +2,15 @@
  * Dialog that starts a drill: type, duration and effects. Users confirm it by typing the name of
  * the node.
  */
-import { NativeSelect, NumberInput } from '@mantine/core';
+import { Checkbox, NativeSelect, NumberInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { isInZone, nodesQuery } from '@/api/cluster/nodes';
 import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { isPrimary, useNodeShards } from '@/api/databases/shards';
 import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/failures/drillKinds';
-import { type DrillKind, startDrill } from '@/api/failures/drills';
-import type { Shard } from '@/api/types';
+import { type DrillKind, startDrill, startZoneDrill } from '@/api/failures/drills';
+import type { Shard, ZoneDrillRequest } from '@/api/types';
 import { plural } from '@/lib/format';
 import { consoleNow } from '@/lib/time';
 import { ConfirmationField } from '@/ui/forms/ConfirmByTyping';
@@ -28,6 +29,13 @@ interface Props {
 const DEFAULT_SECONDS = 20;
 /** Seconds for which the UI shows a drill without a duration. */
 const UNTIMED_SECONDS = 5;
+
+const ZONE_KINDS: readonly string[] = [
+  'reboot',
+  'kill',
+  'freeze',
+  'cut_off',
+] satisfies ZoneDrillRequest['kind'][];
 
 /** Return a text such as "Shards on the node: demo (2 primaries, 2 replicas), cache (1 replica)." */
 function affectedShards(
@@ -59,7 +67,12 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
   const drill = drillOf(kind);
   const shard = chosen ?? shards[0]?.uid ?? '';
   const duration = drill.timed ? Number(seconds) : UNTIMED_SECONDS;
-  const phrase = `node ${node}`;
+  const nodes = useQuery(nodesQuery).data ?? [];
+  const [isZoneChosen, setZoneChosen] = useState(false);
+  const zone = ZONE_KINDS.includes(kind) ? nodes.find(({ uid }) => uid === node)?.rack_id : '';
+  const zoneNodes = zone ? nodes.filter((each) => isInZone(each, zone)) : [];
+  const ofZone = isZoneChosen && zoneNodes.length > 1;
+  const phrase = ofZone ? `zone ${zone}` : `node ${node}`;
   const bdbs = useQuery(shownBdbsQuery).data;
   const name = (uid: number) => bdbs?.find((bdb) => bdb.uid === uid)?.name ?? `database ${uid}`;
   const valid =
@@ -71,14 +84,17 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
   const start = async () => {
     const requestedAt = consoleNow();
     const target = drill.targetsShard ? { shard_uid: shard } : {};
-    await startDrill(node, { kind, seconds: duration, confirm: typed, ...target });
+    if (ofZone && zone) {
+      const zoneKind = kind as ZoneDrillRequest['kind'];
+      await startZoneDrill(zone, { kind: zoneKind, seconds: duration, confirm: typed });
+    } else await startDrill(node, { kind, seconds: duration, confirm: typed, ...target });
     onStarted(requestedAt, duration);
   };
 
   return (
     <SubmitDialog
-      title={`Drill on node ${node}`}
-      action={drill.action}
+      title={`Drill on ${phrase}`}
+      action={ofZone ? 'Start drill' : drill.action}
       severe
       disabled={!valid}
       onConfirm={start}
@@ -110,8 +126,16 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
           onChange={setSeconds}
         />
       )}
+      {zoneNodes.length > 1 && (
+        <Checkbox
+          label={`All ${zoneNodes.length} nodes of zone ${zone} at once`}
+          description={`Nodes ${zoneNodes.map(({ uid }) => uid).join(', ')}. The same happens to all of them at the same time. Databases that are not rack-aware can lose both copies of their data.`}
+          checked={isZoneChosen}
+          onChange={(event) => setZoneChosen(event.currentTarget.checked)}
+        />
+      )}
       <span>{drill.effect(node, duration || 0, shard)}</span>
-      {!drill.targetsShard && <span>{affectedShards(loaded, name)}</span>}
+      {!drill.targetsShard && !ofZone && <span>{affectedShards(loaded, name)}</span>}
       <ConfirmationField phrase={phrase} value={typed} onChange={setTyped} />
     </SubmitDialog>
   );

@@ -6,7 +6,8 @@ import { Alert, Button, type ButtonProps, Loader, Modal } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
-import { createJoinToken, nodesQuery } from '@/api/cluster/nodes';
+import { createJoinToken, nodesQuery, zoneError } from '@/api/cluster/nodes';
+import { policyQuery } from '@/api/cluster/policy';
 import { messageOf } from '@/api/http';
 import type { JoinToken } from '@/api/types';
 import { duration } from '@/lib/time';
@@ -14,6 +15,7 @@ import { useNow } from '@/ui/Ago';
 import { CopyBlock } from '@/ui/Copy';
 import { Status } from '@/ui/Status';
 import classes from './nodes.module.css';
+import { ZoneInput } from './ZoneInput';
 
 export function AddNodeButton(props: ButtonProps) {
   const [open, setOpen] = useState(false);
@@ -38,6 +40,9 @@ function AddNodeDialog({ onClose }: { onClose: () => void }) {
   const [existing] = useState(() => new Set(nodes?.map(({ uid }) => uid)));
   const [token, setToken] = useState<JoinToken | null>(null);
   const [error, setError] = useState<string | null>(null);
+  const [zone, setZone] = useState('');
+  const isZoneRequired = useQuery(policyQuery).data?.rack_aware === true;
+  const isZoneValid = !zoneError(zone) && (zone !== '' || !isZoneRequired);
   const newNodes = nodes?.filter(({ uid }) => !existing.has(uid)) ?? [];
 
   useEffect(() => {
@@ -62,11 +67,22 @@ function AddNodeDialog({ onClose }: { onClose: () => void }) {
             {error}
           </Alert>
         )}
-        {token ? (
-          <CopyBlock text={token.command} label="Copy command" />
-        ) : (
-          !error && <Loader size="sm" />
-        )}
+        <ZoneInput
+          label="Zone"
+          description={
+            isZoneRequired
+              ? 'The rack or availability zone of the machine. The cluster is rack-aware, so every node needs one.'
+              : 'The rack or availability zone of the machine, if you use rack-zone awareness. It can be changed later.'
+          }
+          required={isZoneRequired}
+          zone={zone}
+          onChange={setZone}
+        />
+        {token
+          ? isZoneValid && (
+              <CopyBlock text={joinCommand(token.command, zone)} label="Copy command" />
+            )
+          : !error && <Loader size="sm" />}
         <div className={classes.newNodes} role="status">
           {newNodes.length ? (
             newNodes.map((node) => (
@@ -85,6 +101,10 @@ function AddNodeDialog({ onClose }: { onClose: () => void }) {
     </Modal>
   );
 }
+
+/** A valid zone has no characters that a shell interprets. */
+const joinCommand = (command: string, zone: string) =>
+  zone ? `${command} --rack-id ${zone}` : command;
 
 function Expiry({ at }: { at: string }) {
   const now = useNow();

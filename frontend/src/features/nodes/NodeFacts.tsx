@@ -24,6 +24,7 @@ export function NodeFacts({ node }: { node: Node }) {
           items={[
             ['Address', node.addr],
             ['Host', node.hostname],
+            ['Zone', <Zone key="zone" node={node} />],
             ['System', node.os_name],
             ['Architecture', node.architecture],
             ['Cores', node.cores],
@@ -48,6 +49,11 @@ export function NodeFacts({ node }: { node: Node }) {
       </Card>
     </div>
   );
+}
+
+function Zone({ node: { rack_id: zone, second_rack_id: second } }: { node: Node }) {
+  if (!zone && !second) return <Dash reason="The node has no zone" />;
+  return [zone, second].filter(Boolean).join(' and ');
 }
 
 function acceptsShards(node: Node): string {

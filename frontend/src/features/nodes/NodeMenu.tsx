@@ -4,6 +4,7 @@ import {
   IconArrowsExchange,
   IconArrowUp,
   IconDotsVertical,
+  IconMapPin,
   IconPlayerPlay,
   IconTool,
   IconTrash,
@@ -12,6 +13,7 @@ import { type ReactNode, useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import type { Node } from '@/api/types';
 import { EndMaintenance, RemoveNode, StartMaintenance, SwitchOver } from './NodeDialogs';
+import { SetZone } from './SetZone';
 import { UpgradeNode } from './UpgradeNode';
 
 const DIALOGS = {
@@ -19,6 +21,7 @@ const DIALOGS = {
   end: EndMaintenance,
   handOver: SwitchOver,
   upgrade: UpgradeNode,
+  zone: SetZone,
   remove: RemoveNode,
 } as const;
 
@@ -76,6 +79,13 @@ export function NodeMenu({ node, children }: Props) {
             onClick={() => setDialog('upgrade')}
           >
             Upgrade databases…
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconMapPin size={15} />}
+            disabled={!may}
+            onClick={() => setDialog('zone')}
+          >
+            Set zone…
           </Menu.Item>
           {children}
           <Menu.Item

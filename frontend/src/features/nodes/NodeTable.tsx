@@ -1,8 +1,9 @@
 /** Table of all nodes with their current load. */
+import { NativeSelect } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
-import { nodesQuery } from '@/api/cluster/nodes';
+import { type ReactNode, useState } from 'react';
+import { isInZone, nodesQuery, zonesOf } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
 import { format } from '@/lib/format';
 import { Figure } from '@/live/Figure';
@@ -11,6 +12,7 @@ import { Dash } from '@/ui/Dash';
 import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import { LastSeen } from './LastSeen';
+import classes from './nodes.module.css';
 import { StateText } from './StateText';
 import { nodeState } from './status';
 
@@ -46,6 +48,12 @@ const COLUMNS: readonly Column<Node>[] = [
     header: 'Host',
     optional: true,
     cell: (node) => node.hostname || <Dash reason="The agent has not reported it" />,
+  },
+  {
+    id: 'zone',
+    header: 'Zone',
+    sort: (node) => node.rack_id,
+    cell: (node) => node.rack_id || <Dash reason="The node has no zone" />,
   },
   {
     id: 'shards',
@@ -111,15 +119,37 @@ const COLUMNS: readonly Column<Node>[] = [
 export function NodeTable({ empty }: { empty: ReactNode }) {
   const { data } = useQuery(nodesQuery);
   const navigate = useNavigate();
-  return (
+  const [chosen, setChosen] = useState('');
+  const zones = zonesOf(data ?? []);
+  const zone = zones.includes(chosen) ? chosen : '';
+  const table = (
     <DataTable
       label="Nodes"
-      columns={COLUMNS}
-      rows={data}
+      // Most clusters have no zones.
+      columns={zones.length ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'zone')}
+      rows={zone ? data?.filter((node) => isInZone(node, zone)) : data}
       rowKey={(node) => node.uid}
       initialSort={{ id: 'node' }}
       onOpen={(node) => navigate({ to: '/nodes/$uid', params: { uid: String(node.uid) } })}
       empty={empty}
     />
+  );
+  if (!zones.length) return table;
+  return (
+    <>
+      <div className={classes.filters}>
+        <NativeSelect
+          size="xs"
+          aria-label="Filter by zone"
+          value={zone}
+          onChange={(event) => setChosen(event.currentTarget.value)}
+          data={[
+            { value: '', label: 'All zones' },
+            ...zones.map((each) => ({ value: each, label: `Zone ${each}` })),
+          ]}
+        />
+      </div>
+      {table}
+    </>
   );
 }

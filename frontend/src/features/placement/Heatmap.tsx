@@ -1,9 +1,9 @@
 /** Heat map for hundreds of shards: one block of small cells per node. */
-import { memo, useLayoutEffect, useRef, useState } from 'react';
+import { Fragment, memo, useLayoutEffect, useRef, useState } from 'react';
 import { cellSize } from './cellSize';
 import { NodeHeader } from './NodeHeader';
 import classes from './Placement.module.css';
-import type { Cell, PlacementModel, ReplicationPair } from './placementModel';
+import type { Cell, PlacementModel, ReplicationPair, ZoneColumns } from './placementModel';
 
 const HEIGHT_BUDGET = 440;
 
@@ -44,26 +44,40 @@ export const Heatmap = memo(function Heatmap({ model }: { model: PlacementModel 
       className={classes.blocks}
       style={{ '--cell': `${size}px` } as React.CSSProperties}
     >
-      {blocks.map(({ node, cells, plannedCells }) => (
-        <div key={node.uid} className={classes.block}>
-          <NodeHeader node={node} shards={cells.length} />
-          <div className={classes.tiles} data-block>
-            {cells.map(({ cell, pair }) => (
-              <Tile key={cell.shard.uid} cell={cell} pair={pair} tabStop={cell === first?.cell} />
-            ))}
-            {plannedCells.map(({ uid }) => (
-              <span
-                key={uid}
-                className={classes.plannedTile}
-                title={`redis:${uid} is being added here`}
-              />
-            ))}
+      {blocks.map(({ node, cells, plannedCells }, index) => (
+        <Fragment key={node.uid}>
+          <ZoneHeading zones={model.zones} column={index} />
+          <div className={classes.block}>
+            <NodeHeader node={node} shards={cells.length} />
+            <div className={classes.tiles} data-block>
+              {cells.map(({ cell, pair }) => (
+                <Tile key={cell.shard.uid} cell={cell} pair={pair} tabStop={cell === first?.cell} />
+              ))}
+              {plannedCells.map(({ uid }) => (
+                <span
+                  key={uid}
+                  className={classes.plannedTile}
+                  title={`redis:${uid} is being added here`}
+                />
+              ))}
+            </div>
           </div>
-        </div>
+        </Fragment>
       ))}
     </div>
   );
 });
+
+/** Heading above the first node of a zone. */
+function ZoneHeading({ zones, column }: { zones: readonly ZoneColumns[]; column: number }) {
+  const zone = zones.find(({ first }) => first === column);
+  if (!zone) return null;
+  return (
+    <div className={`${classes.zone} ${classes.zoneHeading}`}>
+      {zone.zone ? `Zone ${zone.zone}` : 'No zone'}
+    </div>
+  );
+}
 
 function cellsOf(model: PlacementModel, node: number): { cell: Cell; pair: ReplicationPair }[] {
   return model.pairs.flatMap((pair) =>

@@ -40,8 +40,8 @@ export function Placement(props: Props) {
   useTopic(`shards:${bdb.uid}`);
   useTopic(topicOf(bdb.uid, metric));
   const model = useMemo(
-    () => placementModel(nodes, shards, resyncs, moves),
-    [nodes, shards, resyncs, moves],
+    () => placementModel(nodes, shards, resyncs, moves, bdb.rack_aware === true),
+    [nodes, shards, resyncs, moves, bdb.rack_aware],
   );
   const shardLimit = shards.length && bdb.memory_size > 0 ? bdb.memory_size / shards.length : 0;
   useLiveCells({ root, bdb: bdb.uid, metric, shardLimit, version: model });

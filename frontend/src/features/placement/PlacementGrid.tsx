@@ -10,7 +10,7 @@ import classes from './Placement.module.css';
 import type { Cell, PlacementModel, ReplicationPair } from './placementModel';
 
 export const PlacementGrid = memo(function PlacementGrid({ model }: { model: PlacementModel }) {
-  const { nodes, pairs } = model;
+  const { nodes, pairs, zones } = model;
   const isSingle = pairs.every(
     ({ cells, plannedCells }) => cells.length + plannedCells.length === 1,
   );
@@ -21,6 +21,19 @@ export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Pla
   return (
     <div className={classes.scroll}>
       <div className={classes.grid} style={{ gridTemplateColumns: template }}>
+        {zones.length > 0 && !isSingle && <div style={{ gridRow: 1, gridColumn: 1 }} />}
+        {zones.map(({ zone, first, count: columnCount }) => (
+          <div
+            key={zone || '-'}
+            className={classes.zone}
+            style={{
+              gridRow: 1,
+              gridColumn: `${first + (isSingle ? 1 : 2)} / span ${columnCount}`,
+            }}
+          >
+            {zone ? `Zone ${zone}` : 'No zone'}
+          </div>
+        ))}
         {!isSingle && <div className={classes.slotHeader}>Slots</div>}
         {nodes.map((node) => (
           <NodeHeader key={node.uid} node={node} shards={count(node.uid)} />
@@ -31,7 +44,7 @@ export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Pla
               <PairRow
                 key={pair.id}
                 pair={pair}
-                row={index + 2}
+                row={index + (zones.length ? 3 : 2)}
                 model={model}
                 first={index === 0}
               />

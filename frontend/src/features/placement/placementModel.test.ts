@@ -122,4 +122,38 @@ describe('placementModel', () => {
   it('adds a column for an unknown node', () => {
     expect(placementModel([], [shard(1, 0, 7)]).nodes.map(({ uid }) => uid)).toEqual([7]);
   });
+
+  it('groups nodes by zone, with nodes without a zone last', () => {
+    const zoned = [
+      node(1),
+      node(2, { rack_id: 'West' }),
+      node(3, { rack_id: 'east' }),
+      node(4, { rack_id: 'west' }),
+    ];
+    const found = placementModel(zoned, [shard(1, 0, 2), replica(3, 0, 3)]);
+    expect(found.nodes.map(({ uid }) => uid)).toEqual([3, 2, 4, 1]);
+    expect(found.zones).toEqual([
+      { zone: 'east', first: 0, count: 1 },
+      { zone: 'West', first: 1, count: 2 },
+      { zone: '', first: 3, count: 1 },
+    ]);
+    expect(placementModel(nodes, []).zones).toEqual([]);
+  });
+
+  it('warns about pairs of a rack-aware database in one zone', () => {
+    const warnings = (rackAware: boolean, ...zones: string[]) =>
+      placementModel(
+        [node(1, { rack_id: zones[0] }), node(2, { rack_id: zones[1] })],
+        [shard(1, 0, 1), replica(3, 0, 2)],
+        new Map(),
+        [],
+        rackAware,
+      ).warnings.map(({ text }) => text);
+    expect(warnings(true, 'a', 'b')).toEqual([]);
+    expect(warnings(true, 'a', 'A')).toEqual([
+      'One primary and its replica are not in different zones, although the database is rack-aware. Rebalance the database.',
+    ]);
+    expect(warnings(true, 'a', '')).toHaveLength(1);
+    expect(warnings(false, 'a', 'a')).toEqual([]);
+  });
 });

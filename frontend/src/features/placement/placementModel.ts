@@ -37,8 +37,19 @@ export interface ReplicationPair {
   last: number;
 }
 
+/** Adjacent columns of the nodes in one zone. */
+export interface ZoneColumns {
+  /** Empty for nodes without a zone. */
+  zone: string;
+  /** Index of the first column. */
+  first: number;
+  count: number;
+}
+
 export interface PlacementModel {
   nodes: NodeColumn[];
+  /** Empty if no node has a zone. */
+  zones: ZoneColumns[];
   pairs: ReplicationPair[];
   slots: Segment<{ pair: ReplicationPair; cell: Cell }>[];
   warnings: Warning[];
@@ -53,7 +64,33 @@ const roleOf = (shard: Shard): Cell['role'] => (isPrimary(shard) ? 'primary' : '
 
 /** The fields of a node that its column shows. */
 export type NodeColumn = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> &
-  Partial<Pick<Node, 'total_memory' | 'in_maintenance' | 'unavailable_since'>>;
+  Partial<
+    Pick<
+      Node,
+      'total_memory' | 'in_maintenance' | 'unavailable_since' | 'rack_id' | 'second_rack_id'
+    >
+  >;
+
+const zoneOf = (node: NodeColumn | undefined): string => node?.rack_id?.toLowerCase() ?? '';
+
+/** Compare by zone, nodes without a zone last, then by uid. */
+function byZone(a: NodeColumn, b: NodeColumn): number {
+  const [first, second] = [zoneOf(a), zoneOf(b)];
+  if (first === second) return a.uid - b.uid;
+  if (!first || !second) return first ? -1 : 1;
+  return first.localeCompare(second);
+}
+
+function zoneColumns(nodes: readonly NodeColumn[]): ZoneColumns[] {
+  if (!nodes.some(zoneOf)) return [];
+  const zones: ZoneColumns[] = [];
+  nodes.forEach((node, index) => {
+    const last = zones.at(-1);
+    if (last && last.zone.toLowerCase() === zoneOf(node)) last.count += 1;
+    else zones.push({ zone: node.rack_id ?? '', first: index, count: 1 });
+  });
+  return zones;
+}
 
 /** Return all nodes, and a placeholder for each unknown node that has a shard. */
 function columns(nodes: readonly Node[], shards: readonly Shard[]): NodeColumn[] {
@@ -62,7 +99,7 @@ function columns(nodes: readonly Node[], shards: readonly Shard[]): NodeColumn[]
     const uid = Number(node_uid);
     if (!known.has(uid)) known.set(uid, { uid, addr: '', status: 'down', agent_status: 'lost' });
   }
-  return [...known.values()].sort((a, b) => a.uid - b.uid);
+  return [...known.values()].sort(byZone);
 }
 
 type Resyncs = ReadonlyMap<string, Resync>;
@@ -79,6 +116,7 @@ export function placementModel(
   shards: readonly Shard[],
   resyncs: Resyncs = new Map(),
   moves: readonly ShardMove[] = [],
+  rackAware = false,
 ): PlacementModel {
   const shownNodes = columns(nodes, shards);
   const column = new Map(shownNodes.map((node, index) => [node.uid, index]));
@@ -96,9 +134,10 @@ export function placementModel(
   });
   return {
     nodes: shownNodes,
+    zones: zoneColumns(shownNodes),
     pairs,
     slots: segments(owners),
-    warnings: summarize(pairs),
+    warnings: [...summarize(pairs), ...(rackAware ? zoneWarnings(pairs, shownNodes) : [])],
   };
 }
 
@@ -219,5 +258,33 @@ function summarize(pairs: readonly ReplicationPair[]): Warning[] {
       '# slot ranges have no primary.',
       'broken',
     ),
+  ];
+}
+
+/** Return the warning about pairs of a rack-aware database without copies in different zones. */
+function zoneWarnings(pairs: readonly ReplicationPair[], nodes: readonly NodeColumn[]): Warning[] {
+  const zones = new Map(
+    nodes.map((node) => [node.uid, [zoneOf(node), node.second_rack_id?.toLowerCase() ?? '']]),
+  );
+  const areSeparate = (a: Cell, b: Cell): boolean => {
+    const [first, second] = [zones.get(a.node) ?? [], zones.get(b.node) ?? []].map((each) =>
+      each.filter(Boolean),
+    ) as [string[], string[]];
+    return first.length > 0 && second.length > 0 && !first.some((zone) => second.includes(zone));
+  };
+  const count = pairs.filter(
+    ({ cells }) =>
+      cells.length > 1 && !cells.some((a) => cells.some((b) => a !== b && areSeparate(a, b))),
+  ).length;
+  if (!count) return [];
+  const subject =
+    count === 1
+      ? 'One primary and its replica are not'
+      : `${count} primaries and their replicas are not`;
+  return [
+    {
+      tone: 'attention',
+      text: `${subject} in different zones, although the database is rack-aware. Rebalance the database.`,
+    },
   ];
 }

@@ -101,6 +101,16 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    title: 'Zones',
+    rules: [
+      {
+        name: 'rack_aware',
+        label: 'Rack-zone awareness',
+        help: 'If on, databases can keep primary and replica in different zones, and new nodes need a zone to join. Existing databases do not change.',
+      },
+    ],
+  },
+  {
     title: 'New databases',
     rules: [
       {

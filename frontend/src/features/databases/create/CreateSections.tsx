@@ -13,6 +13,7 @@ import { Card } from '@/ui/Card';
 import classes from '../databases.module.css';
 import { MemoryInput } from '../fields/MemoryInput';
 import { NameField } from '../fields/NameField';
+import { RackAwareness } from '../fields/RackAwareness';
 import { RamLimit } from '../fields/RamLimit';
 import { TagsInput } from '../fields/TagsInput';
 import { type FieldErrors, SHARDS_MAX } from '../fields/validate';
@@ -143,13 +144,21 @@ function Capacity({ draft, errors, update }: SectionProps) {
 function HighAvailability({ draft, errors, update }: SectionProps) {
   return (
     <Card title="High availability">
-      <Switch
-        label="Replication"
-        description="Each primary has a replica on another node that takes over if its node fails. Doubles the number of shards; half of the memory limit is available for data."
-        checked={draft.replication}
-        error={errors.replication}
-        onChange={(event) => update({ replication: event.currentTarget.checked }, 'replication')}
-      />
+      <div className={classes.fields}>
+        <Switch
+          label="Replication"
+          description="Each primary has a replica on another node that takes over if its node fails. Doubles the number of shards; half of the memory limit is available for data."
+          checked={draft.replication}
+          error={errors.replication}
+          onChange={(event) => update({ replication: event.currentTarget.checked }, 'replication')}
+        />
+        <RackAwareness
+          checked={draft.replication && draft.rack_aware === true}
+          replication={draft.replication}
+          error={errors.rack_aware}
+          onChange={(rack_aware) => update({ rack_aware }, 'rack_aware')}
+        />
+      </div>
     </Card>
   );
 }

@@ -19,6 +19,8 @@ export interface CreateDraft {
   ram_percent: number;
   eviction_policy: CreateBdb['eviction_policy'] & string;
   replication: boolean;
+  /** Drafts of an earlier release do not have this field. */
+  rack_aware?: boolean;
   sharding: boolean;
   shards_count: number | string;
   oss_cluster: boolean;
@@ -157,6 +159,7 @@ export function toRequest(draft: CreateDraft): CreateBdb {
       : {}),
     eviction_policy: draft.eviction_policy,
     replication: draft.replication,
+    ...(draft.replication && draft.rack_aware ? { rack_aware: true } : {}),
     sharding: draft.sharding,
     shards_count: draft.sharding ? Number(draft.shards_count) : 1,
     ...(draft.sharding ? { shard_key_regex: STANDARD_HASHING } : {}),

@@ -16,7 +16,7 @@ export function draftSummary(
   const total = draft.replication ? primaries * 2 : primaries;
   const bytes = memoryBytes(draft);
   return [
-    shardText(primaries, draft.replication),
+    shardText(primaries, draft.replication, draft.rack_aware === true),
     ...(blueprint ? [placementText(blueprint)] : []),
     bytes > 0 ? memoryText(bytes, total, draft.replication) : 'No memory limit',
     ...(draft.flash && bytes > 0 ? [flashText(bytes, draft.ram_percent, total)] : []),
@@ -26,10 +26,11 @@ export function draftSummary(
   ];
 }
 
-function shardText(primaries: number, replication: boolean): string {
+function shardText(primaries: number, replication: boolean, rackAware: boolean): string {
+  const other = rackAware ? 'in another zone' : 'on another node';
   if (!replication) return `${plural(primaries, 'primary shard')}, no replicas`;
-  if (primaries === 1) return 'One primary shard with a replica on another node';
-  return `${plural(primaries, 'primary shard')}, each with a replica on another node`;
+  if (primaries === 1) return `One primary shard with a replica ${other}`;
+  return `${plural(primaries, 'primary shard')}, each with a replica ${other}`;
 }
 
 /** Describe the placement that the console planned. */

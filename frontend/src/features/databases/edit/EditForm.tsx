@@ -22,6 +22,7 @@ import { DURABILITY, EVICTION_POLICIES, memoryBytes } from '../create/createDraf
 import classes from '../databases.module.css';
 import { MemoryInput } from '../fields/MemoryInput';
 import { NameField } from '../fields/NameField';
+import { RackAwareness } from '../fields/RackAwareness';
 import { RamLimit } from '../fields/RamLimit';
 import { TagsInput } from '../fields/TagsInput';
 import {
@@ -57,6 +58,7 @@ const FIELDS_WITH_ERRORS = new Set([
   'data_persistence',
   'shards_count',
   'replication',
+  'rack_aware',
   'shards_placement',
   'io_threads',
   'proxy_policy',
@@ -196,6 +198,12 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           checked={draft.replication}
           error={errors.replication}
           onChange={(event) => update({ replication: event.currentTarget.checked })}
+        />
+        <RackAwareness
+          checked={draft.rack_aware}
+          replication={draft.replication}
+          error={errors.rack_aware}
+          onChange={(rack_aware) => update({ rack_aware })}
         />
         <NativeSelect
           label="Shards placement"

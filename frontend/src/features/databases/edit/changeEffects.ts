@@ -3,7 +3,13 @@ import type { Bdb, UpdateBdb } from '@/api/types';
 import { format, plural } from '@/lib/format';
 
 /** Fields whose change moves, creates, removes or replaces shards. */
-const SHAPE = ['shards_count', 'replication', 'shards_placement', 'io_threads'] as const;
+const SHAPE = [
+  'shards_count',
+  'replication',
+  'rack_aware',
+  'shards_placement',
+  'io_threads',
+] as const;
 
 /** Fields whose change has effects that are shown before it is saved. */
 const WITH_EFFECTS = [...SHAPE, 'data_persistence', 'proxy_policy', 'tls_mode'] as const;
@@ -26,6 +32,12 @@ export function changeEffects(bdb: Bdb, body: UpdateBdb): string[] {
       ? [
           `${plural(bdb.shards_count, 'replica')} ${bdb.shards_count === 1 ? 'is' : 'are'} removed. After this, no replica can take over if a node fails.`,
         ]
+      : []),
+    ...(body.rack_aware === true
+      ? ['Copies that are in the zone of the other copy of their data move to another zone.']
+      : []),
+    ...(body.rack_aware === false
+      ? ['No shards move. Primary and replica can be in one zone from now on.']
       : []),
     ...(body.shards_placement
       ? [

@@ -24,6 +24,7 @@ export interface Editable {
   durability: Durability | '';
   shards_count: number | string;
   replication: boolean;
+  rack_aware: boolean;
   shards_placement: Bdb['shards_placement'];
   io_threads: number | string;
   proxy_policy: Bdb['proxy_policy'];
@@ -49,6 +50,7 @@ export const LABELS: Readonly<Record<Field, string>> = {
   durability: 'Persistence',
   shards_count: 'Number of shards',
   replication: 'Replication',
+  rack_aware: 'Rack-zone awareness',
   shards_placement: 'Shards placement',
   io_threads: 'I/O threads per shard',
   proxy_policy: 'Database proxy',
@@ -68,6 +70,7 @@ export const editableFields = (bdb: Bdb): Editable => ({
   durability: durabilityOf(bdb) ?? '',
   shards_count: bdb.shards_count,
   replication: bdb.replication,
+  rack_aware: Boolean(bdb.rack_aware),
   shards_placement: bdb.shards_placement,
   io_threads: bdb.io_threads,
   proxy_policy: bdb.proxy_policy,

@@ -46,7 +46,7 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
       facts: [
         ['Replication', onOff(bdb.replication)],
         ['Replica HA', onOff(bdb.slave_ha)],
-        ['Rack awareness', onOff(bdb.rack_aware)],
+        ['Rack-zone awareness', onOff(bdb.rack_aware)],
       ],
     },
     {
