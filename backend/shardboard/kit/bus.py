@@ -21,6 +21,11 @@ class Bus:
         for listener in tuple(self._listeners[topic]):
             listener.put(topic, message)
 
+    def invalidate(self, topic: str) -> None:
+        """Wake all listeners of a topic and mark them as overflowed: an unknown number of messages was lost."""
+        for listener in tuple(self._listeners[topic]):
+            listener.invalidate()
+
     def has_listeners(self, topic: str) -> bool:
         """Return whether the topic has listeners, so that expensive messages are only created if needed."""
         return bool(self._listeners[topic])
@@ -42,7 +47,8 @@ class Listener:
     """The receiving end of `Bus.listen`."""
 
     def __init__(self, most_bytes: int | None = None) -> None:
-        self._queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue(QUEUE_LIMIT)
+        self._queue: asyncio.Queue[tuple[str, Any] | None] = asyncio.Queue(QUEUE_LIMIT)
+        """None wakes the listener without a message."""
         self._most_bytes = most_bytes
         self._bytes = 0
         self._returned: float | None = None
@@ -57,12 +63,17 @@ class Listener:
         self._bytes += size
         self._queue.put_nowait((topic, message))
 
-    def _taken(self, item: tuple[str, Any]) -> tuple[str, Any]:
-        self._bytes -= getattr(item[1], "size", 0)
+    def invalidate(self) -> None:
+        self.overflowed = True
+        if not self._queue.full():
+            self._queue.put_nowait(None)
+
+    def _taken(self, item: tuple[str, Any] | None) -> tuple[str, Any] | None:
+        self._bytes -= getattr(item[1], "size", 0) if item else 0
         return item
 
     async def get(self, timeout: float | None = None) -> tuple[str, Any] | None:
-        """Return the next (topic, message), or None after `timeout` seconds without one."""
+        """Return the next (topic, message), or None after `timeout` seconds without one, or if messages were lost."""
         try:
             # Not wait_for: on Python 3.11 it loses a cancellation that arrives together with a message.
             async with asyncio.timeout(timeout):
@@ -71,7 +82,7 @@ class Listener:
             return None
 
     async def wait_until(self, predicate: Callable[[Any], bool], timeout: float, *, pause: float = 0.0) -> None:
-        """Return at the first message that is `wanted`, or after `timeout` seconds, regardless of other messages.
+        """Return at the first message that is `wanted`, after `timeout` seconds, or if messages were lost.
 
         The caller polls everything afterwards, so all queued messages are dropped: hundreds of shards that change at once are one
         reason to poll, not hundreds. With `pause` the loop of the caller pauses for `pause` times the duration of its last poll (at
@@ -95,5 +106,6 @@ class Listener:
         """Return everything queued now, without waiting."""
         items = []
         while not self._queue.empty():
-            items.append(self._taken(self._queue.get_nowait()))
+            if (item := self._taken(self._queue.get_nowait())) is not None:
+                items.append(item)
         return items

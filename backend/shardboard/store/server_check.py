@@ -53,6 +53,8 @@ class ServerCheck:
         raise WrongServer(error)
 
     def _handle_error(self, context: ExceptionContext) -> None:
+        if isinstance(context.original_exception, TimeoutError):
+            context.is_disconnect = True  # to roll back would wait for the same server
         if getattr(context.original_exception, "sqlstate", None) == READ_ONLY_SQLSTATE:
             self.suspected.set()
             # SQLAlchemy then replaces this connection and all others of the pool before their next use.
